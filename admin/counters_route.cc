@@ -22,7 +22,7 @@ std::variant<CounterTarget, net::HttpReply> target_of(
   if (auto refused = call.refuse_unknown(parameters)) return std::move(*refused);
   CounterTarget target;
   target.policy = call.set->find_policy(call.name());
-  if (target.policy == nullptr) return problem(404, "there is no policy of that name");
+  if (target.policy == nullptr) return problem(404, why_no_policy(*call.set, call.name()));
   if (target.policy->counters.empty())
     return problem(404, why_no_counters(*call.set, *target.policy));
   auto parts = canonical_parts(call.query.all("key"), target.policy->bindings.front().key,
@@ -32,9 +32,9 @@ std::variant<CounterTarget, net::HttpReply> target_of(
   return target;
 }
 
-json::object counts_of(const limiter::Reading& reading) {
-  return {{"value", number_value(reading.value.finite())},
-          {"settled", number_value(reading.settled.finite())},
+json::object counts_of(const limiter::KeptReading& reading) {
+  return {{"value", value_of(reading, reading.value)},
+          {"settled", value_of(reading, reading.settled)},
           {"in_flight", reading.in_flight}};
 }
 

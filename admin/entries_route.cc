@@ -37,6 +37,7 @@ net::HttpReply find_entry(Call& call) {
     if (const auto* fixed = static_entry(call, *list, target)) {
       rows.push_back(static_entry_view(call, *list, *fixed));
     }
+    if (auto row = source_entry(call, *list, target)) rows.push_back(std::move(*row));
     const auto entry = call.stores.lists.get(list->id, key_in(call, *list, target), call.at.now);
     if (entry && entry->until > call.at.now) rows.push_back(entry_view(call, *list, *entry));
   }

@@ -1,6 +1,7 @@
 #include "admin/entry_target.h"
 
 #include "admin/keys.h"
+#include "admin/views.h"
 #include "policies/set/text_keys.h"
 
 namespace weir::admin {
@@ -27,6 +28,12 @@ const limiter::StaticList::Entry* static_entry(const Call& call, const policies:
                                                const EntryTarget& target) {
   return list.fixed.find(key_in(call, list, target), target.address ? &*target.address : nullptr,
                          call.at.now);
+}
+
+std::optional<boost::json::object> source_entry(const Call& call, const policies::List& list,
+                                                const EntryTarget& target) {
+  return source_entry_view(call, list, key_in(call, list, target),
+                           target.address ? &*target.address : nullptr, target.parts);
 }
 
 }  // namespace weir::admin

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,5 +29,8 @@ Hash128 key_in(const Call& call, const policies::List& list, const EntryTarget& 
 /// The entry of the configuration that covers the key; null: none does.
 const limiter::StaticList::Entry* static_entry(const Call& call, const policies::List& list,
                                                const EntryTarget& target);
+/// The entry of the list's file or URL that covers the key; none: none does.
+std::optional<boost::json::object> source_entry(const Call& call, const policies::List& list,
+                                                const EntryTarget& target);
 
 }  // namespace weir::admin

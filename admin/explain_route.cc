@@ -26,6 +26,7 @@ struct Made {
   std::vector<std::pair<std::string, std::string>> field_texts;
   std::vector<HeaderField> fields;
   std::vector<char> path_room;
+  net::NormalTarget normal;
 };
 
 bool is_token(std::string_view text) {
@@ -151,11 +152,10 @@ std::string read_description(const json::object& from, Made& made) {
 std::string finish(Made& made, const policies::PolicySet& set) {
   for (const auto& [name, value] : made.field_texts) made.fields.push_back({name, value});
   made.path_room.resize(net::normal_path_room(made.target.size()));
-  net::NormalTarget target;
-  const bool broken = net::normalise_target(made.target, set.path_rules, made.path_room, target) !=
-                      net::HttpRefusal::none;
-  if (broken || set.refuses_path(made.method, target)) {
-    return "the proxy refuses this path with 400: it has no one meaning";
+  net::NormalTarget& target = made.normal;
+  if (net::normalise_target(made.target, set.path_rules, made.path_room, target) !=
+      net::HttpRefusal::none) {
+    return "the proxy refuses this path with 400: it has a broken escape, or %00";
   }
   Request& request = made.request;
   request.time = made.at.now;
@@ -163,6 +163,7 @@ std::string finish(Made& made, const policies::PolicySet& set) {
   request.target = target.target;
   request.path = target.path;
   request.query = target.query;
+  request.readings = target.is_plain() ? nullptr : &target;
   request.host = made.host;
   request.headers = made.fields;
   const std::string* const coding = find_field(made, "content-encoding");
@@ -180,21 +181,22 @@ bool wants_text(std::string_view accept) {
 
 }  // namespace
 
-net::HttpReply explain_request(Call& call) {
-  if (auto refused = call.refuse_unknown({})) return std::move(*refused);
+boost::asio::awaitable<net::HttpReply> explain_request(Call& call) {
+  if (auto refused = call.refuse_unknown({})) co_return std::move(*refused);
   auto body = read_object(call.request.body, {"method", "url", "ip", "headers", "body", "time"});
-  if (auto* refused = std::get_if<net::HttpReply>(&body)) return std::move(*refused);
+  if (auto* refused = std::get_if<net::HttpReply>(&body)) co_return std::move(*refused);
   Made made;
   made.at = call.at;
   std::string wrong = read_description(std::get<json::object>(body), made);
   if (wrong.empty()) wrong = finish(made, *call.set);
-  if (!wrong.empty()) return problem(400, wrong);
-  const policies::Explanation explanation = call.explainer.explain(call.set, made.request, made.at);
+  if (!wrong.empty()) co_return problem(400, wrong);
+  const policies::Explanation explanation =
+      co_await call.explainer.explain(call, made.request, made.at);
   net::HttpReply reply;
   const bool text = wants_text(call.request.field("accept"));
   reply.content_type = text ? "text/plain; charset=utf-8" : "application/json";
   reply.body = text ? explanation.to_text(false) : explanation.to_json();
-  return reply;
+  co_return reply;
 }
 
 }  // namespace weir::admin

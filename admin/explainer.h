@@ -1,33 +1,36 @@
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <memory>
 
-#include "admin/operations.h"
+#include "admin/call.h"
 #include "policies/explain/explain.h"
 
 namespace weir::admin {
 
-/// A driver of the control thread's own, for dry judgements on the live counters. Its
-/// statistics are its own too: what is only explained is counted nowhere.
+/// Drivers of the control thread's own, for dry judgements on the live counters, those of all
+/// replicas included. Its statistics are its own too: what is only explained is counted nowhere.
 class Explainer {
  public:
-  explicit Explainer(const Stores& stores)
-      : stats_(1), driver_(stores.counters, stores.lists, stores.secret) {
-    driver_.use_patterns(stores.patterns);
-  }
+  explicit Explainer(const Stores& stores);
+  ~Explainer();
 
-  policies::Explanation explain(const std::shared_ptr<const policies::PolicySet>& set,
-                                const Request& request, policies::Instant at) {
-    if (set_ != set) {
-      driver_.use(policies::load_on_worker(set, stats_, 0));
-      set_ = set;
-    }
-    return policies::explain(driver_, request, at);
-  }
+  /// Asks the shared store where the request needs it. `request` must live until the answer.
+  boost::asio::awaitable<policies::Explanation> explain(const Call& call, const Request& request,
+                                                        policies::Instant at);
 
  private:
+  class Mute;
+
+  /// By the set in use; one that a question is under way with lives on with it.
+  std::shared_ptr<policies::Driver> driver_of(
+      const std::shared_ptr<const policies::PolicySet>& set);
+  std::shared_ptr<policies::Driver> make_driver() const;
+
+  const Stores& stores_;
   policies::StatsBank stats_;
-  policies::Driver driver_;
+  std::unique_ptr<Mute> outbox_;
+  std::shared_ptr<policies::Driver> driver_;
   std::shared_ptr<const policies::PolicySet> set_;
 };
 

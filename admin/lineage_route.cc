@@ -21,12 +21,16 @@ net::HttpReply get_lineage(Call& call) {
     row["identity"] = line.identity;
     row["shared"] = line.shared;
     row["what"] = line.what;
+    row["form"] = line.form;
     row["quantum_ms"] = line.quantum_ms;
     row["kept_ms"] = line.kept_ms;
     row["length_ms"] = line.length_ms;
     rows.push_back(std::move(row));
   }
-  return json_reply({{"lineage", std::move(rows)}});
+  json::array closed;
+  for (const Hash128& identity : call.stores.counters.closed())
+    closed.emplace_back(policies::hex_of(identity));
+  return json_reply({{"lineage", std::move(rows)}, {"closed", std::move(closed)}});
 }
 
 }  // namespace weir::admin

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "admin/lists.h"
+#include "admin/operator/counts.h"
 #include "admin/routes.h"
 #include "admin/views.h"
 #include "net/http/fields.h"
@@ -139,6 +140,8 @@ bool shares_entries(const policies::PolicySet& set, std::string_view kept_as) {
 }
 
 net::HttpReply no_such_list(const policies::PolicySet& set, std::string_view name) {
+  if (is_disabled(set, name))
+    return problem(404, "this policy is disabled: the entries of its own lists come back with it");
   if (set.find_policy(name) != nullptr) {
     return problem(404, "this policy has no list of its own");
   }

@@ -1,5 +1,7 @@
 #include "admin/metrics_page.h"
 
+#include <algorithm>
+
 #include "admin/process_facts.h"
 
 namespace weir::admin {
@@ -91,6 +93,11 @@ void write_rate_limits(std::string& out, const telemetry::Metrics& metrics) {
           metrics.sum(Metric::rate_limit_ok) + metrics.sum(Metric::rate_limit_over) + errors);
   counter("ratelimit_service_should_rate_limit_error", "Calls that could not be judged.",
           "{err_type=\"service_error\"}", errors);
+  // Unlike weir's own count of reloads, this one counts the load at the start, too.
+  counter("ratelimit_service_config_load_success", "Configurations loaded.", "",
+          1 + metrics.sum(Metric::reloads_ok));
+  counter("ratelimit_service_config_load_error", "Configurations that could not be loaded.", "",
+          metrics.sum(Metric::reloads_failed));
   counter("weir_rate_limit_series_left_out_total",
           "Calls counted by their rule alone, or not at all, because too many values were seen.",
           "", static_cast<std::int64_t>(metrics.rules().left_out()));
@@ -225,6 +232,43 @@ void write_views(std::string& out, SeriesBudget& budget, const policies::PolicyS
   write_shared_views(out, budget, set);
 }
 
+/// What is known of the replicas that share a Redis; 0 where there is none.
+void write_fleet(std::string& out, const FleetFacts& fleet) {
+  const auto write = [&out](std::string_view name, std::string_view kind, std::string_view help,
+                            std::uint64_t value) {
+    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
+    out.append(name).append(" ").append(kind).append("\n").append(name).append(" ");
+    out.append(std::to_string(value)).append("\n");
+  };
+  const auto count = [&fleet](auto is_meant) {
+    const auto n = std::count_if(fleet.replicas.begin(), fleet.replicas.end(), is_meant);
+    return static_cast<std::uint64_t>(n);
+  };
+  const milliseconds age = fleet.age.value_or(milliseconds{0});
+  write("weir_fleet_up", "gauge",
+        "1 if this replica hears of the others; 0 also where there is no Redis.", fleet.up ? 1 : 0);
+  write("weir_fleet_age_seconds", "gauge", "How old what is known of the others is.",
+        static_cast<std::uint64_t>(age.count() / 1000));
+  write("weir_fleet_replicas", "gauge",
+        "Replicas that share the Redis and have spoken within a minute, this one included.",
+        fleet.replicas.size());
+  write("weir_fleet_replicas_silent", "gauge",
+        "Of those, replicas that have said nothing for five seconds or more.",
+        count([](const ReplicaFacts& each) { return !each.up; }));
+  write("weir_fleet_replicas_behind", "gauge",
+        "Of those that speak, replicas with another configuration than the fleet came to last.",
+        count([](const ReplicaFacts& each) { return each.up && each.behind; }));
+  write("weir_fleet_behind", "gauge",
+        "1 if this replica runs another configuration than the fleet came to last.",
+        count([](const ReplicaFacts& each) { return each.self && each.behind; }));
+  write("weir_fleet_changes_pending", "gauge",
+        "Overrides and tables set here that Redis has not heard of; they hold here alone.",
+        fleet.untold);
+  write("weir_fleet_unsealed_total", "counter",
+        "Texts of others that were ignored, because the secret did not seal them.",
+        fleet.strangers);
+}
+
 }  // namespace
 
 std::string metrics_page(const Operations& operations, const Stores& stores) {
@@ -245,6 +289,7 @@ std::string metrics_page(const Operations& operations, const Stores& stores) {
   }
   stores.stats.write(out, budget.dropped);
   out += more;
+  write_fleet(out, operations.fleet().value_or(FleetFacts{}));
   write_info(out, "weir_build_info", "The running version.",
              {{"version", status.version}, {"commit", status.commit}});
   write_info(out, "weir_config_info", "The configuration in use.", {{"hash", status.config_hash}});

@@ -15,10 +15,13 @@
 #include "core/key.h"
 #include "core/number.h"
 #include "limiter/counters/bank.h"
+#include "limiter/kinds/kept_reading.h"
 #include "limiter/lists/lists.h"
 #include "policies/judgement/plan.h"
 #include "policies/judgement/stats.h"
+#include "policies/judgement/store_ops.h"
 #include "policies/set/policy_set.h"
+#include "policies/set/sharing.h"
 #include "telemetry/latency.h"
 #include "telemetry/metrics.h"
 
@@ -180,8 +183,15 @@ struct StoreQuestion {
   std::vector<std::string> parts;  ///< the key, canonical
 };
 struct StoreAnswer {
-  std::string why;                         ///< there is none, for people; empty: there is one
-  std::vector<limiter::Reading> readings;  ///< of the policy's counters, in their order
+  std::string why;                             ///< there is none, for people; empty: there is one
+  std::vector<limiter::KeptReading> readings;  ///< of the policy's counters, in their order
+};
+
+/// What a judgement that changes nothing asks the shared store.
+struct StoreErrand {
+  std::shared_ptr<const policies::PolicySet> set;  ///< whose counters it is about
+  policies::StoreOps operations;
+  bool replied = false;  ///< the replies are there, be they errors; else they are not to be touched
 };
 
 /// A replica, as the board in Redis has it.
@@ -202,6 +212,7 @@ struct FleetFacts {
   std::string why;                     ///< why it is not
   std::optional<milliseconds> age;     ///< of what follows; none: nothing was heard yet
   std::size_t untold = 0;              ///< changes that Redis has not heard of
+  std::uint64_t strangers = 0;         ///< texts of others that had a wrong seal
   std::string newest;                  ///< the configuration that the fleet came to last
   milliseconds ahead{0};               ///< of the clock that they share, to ours
   std::vector<ReplicaFacts> replicas;  ///< by name, with this one
@@ -237,6 +248,10 @@ class Operations {
   /// Counters of all replicas; those that are not shared have no reading. Takes a second at most,
   /// and more only on a machine that is late itself.
   virtual boost::asio::awaitable<StoreAnswer> ask_store(StoreQuestion question) = 0;
+  /// The same for an errand: why it has no replies, or what is wrong with them.
+  virtual boost::asio::awaitable<std::string> run_errand(std::shared_ptr<StoreErrand> /*errand*/) {
+    co_return "nothing is shared";
+  }
   /// The replicas that share a Redis with this one; nullopt: it has none.
   virtual std::optional<FleetFacts> fleet() const { return std::nullopt; }
   /// Begins to drain, or ends that again; says whether it is draining now.
@@ -257,6 +272,8 @@ struct Stores {
   limiter::PatternBank* patterns = nullptr;
   const telemetry::Latency* latency = nullptr;  ///< null: there are no histograms
   std::string_view upstream = {};               ///< what they call the app
+  /// How keys are spelt in the shared store, with an origin of its own; null: nothing is shared.
+  const policies::Sharing* sharing = nullptr;
 };
 
 /// The workers' loops, as /livez asks them.

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <limits>
 
+#include "admin/operator/counts.h"
 #include "admin/routes.h"
 #include "admin/views.h"
 #include "net/http/fields.h"
@@ -63,7 +64,9 @@ net::HttpReply get_policies(Call& call) {
 net::HttpReply get_policy(Call& call) {
   if (auto refused = call.refuse_unknown({})) return std::move(*refused);
   const policies::Policy* const policy = call.set->find_policy(call.name());
-  if (policy == nullptr) return problem(404, "there is no policy of that name");
+  if (policy == nullptr && is_disabled(*call.set, call.name()))
+    return json_reply(disabled_policy_view(call, call.name()));
+  if (policy == nullptr) return problem(404, why_no_policy(*call.set, call.name()));
   if (policy->is_meter) {
     return problem(404, "this is a metric, not a policy: see the metrics of " +
                             policy->name.substr(0, policy->name.rfind('.')));

@@ -69,7 +69,7 @@ constexpr std::array kRoutes{
     Route{"GET", "/v1/why", false, nullptr, get_why,
           "every list, counter and policy that concerns a key, and how to lift it"},
     Route{"GET", "/v1/hash", false, get_hash, nullptr, "what the log prints for a key"},
-    Route{"POST", "/v1/explain", true, explain_request, nullptr,
+    Route{"POST", "/v1/explain", true, nullptr, explain_request,
           "how a request would be judged now; changes nothing"},
     Route{"GET", "/v1/session", false, get_session, nullptr, "how the caller has come in"},
     Route{"POST", "/v1/session", true, open_session, nullptr,

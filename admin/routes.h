@@ -65,10 +65,10 @@ boost::asio::awaitable<net::HttpReply> approve_table(Call& call);
 boost::asio::awaitable<net::HttpReply> undo_table(Call& call);
 net::HttpReply get_reloads(Call& call);
 net::HttpReply get_metrics(Call& call);
-net::HttpReply get_hash(Call& call);                              // operator/hash_route.cc
-net::HttpReply explain_request(Call& call);                       // explain_route.cc
-boost::asio::awaitable<net::HttpReply> get_readings(Call& call);  // operator/readings_route.cc
-net::HttpReply make_link(Call& call);                             // dashboard/session_route.cc
+net::HttpReply get_hash(Call& call);                                 // operator/hash_route.cc
+boost::asio::awaitable<net::HttpReply> explain_request(Call& call);  // explain_route.cc
+boost::asio::awaitable<net::HttpReply> get_readings(Call& call);     // operator/readings_route.cc
+net::HttpReply make_link(Call& call);                                // dashboard/session_route.cc
 net::HttpReply open_session(Call& call);
 net::HttpReply get_session(Call& call);
 net::HttpReply end_session(Call& call);

@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 
 #include "admin/operator/override_view.h"
+#include "config/text/secrets.h"
 #include "policies/set/describe.h"
 
 namespace weir::admin {
@@ -48,7 +49,7 @@ json::object load_view(const LoadReport& report) {
 }
 
 json::value window_value(const policies::Counter& counter) {
-  std::string text = policies::window_text(counter.spec);
+  std::string text = policies::window_text(counter);
   if (text.empty()) return nullptr;
   return json::value(std::move(text));
 }
@@ -133,6 +134,30 @@ json::object policy_view(const Call& call, const policies::Policy& policy) {
   return out;
 }
 
+json::object disabled_policy_view(const Call& call, std::string_view name) {
+  const policies::StatsBank::Totals none{};
+  json::object sums;
+  sums["verdicts"] = by_action(none.verdicts);
+  sums["shadows"] = by_action(none.shadows);
+  for (const char* count : {"missing", "amounts_refused", "listed"}) sums[count] = 0;
+  json::object out;
+  out["name"] = name;
+  out["watch"] = json::array();
+  out["when"] = nullptr;
+  out["key"] = json::array();
+  out["metric"] = "none";
+  out["window"] = nullptr;
+  out["mode"] = "disabled";
+  out["guard"] = json::array();
+  out["metrics"] = json::array();
+  out["pattern"] = nullptr;
+  out["rungs"] = json::array();
+  out["lists"] = json::array();
+  out["totals"] = std::move(sums);
+  out["overrides"] = overrides_view(call, name);
+  return out;
+}
+
 json::object list_view(const Call& call, const policies::List& list) {
   json::object out;
   out["name"] = list.name;
@@ -151,7 +176,8 @@ json::object list_view(const Call& call, const policies::List& list) {
 }
 
 std::string source_text(const policies::List& list) {
-  return list.file ? *list.file : list.url ? list.url->name() : std::string();
+  if (list.file) return *list.file;
+  return list.url ? config::without_secrets(list.url->name()) : std::string();
 }
 
 std::optional<json::object> source_entry_view(const Call& call, const policies::List& list,

@@ -35,7 +35,7 @@ class QueryTrace final : public policies::Trace {
   void skipped(const policies::Policy& policy, policies::Skip skip, std::string_view field,
                policies::MissReason reason) override;
   void counted(const policies::Policy&, const policies::Binding&, const policies::Counter&,
-               const limiter::Reading&) override {}
+               const policies::PlannedCounter&) override {}
   void rung(const policies::Policy& policy, std::size_t rung, const Value& value,
             std::optional<Number> limit, bool holds) override;
   void pattern(const policies::Policy& policy, const policies::PlannedPattern& planned,

@@ -45,6 +45,7 @@ std::string_view read_target(std::string_view target, const PathRules& rules, st
   out.target = read.target;
   out.path = read.path;
   out.query = read.query;
+  out.readings = read.is_plain() ? nullptr : &read;
   return {};
 }
 

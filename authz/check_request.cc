@@ -8,16 +8,8 @@ namespace weir::authz {
 
 using policies::Extracted;
 using policies::MissReason;
-using Http = envoy::service::auth::v3::AttributeContext::HttpRequest;
 
 namespace {
-
-std::optional<Address> source_of(const envoy::service::auth::v3::AttributeContext& attributes) {
-  if (!attributes.has_source() || !attributes.source().has_address()) return std::nullopt;
-  const auto& address = attributes.source().address();
-  if (!address.has_socket_address()) return std::nullopt;  // a pipe, or a listener inside Envoy
-  return Address::parse(address.socket_address().address());
-}
 
 /// As the same number in a JSON body: a whole one is an integer.
 Value number(double value) noexcept {
@@ -60,9 +52,10 @@ const google::protobuf::Value* step(const google::protobuf::Value& from,
   return from.has_struct_value() ? member(from.struct_value(), to.name) : nullptr;
 }
 
-const google::protobuf::Struct* name_space(const envoy::config::core::v3::Metadata& metadata,
+const google::protobuf::Struct* name_space(const CheckFields::Metadata* metadata,
                                            std::string_view name) {
-  for (const auto& [key, value] : metadata.filter_metadata()) {
+  if (metadata == nullptr) return nullptr;
+  for (const auto& [key, value] : metadata->filter_metadata()) {
     if (key == name) return &value;
   }
   return nullptr;
@@ -86,15 +79,12 @@ void CheckReader::add_header(std::string_view name, std::string_view value) {
   if (net::aliases(name.substr(0, 7), "x-weir-")) forged_.push_back(name);
 }
 
-void CheckReader::read_headers(const Http& http) {
+void CheckReader::read_headers() {
   headers_.clear();
   forged_.clear();
   method_ = path_ = authority_ = scheme_ = {};
-  for (const auto& [name, value] : http.headers()) add_header(name, value);
-  if (!http.headers().empty()) return;
-  for (const auto& field : http.header_map().headers()) {
-    add_header(field.key(), field.raw_value().empty() ? field.value() : field.raw_value());
-  }
+  const auto& from = fields_.headers.empty() ? fields_.lines : fields_.headers;
+  for (const HeaderField& field : from) add_header(field.name, field.value);
 }
 
 std::string_view CheckReader::header(std::string_view name) const noexcept {
@@ -105,8 +95,8 @@ std::string_view CheckReader::header(std::string_view name) const noexcept {
 }
 
 /// A missing part was not sent, or was cut off: it counts as not read.
-void CheckReader::read_body(const Http& http, const CheckRules& rules) {
-  const std::string_view body = http.raw_body().empty() ? http.body() : http.raw_body();
+void CheckReader::read_body(const CheckRules& rules) {
+  const std::string_view body = fields_.raw_body.empty() ? fields_.body : fields_.raw_body;
   const std::string_view partial = header("x-envoy-auth-partial-body");
   request_.body = {};
   request_.body_state = BodyState::not_read;
@@ -123,18 +113,17 @@ void CheckReader::read_body(const Http& http, const CheckRules& rules) {
   }
 }
 
-std::string_view CheckReader::read(const Message& message, std::string_view client_word,
-                                   const CheckRules& rules, TimePoint now) {
-  attributes_ = &message.attributes();
-  const Http& http = attributes_->request().http();
-  read_headers(http);
+std::string_view CheckReader::read(std::string_view client_word, const CheckRules& rules,
+                                   TimePoint now) {
+  read_headers();
   request_ = {};
   target_ = {};
   request_.time = now;
   request_.headers = headers_;
   request_.facts = this;
 
-  const std::optional<Address> source = source_of(*attributes_);
+  std::optional<Address> source;
+  if (fields_.source) source = Address::parse(*fields_.source);
   const HeaderField word{rules.client.header(), client_word};
   const bool told = client_word.data() != nullptr;
   const bool ours = rules.client.header().starts_with("x-weir-");
@@ -146,21 +135,24 @@ std::string_view CheckReader::read(const Message& message, std::string_view clie
   if (client) request_.client = *client;
   client_known_ = client.has_value();
 
-  if (!attributes_->has_request() || !attributes_->request().has_http()) return {};  // plain TCP
-  request_.method = http.method().empty() ? method_ : http.method();
-  request_.host = read_host(http.host().empty() ? authority_ : http.host(), host_room_);
-  const std::string_view scheme = http.scheme().empty() ? scheme_ : http.scheme();
+  if (!fields_.has_http) return {};  // plain TCP
+  const auto said_or = [](std::string_view field, std::string_view pseudo) {
+    return field.empty() ? pseudo : field;
+  };
+  request_.method = said_or(fields_.method, method_);
+  request_.host = read_host(said_or(fields_.host, authority_), host_room_);
+  const std::string_view scheme = said_or(fields_.scheme, scheme_);
   const bool https = net::same_ignoring_case(scheme, "https") ||
                      net::same_ignoring_case(header("x-forwarded-proto"), "https");
   request_.scheme = https ? "https" : "http";
-  read_body(http, rules);
-  const std::string_view target = http.path().empty() ? path_ : std::string_view(http.path());
+  read_body(rules);
+  const std::string_view target = said_or(fields_.path, path_);
   path_room_.resize(net::normal_path_room(target.size()));
   return read_target(target, rules.path, path_room_, target_, request_);
 }
 
 Extracted CheckReader::context(std::string_view name) const noexcept {
-  for (const auto& [key, value] : attributes_->context_extensions()) {
+  for (const auto& [key, value] : fields_.context) {
     if (key == name) return {Value::text(value)};
   }
   return Extracted::miss(MissReason::absent);
@@ -169,8 +161,8 @@ Extracted CheckReader::context(std::string_view name) const noexcept {
 Extracted CheckReader::metadata(policies::Arena&,
                                 std::span<const policies::PathStep> path) const noexcept {
   if (path.size() < 2 || path[0].is_index) return Extracted::miss(MissReason::absent);
-  const google::protobuf::Struct* space = name_space(attributes_->metadata_context(), path[0].name);
-  if (space == nullptr) space = name_space(attributes_->route_metadata_context(), path[0].name);
+  const google::protobuf::Struct* space = name_space(fields_.metadata, path[0].name);
+  if (space == nullptr) space = name_space(fields_.route_metadata, path[0].name);
   if (space == nullptr || path[1].is_index) return Extracted::miss(MissReason::absent);
   const google::protobuf::Value* value = member(*space, path[1].name);
   for (std::size_t i = 2; value != nullptr && i < path.size(); ++i) value = step(*value, path[i]);

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "authz/asked.h"
+#include "authz/check_fields.h"
 #include "authz/client.h"
 #include "core/event.h"
-#include "envoy/service/auth/v3/external_auth.pb.h"
 #include "net/http/target.h"
 #include "policies/lang/asked_facts.h"
 
@@ -27,17 +27,16 @@ struct CheckRules {
 /// Request is a view into the message and into the reader; keep both. Not thread-safe.
 class CheckReader final : public AskedFacts {
  public:
-  using Message = envoy::service::auth::v3::CheckRequest;
-
-  /// Returns the error of the asked request; empty: none. `client_word`: the client from the call's
-  /// metadata, in the form of the header; without data(): none.
-  std::string_view read(const Message& message, std::string_view client_word,
-                        const CheckRules& rules, TimePoint now);
+  /// False: these bytes are no CheckRequest that is taken here (CheckFields::read). Keep them, and
+  /// the memory.
+  bool parse(std::string_view message, Messages& memory) { return fields_.read(message, memory); }
+  /// What was parsed as a Request. Returns the error of the asked request; empty: none.
+  /// `client_word`: the client from the call's metadata, in the form of the header; without data():
+  /// none.
+  std::string_view read(std::string_view client_word, const CheckRules& rules, TimePoint now);
   Request& request() noexcept { return request_; }
   /// False: the call does not name the client; request().client is unspecified.
   bool client_known() const noexcept { return client_known_; }
-  /// How servers may read its path: ask Judge::refuses_path().
-  const PathReadings& readings() const noexcept { return target_; }
   /// Names beginning with `x-weir-` that the client has sent: none of them is ours.
   const std::vector<std::string_view>& forged() const noexcept { return forged_; }
 
@@ -46,13 +45,12 @@ class CheckReader final : public AskedFacts {
                                std::span<const policies::PathStep> path) const noexcept override;
 
  private:
-  void read_headers(const envoy::service::auth::v3::AttributeContext::HttpRequest& http);
+  void read_headers();
   void add_header(std::string_view name, std::string_view value);
-  void read_body(const envoy::service::auth::v3::AttributeContext::HttpRequest& http,
-                 const CheckRules& rules);
+  void read_body(const CheckRules& rules);
   std::string_view header(std::string_view name) const noexcept;
 
-  const envoy::service::auth::v3::AttributeContext* attributes_ = nullptr;
+  CheckFields fields_;
   Request request_;
   std::vector<HeaderField> headers_;
   std::vector<std::string_view> forged_;

@@ -108,6 +108,11 @@ constexpr std::string_view kForAppLower[] = {"x-weir-verdict", "x-weir-policy", 
 
 }  // namespace
 
+bool says_nothing(const Effect& effect, const std::vector<std::string_view>& forged) noexcept {
+  return effect.upstream_headers.empty() && effect.response_headers.empty() &&
+         effect.cause.name.empty() && forged.empty();
+}
+
 void fill_allowed(CheckResponse& out, const Effect& effect,
                   const std::vector<std::string_view>& forged, const gate::Unsettled::Id* id) {
   out.mutable_status()->set_code(0);

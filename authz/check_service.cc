@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -33,20 +34,14 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     deadline_ = deadline == TimePoint::max() ? deadline
                                              : deadline - std::max(kEarlier, (deadline - now) / 8);
     messages_.clear();
-    auto& request = messages_.make<CheckReader::Message>();
-    const std::string_view bytes = call.message();
-    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    if (!reader_.parse(call.message(), messages_))
       return fail(Status::internal, "the message is no CheckRequest");
     if (!service_.rules_.client.may_ask(call.peer()))
       return fail(Status::permission_denied, "this address may not ask: authz.client_ip.trust");
     const std::string& header = service_.rules_.client.header();
     const std::string_view word =
         comes_as_metadatum(header) ? call.metadata(header) : std::string_view();
-    std::string_view trouble = reader_.read(request, word, service_.rules_, now);
-    if (trouble.empty() && !reader_.readings().is_plain() &&
-        service_.judge_.refuses_path(reader_.request().method, reader_.readings())) {
-      trouble = "the path can be read in different ways, and a policy acts on one of them";
-    }
+    const std::string_view trouble = reader_.read(word, service_.rules_, now);
     if (!reader_.client_known()) {
       reader_.request().client = call.peer() == Address{} ? Address::v4(0x7f000001) : call.peer();
       service_.metrics_.add(Metric::check_client_unknown);
@@ -103,9 +98,16 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   }
 
   void allow(const Effect& effect, gate::Ticket* ticket, TimePoint now) {
+    if (ticket == nullptr && says_nothing(effect, reader_.forged())) {
+      service_.metrics_.add(Metric::check_allowed_ext_authz);
+      call_->complete(service_.plain_);
+      state_ = State::idle;
+      return;
+    }
     auto& response = messages_.make<CheckResponse>();
-    const gate::Unsettled::Id id = service_.unsettled_.next_id();
-    fill_allowed(response, effect, reader_.forged(), ticket != nullptr ? &id : nullptr);
+    std::optional<gate::Unsettled::Id> id;
+    if (ticket != nullptr) id = service_.unsettled_.next_id();
+    fill_allowed(response, effect, reader_.forged(), id ? &*id : nullptr);
     if (ticket != nullptr) service_.unsettled_.keep(*ticket, now);
     service_.metrics_.add(Metric::check_allowed_ext_authz);
     complete(response);
@@ -220,7 +222,11 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
 
 CheckService::CheckService(const CheckRules& rules, gate::Judge& judge, gate::Unsettled& unsettled,
                            net::Wheel& wheel, telemetry::MetricCells& metrics)
-    : rules_(rules), judge_(judge), unsettled_(unsettled), wheel_(wheel), metrics_(metrics) {}
+    : rules_(rules), judge_(judge), unsettled_(unsettled), wheel_(wheel), metrics_(metrics) {
+  CheckResponse plain;
+  fill_allowed(plain, Effect{}, {}, nullptr);
+  plain_ = plain.SerializeAsString();
+}
 
 CheckService::~CheckService() = default;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "authz/check_request.h"
 #include "authz/messages.h"
@@ -40,6 +41,7 @@ class CheckService final : public net::grpc::Method {
   gate::Unsettled& unsettled_;
   net::Wheel& wheel_;
   telemetry::MetricCells& metrics_;
+  std::string plain_;  ///< the answer that allows and says nothing: most are
   Spares<CheckCall> calls_;
 };
 

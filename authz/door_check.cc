@@ -113,10 +113,6 @@ std::size_t DoorSession::on_head(std::span<char> input) {
     problem(400, asked.trouble);
     return head_bytes_;
   }
-  if (!ctx_.room.target.is_plain() && ctx_.judge.refuses_path(request.method, ctx_.room.target)) {
-    problem(400, "the path can be read in different ways, and a policy acts on one of them");
-    return head_bytes_;
-  }
   if (asked.client_unknown) ctx_.metrics.add(Metric::check_client_unknown);
   if (!door_->caller->brings_body || !ctx_.judge.wants_body(request))
     return judge(request, head_bytes_, true);

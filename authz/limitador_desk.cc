@@ -16,6 +16,7 @@ namespace {
 namespace json = boost::json;
 using Limit = config::Server::LimitadorLimit;
 
+// What counters hold: a larger delta is over every limit, too.
 constexpr std::int64_t kDeltaMost = std::int64_t{1} << 53;
 
 /// The body of a call.
@@ -35,13 +36,12 @@ std::string read_question(std::string_view text, Question& out) {
   const json::value* const space = body.if_contains("namespace");
   const json::value* const values = body.if_contains("values");
   const json::value* const delta = body.if_contains("delta");
-  if (space == nullptr || !space->is_string() || space->get_string().empty())
-    return "\"namespace\" is no text";
+  if (space == nullptr || !space->is_string()) return "\"namespace\" is no text";
   if (values == nullptr || !values->is_object()) return "\"values\" is no map of texts";
-  const std::int64_t* const number = delta != nullptr ? delta->if_int64() : nullptr;
-  if (number == nullptr || *number < 0) return "\"delta\" is no number from 0";
+  if (delta == nullptr || !(delta->is_uint64() || (delta->is_int64() && delta->get_int64() >= 0)))
+    return "\"delta\" is no whole number from 0 to 18446744073709551615";
   out.space = space->get_string();
-  out.delta = std::min(*number, kDeltaMost);
+  out.delta = delta->is_uint64() ? kDeltaMost : std::min(delta->get_int64(), kDeltaMost);
   for (const auto& [name, one] : values->get_object()) {
     if (!one.is_string()) return "\"values\" is no map of texts";
     out.values.emplace_back(std::string(name), std::string(one.get_string()));

@@ -13,8 +13,9 @@ constexpr std::string_view kVerdict = "X-Weir-Verdict: ";
 }  // namespace
 
 void RateLimitCall::Part::counted(const policies::Policy& policy, const policies::Binding&,
-                                  const policies::Counter&, const limiter::Reading& reading) {
-  call->readings_.push_back({index, policy.name, reading.value});
+                                  const policies::Counter&,
+                                  const policies::PlannedCounter& planned) {
+  call->readings_.push_back({index, policy.name, planned.reading.value});
 }
 
 Descriptor& RateLimitCall::add() {

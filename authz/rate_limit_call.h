@@ -99,7 +99,8 @@ class RateLimitCall {
     void skipped(const policies::Policy&, policies::Skip, std::string_view,
                  policies::MissReason) override {}
     void counted(const policies::Policy& policy, const policies::Binding& binding,
-                 const policies::Counter& counter, const limiter::Reading& reading) override;
+                 const policies::Counter& counter,
+                 const policies::PlannedCounter& planned) override;
     void rung(const policies::Policy&, std::size_t, const Value&, std::optional<Number>,
               bool) override {}
     void pattern(const policies::Policy&, const policies::PlannedPattern&,

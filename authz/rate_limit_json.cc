@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "core/json_numbers.h"
 #include "core/utf8.h"
+#include "net/http/fields.h"
 
 namespace weir::authz {
 namespace {
@@ -23,6 +26,52 @@ using JsonDescriptor = envoy::extensions::common::ratelimit::v3::RateLimitDescri
 constexpr std::array<std::string_view, 8> kUnits = {"UNKNOWN", "SECOND", "MINUTE", "HOUR",
                                                     "DAY",     "MONTH",  "YEAR",   "WEEK"};
 constexpr std::array<std::string_view, 3> kCodes = {"UNKNOWN", "OK", "OVER_LIMIT"};
+
+/// Finds a member that stands twice in one object, in either of its spellings (`hitsAddend`,
+/// `hits_addend`): protobuf's JSON takes no such text, and of two values neither is the right one.
+class Twice {
+ public:
+  // What boost::json::basic_parser asks for; texts may come in parts.
+  static constexpr auto kAny = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t max_object_size = kAny, max_array_size = kAny;
+  static constexpr std::size_t max_key_size = kAny, max_string_size = kAny;
+  using Error = boost::system::error_code;
+  using Text = json::string_view;
+  bool on_object_begin(Error&) { return objects_.emplace_back(), true; }
+  bool on_object_end(std::size_t, Error&) { return objects_.pop_back(), true; }
+  bool on_key_part(Text part, std::size_t, Error&) { return name_.append(part), true; }
+  bool on_key(Text part, std::size_t, Error&) {
+    name_.append(part);
+    std::string plain;
+    for (const char c : name_) {
+      if (c != '_') plain += net::ascii_lower(c);
+    }
+    const bool is_new = objects_.back().insert(std::move(plain)).second;
+    if (!is_new && name.empty()) name = name_;
+    name_.clear();
+    return true;
+  }
+  bool on_document_begin(Error&) { return true; }
+  bool on_document_end(Error&) { return true; }
+  bool on_array_begin(Error&) { return true; }
+  bool on_array_end(std::size_t, Error&) { return true; }
+  bool on_string_part(Text, std::size_t, Error&) { return true; }
+  bool on_string(Text, std::size_t, Error&) { return true; }
+  bool on_number_part(Text, Error&) { return true; }
+  bool on_int64(std::int64_t, Text, Error&) { return true; }
+  bool on_uint64(std::uint64_t, Text, Error&) { return true; }
+  bool on_double(double, Text, Error&) { return true; }
+  bool on_bool(bool, Error&) { return true; }
+  bool on_null(Error&) { return true; }
+  bool on_comment_part(Text, Error&) { return true; }
+  bool on_comment(Text, Error&) { return true; }
+
+  std::string name;  ///< what stands twice; empty: nothing does
+
+ private:
+  std::vector<std::set<std::string>> objects_;  // names in the open ones
+  std::string name_;
+};
 
 /// A request as it is read; the first thing that is wrong stays.
 class RequestReader {
@@ -88,11 +137,13 @@ class RequestReader {
                std::floor(value.get_double()) == value.get_double()) {
       out = static_cast<std::uint64_t>(value.get_double());
     } else if (value.is_string()) {
-      const json::string& digits = value.get_string();
-      const bool plain =
-          !digits.empty() && digits.size() <= 19 &&
-          std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-      if (plain) out = std::stoull(std::string(digits));
+      const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+      const json::string& text = value.get_string();
+      boost::system::error_code error;
+      json::value inner;
+      if (!text.empty() && is_digit(text.front()) && is_digit(text.back()))
+        inner = json::parse(text, error);
+      if (!error && inner.is_number()) return number(inner, what, most);
     }
     if (out && *out <= most) return out;
     fail_quoted(what, " is no number from 0 to " + std::to_string(most));
@@ -106,7 +157,7 @@ class RequestReader {
       } else if (name == "limit") {
         limit(of, *out.mutable_limit());
       } else if (name == "hitsAddend" || name == "hits_addend") {
-        if (const auto hits = number(of, name, std::numeric_limits<std::int64_t>::max()))
+        if (const auto hits = number(of, name, std::numeric_limits<std::uint64_t>::max()))
           out.mutable_hits_addend()->set_value(*hits);
       } else if (name == "isNegativeHits" || name == "is_negative_hits") {
         if (!of.is_bool()) return fail("\"isNegativeHits\" is true or false");
@@ -231,6 +282,10 @@ std::string read_json(std::string_view text, rls::RateLimitRequest& out) {
   boost::system::error_code error;
   const json::value value = json::parse(text, error);
   if (error) return "the body is no JSON";
+  json::basic_parser<Twice> twice(json::parse_options{});
+  twice.write_some(false, text.data(), text.size(), error);
+  if (const std::string& name = twice.handler().name; !name.empty())
+    return "\"" + name + "\" stands twice in one object";
   RequestReader reader;
   reader.request(value, out);
   return reader.wrong;

@@ -44,7 +44,7 @@ struct Codec {
   net::ResponseHead response;
   proxy::RequestIds ids{1};
   std::array<char, 32> id;
-  std::string out;
+  proxy::HeadText out;
 
   bool parse(std::string_view bytes) {
     net::HeadProgress progress;
@@ -95,7 +95,7 @@ void BM_Build(benchmark::State& state) {
   check(state, codec.parse(kRequest));
   for (auto _ : state) {
     codec.build();
-    benchmark::DoNotOptimize(codec.out.data());
+    benchmark::DoNotOptimize(codec.out.view().data());
   }
 }
 BENCHMARK(BM_Build);
@@ -105,7 +105,7 @@ void BM_ParseAndBuild(benchmark::State& state, std::string_view bytes) {
   for (auto _ : state) {
     benchmark::DoNotOptimize(codec.parse(bytes));
     codec.build();
-    benchmark::DoNotOptimize(codec.out.data());
+    benchmark::DoNotOptimize(codec.out.view().data());
   }
 }
 BENCHMARK_CAPTURE(BM_ParseAndBuild, bare, kBare);

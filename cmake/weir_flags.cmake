@@ -6,6 +6,12 @@ target_compile_definitions(weir_flags INTERFACE
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_CONCEPTS
   _FILE_OFFSET_BITS=64)  # hiredis wants it; precompiled headers want it everywhere or nowhere
 
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  # What is shipped says nothing of where it was built, and is the same wherever that was.
+  set(WEIR_SHORT_PATHS "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+  target_compile_options(weir_flags INTERFACE "${WEIR_SHORT_PATHS}")
+endif()
+
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 takes the operator delete of Asio's coroutine frames for a mismatched one when it optimises.
   target_compile_options(weir_flags INTERFACE -fstack-clash-protection -Wno-mismatched-new-delete)

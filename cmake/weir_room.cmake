@@ -1,6 +1,7 @@
 # weir_room(NAME [SMALL] [HEADERS SET] DEPENDS ROOM...): the library weir_NAME from every source of the
 # folder NAME. SET: what is precompiled (precompiled.cmake); standard, if it is not said.
-# SMALL: what is shipped is compiled for size, because no request waits for the code of this room.
+# SMALL: what is shipped is compiled for size, because no request waits for the code of this room; and in sections of their own, so that
+# the image's program goes without the functions that nothing calls (image_program.cmake).
 #
 # A room's own CMakeLists.txt is optional and runs after the library exists; it adds third-party
 # libraries and generated sources. Links follow the arrows, so an upward include fails to link or
@@ -22,7 +23,7 @@ function(weir_room name)
     set(ROOM_HEADERS standard)
   endif()
   if(ROOM_SMALL AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
-    target_compile_options(${target} PRIVATE -Os)
+    target_compile_options(${target} PRIVATE -Os -ffunction-sections -fdata-sections)
     set(ROOM_HEADERS ${ROOM_HEADERS}_small)
   endif()
   weir_precompiled(${target} ${ROOM_HEADERS})

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "config/import/imported.h"
+#include "config/table_check.h"
 #include "config/text/table_file.h"
 #include "config/text/tree.h"
 #include "config/text/yaml_text.h"
@@ -316,6 +317,7 @@ Loaded finish(std::vector<SourceText> texts, const Environment& environment, Pro
     out.files.push_back({model.files[i], {}, {}});
   const std::size_t errors = out.problems.errors();
   read_tables(model, directory, out.problems, places, all);
+  check_limits(model, out.problems);
   read_certificates(model, directory, out.problems, places, all);
   place_files(model, directory, out.problems);
   places.tell(out);

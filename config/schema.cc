@@ -44,16 +44,6 @@ void append_table(std::string& out, const TableDoc& table) {
   if (!required.empty()) out += ",\n      \"required\": [" + required + "]";
 }
 
-/// A cell of a table: `|` would end it.
-std::string cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 void append_reference(std::string& out, const TableDoc& table) {
   out += "\n## " + std::string(table.title) + "\n";
   if (!table.intro.empty()) out += "\n" + std::string(table.intro) + "\n";
@@ -61,12 +51,21 @@ void append_reference(std::string& out, const TableDoc& table) {
   for (std::size_t i = 0; i < table.size; ++i) {
     KeyDoc doc;
     if (!table.row(i, doc)) continue;
-    out += "| `" + std::string(doc.name) + "` | " + cell(doc.values) + " | " + cell(doc.fallback) +
-           " | " + cell(doc.help) + " |\n";
+    out += "| `" + std::string(doc.name) + "` | " + table_cell(doc.values) + " | " +
+           table_cell(doc.fallback) + " | " + table_cell(doc.help) + " |\n";
   }
 }
 
 }  // namespace
+
+std::string table_cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
 
 std::string schema_json() {
   const std::vector<TableDoc>& tables = all_tables();

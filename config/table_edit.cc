@@ -4,6 +4,8 @@
 #include <cmath>
 #include <span>
 
+#include "config/table_check.h"
+
 namespace weir::config {
 namespace {
 
@@ -60,6 +62,23 @@ void collect(const TableNode& node, std::vector<std::string>& path, std::vector<
   }
 }
 
+/// Counts never do; nor do sums, for amounts below 0 are not applied.
+bool reads_below_zero(Metric metric) noexcept {
+  const Takes takes = row_of(metric).takes;
+  return takes == Takes::datum || (takes == Takes::amount && metric != Metric::sum) ||
+         metric == Metric::score;
+}
+
+const TableNode* find_negative(const TableNode& node, std::vector<std::string>& path) {
+  if (node.limit && node.limit->is_negative()) return &node;
+  for (const TableChild& child : node.children) {
+    path.push_back(child.value.value);
+    if (const TableNode* const found = find_negative(child.node, path)) return found;
+    path.pop_back();
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string apply(const TableEdit& edit, Model& model) {
@@ -108,6 +127,10 @@ std::optional<Number> limit_at(const TableDef& table, const std::vector<std::str
   return node->limit;
 }
 
+bool same_limit(const std::optional<Number>& a, const std::optional<Number>& b) {
+  return limit_text(a) == limit_text(b);
+}
+
 void merge_cell(std::vector<TableCell>& cells, TableCell cell) {
   const auto same = std::find_if(cells.begin(), cells.end(),
                                  [&](const TableCell& other) { return other.path == cell.path; });
@@ -132,6 +155,40 @@ std::vector<std::string> read_path(const TableDef& table, std::string_view text)
   }
   out.emplace_back(text);
   return out;
+}
+
+std::string wrong_path(const TableDef& table, std::string_view text) {
+  const auto values = static_cast<std::size_t>(std::count(text.begin(), text.end(), ',')) + 1;
+  if (values <= table.by.size() || limit_at(table, read_path(table, text))) return {};
+  std::string out = "\"" + std::string(text) + "\" has " + std::to_string(values) +
+                    " values, and the table is by ";
+  for (const Text& field : table.by) out += (&field == table.by.data() ? "" : ", ") + field.value;
+  return out;
+}
+
+bool may_be_negative(const Model& model, std::string_view table) {
+  bool asked = false;
+  for (const PolicyDef& policy : model.policies) {
+    const bool asks = std::any_of(policy.then.begin(), policy.then.end(), [&](const Rung& rung) {
+      const auto* const text = std::get_if<Text>(&rung.limit);
+      return text != nullptr && text->value == table;
+    });
+    if (!asks) continue;
+    if (reads_below_zero(policy.metric.kind)) return true;
+    asked = true;
+  }
+  return !asked;
+}
+
+void check_limits(const Model& model, Problems& problems) {
+  for (const TableDef& table : model.tables) {
+    std::vector<std::string> path;
+    const TableNode* const found = find_negative(table.values, path);
+    if (found == nullptr || may_be_negative(model, table.name.value)) continue;
+    problems.warning(found->where, "table \"" + table.name.value + "\": the limit " +
+                                       limit_text(found->limit) + " of \"" + path_text(path) +
+                                       "\" makes no sense: nothing is counted below 0");
+  }
 }
 
 std::string path_text(const std::vector<std::string>& path) {

@@ -25,6 +25,7 @@ struct TableCell {
 struct TableEdit {
   std::string table;
   std::vector<TableCell> cells;  ///< one of each path
+  friend bool operator==(const TableEdit&, const TableEdit&) = default;
 };
 
 /// Puts the edit over its table. Returns what is wrong, for people; empty: it is done. A cell that
@@ -35,6 +36,7 @@ std::string apply(const TableEdit& edit, Model& model);
 std::vector<TableCell> cells_of(const TableDef& table);
 /// The limit at this path itself; none: there is none.
 std::optional<Number> limit_at(const TableDef& table, const std::vector<std::string>& path);
+bool same_limit(const std::optional<Number>& a, const std::optional<Number>& b);
 /// Puts a cell into the list in the place of one of the same path.
 void merge_cell(std::vector<TableCell>& cells, TableCell cell);
 

@@ -45,6 +45,24 @@ std::optional<std::uint32_t> parse_v4(std::string_view text) noexcept {
   return at == end ? std::optional(out) : std::nullopt;
 }
 
+/// A part of an IPv4 address and its dot, `7.` to `255.`, as it is copied.
+struct V4Part {
+  std::array<char, 4> text{};
+  std::uint8_t size = 0;
+};
+
+constexpr auto kV4Parts = [] {
+  std::array<V4Part, 256> out;
+  for (unsigned value = 0; value < out.size(); ++value) {
+    V4Part& part = out[value];
+    if (value >= 100) part.text[part.size++] = static_cast<char>('0' + value / 100);
+    if (value >= 10) part.text[part.size++] = static_cast<char>('0' + value / 10 % 10);
+    part.text[part.size++] = static_cast<char>('0' + value % 10);
+    part.text[part.size++] = '.';
+  }
+  return out;
+}();
+
 }  // namespace
 
 Address Address::v4(std::uint32_t host_order) noexcept {
@@ -105,10 +123,11 @@ std::size_t Address::to_chars(char* out) const noexcept {
   if (is_v4()) {
     char* p = out;
     for (unsigned i = 12; i < 16; ++i) {
-      if (i > 12) *p++ = '.';
-      p = std::to_chars(p, p + 3, static_cast<unsigned>(bytes_[i])).ptr;
+      const V4Part& part = kV4Parts[bytes_[i]];
+      std::memcpy(p, part.text.data(), part.text.size());
+      p += part.size;
     }
-    return static_cast<std::size_t>(p - out);
+    return static_cast<std::size_t>(p - out) - 1;  // the last dot
   }
   char buffer[INET6_ADDRSTRLEN];
   inet_ntop(AF_INET6, bytes_.data(), buffer, sizeof buffer);

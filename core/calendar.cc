@@ -8,6 +8,8 @@
 #include <map>
 #include <mutex>
 
+#include "core/zones/zones.h"
+
 namespace weir {
 namespace {
 
@@ -84,7 +86,7 @@ std::shared_ptr<const TimeZone> TimeZone::find(std::string_view name) {
   const std::scoped_lock hold(mutex);
   if (const auto found = known.find(name); found != known.end()) return found->second;
   cctz::time_zone zone;
-  if (!cctz::load_time_zone(std::string(name), &zone)) return nullptr;
+  if (!zones::load(std::string(name), zone)) return nullptr;
   auto made = std::make_shared<Zone>(std::string(name), zone);
   known.emplace(name, made);
   return made;

@@ -24,6 +24,8 @@ enum class BodyState : std::uint8_t {
   broken,     ///< cut short, a damaged coding, or a part only (206)
 };
 
+struct PathReadings;
+
 /// Facts about a request, beside HTTP, from a proxy that asks weir (policies/lang/asked_facts.h).
 class AskedFacts;
 
@@ -43,6 +45,8 @@ struct Request {
   std::string_view body;              ///< if complete
   const AskedFacts* facts = nullptr;  ///< null: there are none
   std::string_view id;  ///< X-Request-Id: a trusted peer's, or the door's own; may be empty
+  /// How servers may read the path; null: all read it in the same way (PathReadings::is_plain()).
+  const PathReadings* readings = nullptr;
 };
 
 /// The answer of the app.

@@ -39,6 +39,8 @@ void Gate::use(std::shared_ptr<const policies::PolicySet> set) {
     if (i == policies::kRequestEvent) continue;
     routes_[i] = static_cast<std::uint8_t>(shared_.latency->route(loaded->set->events[i].name));
   }
+  announces_ = std::any_of(loaded->set->policies.begin(), loaded->set->policies.end(),
+                           [](const policies::Policy& policy) { return policy.announce; });
   if (clock_) clock_->use(loaded);
   if (recorder_ != nullptr) recorder_->use(driver_.set());
 }
@@ -64,11 +66,11 @@ policies::Instant Gate::instant(TimePoint now) const noexcept {
   return {now, now + milliseconds{shared_.wall_offset_ms.load(std::memory_order_relaxed)}};
 }
 
-bool Gate::refuses_path(std::string_view method, const PathReadings& readings) {
-  return set().refuses_path(method, readings);
+bool Gate::wants_body(const Request& request) {
+  const bool refused =
+      request.readings != nullptr && set().refuses_path(request.method, *request.readings);
+  return !refused && driver_.wants_body(request);
 }
-
-bool Gate::wants_body(const Request& request) { return driver_.wants_body(request); }
 
 /// Begins a judgement, or goes on with the one that the waiter has waited with.
 Gate::Decided Gate::decide(const policies::Occurrence& occurrence, policies::Instant at,
@@ -135,15 +137,20 @@ Decision Gate::judge(const Request& request, TimePoint now, bool may_wait, Waite
   options.can_hold = held_ < limits_.held;
   options.rows = rows_;
   options.keep_open = recorder_ != nullptr;
+  options.plan_of = announces_ ? policies::PlanOf::all : policies::PlanOf::loud;
   const auto [ticket, decided] = decide(request, at, options, waiter);
+  if (decided != nullptr) return conclude(ticket, *decided, request, at);
+  asked_ = &ticket;
   Decision out;
-  if (decided == nullptr) {
-    asked_ = &ticket;
-    out.effect.kind = Effect::Kind::wait;
-    return out;
-  }
-  const policies::Verdict& verdict = *decided;
-  out.effect = text_.render(set(), ticket.plan, verdict, at);
+  out.effect.kind = Effect::Kind::wait;
+  return out;
+}
+
+/// What the verdict comes to at the door.
+Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const Request& request,
+                        policies::Instant at) {
+  const TimePoint now = at.now;
+  Decision out{text_.render(set(), ticket.plan, verdict, at)};
   name(verdict, ticket.plan, out);
   switch (verdict.kind) {
     case policies::Verdict::Kind::wait:

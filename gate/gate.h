@@ -93,7 +93,6 @@ class Gate final : public Judge {
   std::optional<Judged> query(const policies::Record& record, TimePoint now, policies::Trace& trace,
                               Waiter& waiter);
 
-  bool refuses_path(std::string_view method, const PathReadings& readings) override;
   bool wants_body(const Request& request) override;
   Decision judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) override;
   bool park(Waiter& waiter, TimePoint now) override;
@@ -141,6 +140,8 @@ class Gate final : public Judge {
   // Inline: these are on the path of every request, and gate.cc alone calls them.
   inline Decided decide(const policies::Occurrence& occurrence, policies::Instant at,
                         const policies::Driver::Options& options, Waiter& waiter);
+  inline Decision conclude(Ticket& ticket, const policies::Verdict& verdict, const Request& request,
+                           policies::Instant at);
   void note_crowd(const policies::Plan& plan);
   bool record(const Ticket& ticket, const Request* request, const policies::Record* record,
               TimePoint now);
@@ -171,6 +172,7 @@ class Gate final : public Judge {
   SettlementReader settlements_seen_;
   std::size_t held_ = 0;
   std::vector<std::uint8_t> routes_;  // class of each event of the set
+  bool announces_ = false;            // some policy tells callers what they have left
   Spares<Ticket> tickets_;
   policies::Sharing sharing_;
   std::optional<StoreOutbox> outbox_;  // none: no shared policies

@@ -22,10 +22,11 @@ struct Decision {
   /// can be read.
   bool reads_answer = false;
   // For logs and metrics; names of the policy set, alive as long as the views of the effect.
-  std::string_view event;    ///< the named event that the request is; empty: none but `request`
-  std::string_view verdict;  ///< an action's name, `pass`, or `allow`: an allow list ended judging
-  std::string_view policy;   ///< the policy or list that decided; empty: none
-  std::uint8_t route = 0;    ///< class of the event (telemetry::Latency)
+  std::string_view event = {};  ///< the named event that the request is; empty: none but `request`
+  std::string_view verdict =
+      {};  ///< an action's name, `pass`, or `allow`: an allow list ended judging
+  std::string_view policy = {};  ///< the policy or list that decided; empty: none
+  std::uint8_t route = 0;        ///< class of the event (telemetry::Latency)
 };
 
 /// How a request that was not answered by us ended.
@@ -65,13 +66,9 @@ class Judge {
  public:
   virtual ~Judge() = default;
 
-  /// Whether a request with such a path must be refused with 400: the app may read it as a path on
-  /// which a policy can refuse, and policies would not. Before anything else is asked of a request
-  /// whose readings are not plain.
-  virtual bool refuses_path(std::string_view method, const PathReadings& readings) = 0;
-
   /// Whether some policy of this request reads its body, so that the door must buffer it (up to
   /// `limits.body`) before judge(). Looks at method, path and headers only; body_state is not_read.
+  /// Not of a request that is refused for its path.
   virtual bool wants_body(const Request& request) = 0;
 
   /// Judges a request. With `may_wait` false the request does not wait for reservations of others

@@ -66,12 +66,18 @@ TaskGroup::~TaskGroup() { state_->on_failure = nullptr; }
 void TaskGroup::spawn(boost::asio::awaitable<void> task) {
   const auto entry = state_->tasks.emplace(state_->tasks.end());
   ++state_->running;
-  boost::asio::co_spawn(
-      state_->executor, std::move(task),
-      boost::asio::bind_cancellation_slot(
-          entry->signal.slot(), [state = state_, entry](const std::exception_ptr& failure) {
-            State::end(state, entry, failure);
-          }));
+  try {
+    boost::asio::co_spawn(
+        state_->executor, std::move(task),
+        boost::asio::bind_cancellation_slot(
+            entry->signal.slot(), [state = state_, entry](const std::exception_ptr& failure) {
+              State::end(state, entry, failure);
+            }));
+  } catch (...) {  // a task that could not begin is none to wait for
+    --state_->running;
+    state_->tasks.erase(entry);
+    throw;
+  }
 }
 
 std::size_t TaskGroup::size() const noexcept { return state_->running; }

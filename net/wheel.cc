@@ -1,6 +1,7 @@
 #include "net/wheel.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "net/no_memory.h"
@@ -12,6 +13,21 @@ std::int64_t tick_after(TimePoint t) noexcept {  // the first tick not before t
   return (to_ms(t) + Wheel::kTick.count() - 1) / Wheel::kTick.count();
 }
 std::int64_t tick_of(TimePoint t) noexcept { return to_ms(t) / Wheel::kTick.count(); }
+
+/// The first tick of [from, until) whose slot has a timer; `until`: there is none. `occupied`: a
+/// bit for each slot.
+template <std::size_t N>
+std::int64_t first_occupied(const std::array<std::uint64_t, N>& occupied, std::int64_t from,
+                            std::int64_t until) noexcept {
+  constexpr auto kAll = static_cast<std::int64_t>(N * 64);
+  for (std::int64_t tick = from; tick < until;) {
+    const std::int64_t index = tick % kAll;
+    const std::uint64_t rest = occupied[static_cast<std::size_t>(index / 64)] >> (index % 64);
+    if (rest != 0) return std::min(tick + std::countr_zero(rest), until);
+    tick += 64 - index % 64;
+  }
+  return until;
+}
 
 }  // namespace
 
@@ -81,17 +97,9 @@ void Wheel::run_slot(Slot& slot, TimePoint now) {
 void Wheel::advance(TimePoint now) {
   const std::int64_t last = tick_of(now);
   if (last <= current_) return;
-  const std::int64_t first = std::max(current_ + 1, last - kSlots + 1);
+  std::int64_t tick = std::max(current_ + 1, last - kSlots + 1);
   current_ = last;
-  for (std::int64_t tick = first; tick <= last;) {
-    const std::int64_t index = tick % kSlots;
-    const std::uint64_t rest = occupied_[word(index)] >> (index % 64);
-    if (rest == 0) {
-      tick += 64 - index % 64;
-      continue;
-    }
-    tick += std::countr_zero(rest);
-    if (tick > last) break;
+  while ((tick = first_occupied(occupied_, tick, last + 1)) <= last) {
     clear_bit(tick % kSlots);
     run_slot(slots_[static_cast<std::size_t>(tick % kSlots)], now);
     ++tick;
@@ -99,17 +107,10 @@ void Wheel::advance(TimePoint now) {
 }
 
 std::optional<TimePoint> Wheel::next() const noexcept {
-  for (std::int64_t tick = current_ + 1; tick < current_ + kSlots;) {
-    const std::int64_t index = tick % kSlots;
-    const std::uint64_t rest = occupied_[word(index)] >> (index % 64);
-    if (rest == 0) {
-      tick += 64 - index % 64;
-      continue;
-    }
-    tick += std::countr_zero(rest);
-    return from_ms(tick * kTick.count());
-  }
-  return std::nullopt;
+  const std::int64_t until = current_ + kSlots;
+  const std::int64_t tick = first_occupied(occupied_, current_ + 1, until);
+  if (tick == until) return std::nullopt;
+  return from_ms(tick * kTick.count());
 }
 
 }  // namespace weir::net

@@ -10,6 +10,7 @@
 #include "net/http/head.h"
 #include "net/http/response_head.h"
 #include "net/worker_pool.h"
+#include "proxy/head_text.h"
 #include "proxy/hop_headers.h"
 #include "proxy/notes.h"
 #include "proxy/render.h"
@@ -19,6 +20,7 @@
 
 namespace weir::proxy {
 
+class Intake;
 class Session;
 
 /// Objects that the sessions of one worker share. The scratch members are valid within one step of
@@ -46,13 +48,17 @@ struct Context {
   Session* open = nullptr;     ///< all open sessions
   Session* retired = nullptr;  ///< closed in this turn
   std::size_t open_count = 0;
-  bool went_idle = false;           ///< a session has become idle since Server looked for idle ones
-  std::vector<Session*> evictable;  ///< while room is being made
+  bool went_idle = false;  ///< a session has become idle since Server looked for idle ones
+  TimePoint silent_from = TimePoint::max();  ///< from then on it pays to look for silent ones
+  std::vector<Session*> evictable;           ///< while room is being made
 
   net::RequestHead request;
+  const Intake* in_hand = nullptr;  ///< whose head `request` is, while it is read and judged
+  net::RequestHead
+      unjudged;  ///< of a request that ends without a judgement, for its line in the log
   net::NormalTarget target;  ///< of the request; lies in it, or in path_room
   net::ResponseHead response;
-  std::string head;             ///< a head being written
+  HeadText head;                ///< a head being written
   std::string codings;          ///< an Accept-Encoding being written
   net::ContentDecoder decoder;  ///< of answers that policies read
   std::array<char, net::normal_path_room(8 << 10)> path_room;

@@ -15,24 +15,36 @@ using net::FieldKind;
 using net::FieldList;
 using net::Framing;
 
-/// Appends to a string through one growth: `room` bytes are an upper bound of what will be put.
-/// (Some twenty std::string::append calls cost more than the rest of a head.)
+/// Copies a text whose size is known only when it runs. Most texts of a head are short, and a call
+/// of memcpy costs more than the few moves that such a text needs.
+inline char* copy_text(char* to, const char* from, std::size_t size) noexcept {
+  if (size > 32) {
+    std::memcpy(to, from, size);
+  } else if (size >= 16) {  // two pieces, which may overlap; here and below
+    std::memcpy(to, from, 16);
+    std::memcpy(to + size - 16, from + size - 16, 16);
+  } else if (size >= 8) {
+    std::memcpy(to, from, 8);
+    std::memcpy(to + size - 8, from + size - 8, 8);
+  } else {
+    for (std::size_t i = 0; i < size; ++i) to[i] = from[i];
+  }
+  return to + size;
+}
+
+/// Appends to a head through one growth: `room` bytes are an upper bound of what will be put.
 class Writer {
  public:
-  Writer(std::string& out, std::size_t room) : out_(out) {
-    const std::size_t start = out.size();
-    out.resize(start + room);
-    p_ = out.data() + start;
-    end_ = out.data() + out.size();
-  }
+  Writer(HeadText& out, std::size_t room) : out_(out), p_(out.room(room)), end_(p_ + room) {}
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
-  ~Writer() { out_.resize(static_cast<std::size_t>(p_ - out_.data())); }
+  ~Writer() { out_.end_at(p_); }
 
   /// Puts the texts one after the other; their bound is checked once.
   template <class... Texts>
   void put(const Texts&... texts) noexcept {
-    put_all(std::string_view(texts)...);
+    WEIR_ASSERT(static_cast<std::size_t>(end_ - p_) >= (size_of(texts) + ...));
+    (copy(texts), ...);
   }
   void put_number(std::string_view name_colon, std::uint64_t value) noexcept {
     std::array<char, 20> digits;
@@ -45,17 +57,19 @@ class Writer {
   }
 
  private:
-  template <class... Views>
-  void put_all(const Views&... views) noexcept {
-    WEIR_ASSERT(static_cast<std::size_t>(end_ - p_) >= (views.size() + ...));
-    (copy(views), ...);
+  template <std::size_t N>
+  static constexpr std::size_t size_of(const char (&)[N]) noexcept {
+    return N - 1;
   }
-  void copy(std::string_view text) noexcept {
-    if (!text.empty()) std::memcpy(p_, text.data(), text.size());
-    p_ += text.size();
+  static std::size_t size_of(std::string_view text) noexcept { return text.size(); }
+  template <std::size_t N>
+  void copy(const char (&literal)[N]) noexcept {
+    std::memcpy(p_, literal, N - 1);
+    p_ += N - 1;
   }
+  void copy(std::string_view text) noexcept { p_ = copy_text(p_, text.data(), text.size()); }
 
-  std::string& out_;
+  HeadText& out_;
   char* p_;
   char* end_;
 };
@@ -63,20 +77,20 @@ class Writer {
 /// Room in a head for everything that is not copied: names, framing, the lines of a handshake.
 constexpr std::size_t kFixedRoom = 512;
 
-/// Copies the lines that `keep` keeps; neighbours in one piece.
+/// Copies the plain lines, and those special ones that `keep` keeps; neighbours in one piece.
 template <class Keep>
 void copy_lines(Writer& out, const FieldList& list, Keep keep) noexcept {
-  const char* run = nullptr;
-  for (std::size_t i = 0; i < list.count; ++i) {
-    const bool kept = list.kinds[i] == FieldKind::plain || keep(i);
-    if (kept && run == nullptr) run = list.line_begin(i);
-    if (!kept && run != nullptr) {
-      out.put(std::string_view(run, static_cast<std::size_t>(list.line_begin(i) - run)));
-      run = nullptr;
-    }
-  }
-  if (run != nullptr)
-    out.put(std::string_view(run, static_cast<std::size_t>(list.lines_end - run)));
+  if (list.count == 0) return;
+  const char* run = list.line_begin(0);
+  const auto copy_until = [&](const char* end) {
+    if (end != run) out.put(std::string_view(run, static_cast<std::size_t>(end - run)));
+  };
+  list.each_special([&](std::size_t i) {
+    if (keep(i)) return;
+    copy_until(list.line_begin(i));
+    run = list.line_end(i);
+  });
+  copy_until(list.lines_end);
 }
 
 constexpr bool is_handshake(FieldKind kind) noexcept {
@@ -100,6 +114,14 @@ bool aliases_one_of_ours(std::string_view name,
   return net::aliases(name.substr(0, 7), "x-weir-") ||
          std::any_of(std::begin(kReadNames), std::end(kReadNames), same) ||
          std::any_of(used_names.begin(), used_names.end(), same);
+}
+
+/// Fields of identity proxies that are spelt with `_` by those who set them.
+bool is_theirs_with_underscores(std::string_view name) noexcept {
+  constexpr std::string_view kTheirs[] = {"oidc-", "sm-user", "oam-remote-user"};
+  return std::any_of(std::begin(kTheirs), std::end(kTheirs), [name](std::string_view theirs) {
+    return net::aliases(name.substr(0, theirs.size()), theirs);
+  });
 }
 
 bool is_read(std::string_view name, std::span<const std::string_view> used_names) noexcept {
@@ -154,15 +176,22 @@ void put_forwarding(Writer& out, const net::RequestHead& head,
   if (!options.request_id.empty()) out.put("X-Request-Id: ", options.request_id, "\r\n");
 }
 
-/// Digit i is of the bits 4i to 4i + 3. A digit a byte, and all eight at once.
-constexpr std::uint64_t eight_hex_digits(std::uint32_t bits) noexcept {
-  constexpr std::uint64_t kEach = 0x0101'0101'0101'0101;
-  std::uint64_t nibbles = bits;
-  nibbles = (nibbles | nibbles << 16) & 0x0000'ffff'0000'ffff;
-  nibbles = (nibbles | nibbles << 8) & 0x00ff'00ff'00ff'00ff;
-  nibbles = (nibbles | nibbles << 4) & 0x0f0f'0f0f'0f0f'0f0f;
-  const std::uint64_t letters = ((nibbles + 6 * kEach) >> 4) & kEach;  // 1 where a to f
-  return nibbles + '0' * kEach + letters * ('a' - '9' - 1);
+using Sixteen = std::uint8_t __attribute__((vector_size(16)));
+
+/// The hex digits of 16 bytes, of each byte the lower half first.
+inline void put_hex_digits(const Sixteen& bytes, char* out) noexcept {
+  const auto digits = [](const Sixteen& nibbles) {
+    const Sixteen letters = reinterpret_cast<Sixteen>(nibbles > 9);  // all bits where a to f
+    return nibbles + '0' + (letters & ('a' - '9' - 1));
+  };
+  const Sixteen low = digits(bytes & 15);
+  const Sixteen high = digits(bytes >> 4);
+  const Sixteen front =
+      __builtin_shufflevector(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const Sixteen back = __builtin_shufflevector(low, high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13,
+                                               29, 14, 30, 15, 31);
+  std::memcpy(out, &front, sizeof front);
+  std::memcpy(out + sizeof front, &back, sizeof back);
 }
 
 void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
@@ -179,7 +208,8 @@ void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
   const std::string_view name = head.fields.fields[i].name;
   switch (kind) {
     case FieldKind::underscore:
-      return !aliases_one_of_ours(name, options.used_names);
+      return !aliases_one_of_ours(name, options.used_names) ||
+             (options.peer_trusted && is_theirs_with_underscores(name));
     case FieldKind::x_forwarded_other:
       return options.peer_trusted || is_read(name, options.used_names);
     case FieldKind::max_forwards:
@@ -223,13 +253,10 @@ RequestIds::RequestIds(std::uint64_t seed) noexcept {
 }
 
 std::string_view RequestIds::next(std::array<char, 32>& out) noexcept {
-  for (std::size_t half = 0; half < 2; ++half) {
-    const std::uint64_t bits = random();
-    for (std::size_t i = 0; i < 2; ++i) {
-      const std::uint64_t text = eight_hex_digits(static_cast<std::uint32_t>(bits >> (32 * i)));
-      std::memcpy(out.data() + half * 16 + i * 8, &text, sizeof text);
-    }
-  }
+  const std::uint64_t bits[] = {random(), random()};
+  Sixteen bytes;
+  std::memcpy(&bytes, bits, sizeof bytes);
+  put_hex_digits(bytes, out.data());
   return {out.data(), out.size()};
 }
 
@@ -242,7 +269,7 @@ std::string_view choose_request_id(const net::RequestHead& head, bool peer_trust
   return ids.next(room);
 }
 
-void append_upstream_head(std::string& out, const net::RequestHead& head,
+void append_upstream_head(HeadText& out, const net::RequestHead& head,
                           const UpstreamHeadOptions& options) {
   // The head's own size covers the request line and every field that is copied or rewritten from
   // it.
@@ -281,7 +308,7 @@ void append_upstream_head(std::string& out, const net::RequestHead& head,
   writer.put(options.extra_lines, "\r\n");
 }
 
-DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead& head,
+DownstreamBody append_downstream_head(HeadText& out, const net::ResponseHead& head,
                                       const DownstreamHeadOptions& options) {
   DownstreamBody body{head.framing, options.keep_alive};
   if (body.framing == Framing::chunked && options.http_1_0) body.framing = Framing::until_close;
@@ -327,7 +354,7 @@ DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead&
   return body;
 }
 
-void append_interim_head(std::string& out, const net::ResponseHead& head) {
+void append_interim_head(HeadText& out, const net::ResponseHead& head) {
   Writer writer(out, head.size + kFixedRoom);
   put_status_line(writer, head);
   copy_lines(writer, head.fields,

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "net/http/head.h"
 #include "net/http/response_head.h"
+#include "proxy/head_text.h"
 
 namespace weir::proxy {
 
@@ -97,7 +97,7 @@ struct UpstreamHeadOptions {
 
 /// Appends the head of the request for the app: always HTTP/1.1, with the target in origin-form. A
 /// chunked body stays chunked: the relay writes new chunks.
-void append_upstream_head(std::string& out, const net::RequestHead& head,
+void append_upstream_head(HeadText& out, const net::RequestHead& head,
                           const UpstreamHeadOptions& options);
 
 /// What the client can accept, taken from its request.
@@ -118,11 +118,11 @@ struct DownstreamBody {
 /// Appends the head of the final answer (or of the verified 101) for the client. If only the end of
 /// the upstream connection marks the end of the body, the body becomes chunked for HTTP/1.1, and
 /// lasts until close for HTTP/1.0.
-DownstreamBody append_downstream_head(std::string& out, const net::ResponseHead& head,
+DownstreamBody append_downstream_head(HeadText& out, const net::ResponseHead& head,
                                       const DownstreamHeadOptions& options);
 
 /// Appends an interim answer (1xx but 101) as it goes downstream. Never send one to an HTTP/1.0
 /// client.
-void append_interim_head(std::string& out, const net::ResponseHead& head);
+void append_interim_head(HeadText& out, const net::ResponseHead& head);
 
 }  // namespace weir::proxy

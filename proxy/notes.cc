@@ -138,7 +138,7 @@ void NoteBook::answered(Notes& notes, int status) noexcept {
   if (notes.facts_ != nullptr) notes.facts_->first_byte_us = took;
 }
 
-RequestFacts* NoteBook::note_unjudged(Notes& notes, const Peer& peer) noexcept {
+RequestFacts* NoteBook::begin_unjudged(Notes& notes, const Peer& peer) noexcept {
   if (notes.judged_ || sink_ == nullptr || !sink_->is_logging()) return nullptr;
   notes.judged_ = true;
   const bool sampled = sink_->draw_line();
@@ -153,8 +153,8 @@ RequestFacts* NoteBook::note_unjudged(Notes& notes, const Peer& peer) noexcept {
   return facts;
 }
 
-void NoteBook::refused(Notes& notes, const Request& request, const Peer& peer) noexcept {
-  RequestFacts* const facts = note_unjudged(notes, peer);
+void NoteBook::unjudged(Notes& notes, const Request& request, const Peer& peer) noexcept {
+  RequestFacts* const facts = begin_unjudged(notes, peer);
   if (facts == nullptr) return;
   facts->client = request.client;
   facts->method = request.method;
@@ -166,7 +166,7 @@ void NoteBook::refused(Notes& notes, const Request& request, const Peer& peer) n
 void NoteBook::replied(Notes& notes, int status, const Peer& peer) noexcept {
   notes.status_ = static_cast<std::uint16_t>(status);
   if (notes.end_ != RequestEnd::refused) notes.end_ = RequestEnd::local;
-  note_unjudged(notes, peer);  // unless it was judged
+  begin_unjudged(notes, peer);  // unless it was judged
 }
 
 void NoteBook::end(Notes*& notes) noexcept {

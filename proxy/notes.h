@@ -83,15 +83,17 @@ class NoteBook {
   void connected(Notes& notes) noexcept;
   /// The head of the app's answer is here.
   void answered(Notes& notes, int status) noexcept;
-  /// What to_event() does not take; it is answered next.
-  void refused(Notes& notes, const Request& request, const Peer& peer) noexcept;
+  /// Nobody judges it: to_event() does not take it, or it ends while its body is read or while it
+  /// waits. Of `request` only the client, method, host and target are read. Harmless if it was
+  /// judged.
+  void unjudged(Notes& notes, const Request& request, const Peer& peer) noexcept;
   /// weir answers itself.
   void replied(Notes& notes, int status, const Peer& peer) noexcept;
   /// Nothing of it is left to note; `notes` becomes null. Harmless if it is.
   void end(Notes*& notes) noexcept;
 
  private:
-  telemetry::RequestFacts* note_unjudged(Notes& notes, const Peer& peer) noexcept;
+  telemetry::RequestFacts* begin_unjudged(Notes& notes, const Peer& peer) noexcept;
   void trace(Notes& notes, const Request& request, const Peer& peer);
   void fill(Notes& notes, const Request& request, const gate::Decision& decision,
             const Peer& peer) noexcept;

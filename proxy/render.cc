@@ -2,16 +2,17 @@
 
 #include <array>
 #include <charconv>
+#include <string>
 
 #include "core/http_status.h"
 
 namespace weir::proxy {
 namespace {
 
-void append_number(std::string& out, std::uint64_t n) {
+void append_number(HeadText& out, std::uint64_t n) {
   std::array<char, 20> text;
   const auto end = std::to_chars(text.data(), text.data() + text.size(), n).ptr;
-  out.append(text.data(), static_cast<std::size_t>(end - text.data()));
+  out.append({text.data(), static_cast<std::size_t>(end - text.data())});
 }
 
 using RefusalBodies =
@@ -31,38 +32,38 @@ RefusalBodies make_refusal_bodies() {
 
 }  // namespace
 
-void append_answer(std::string& out, const LocalAnswer& answer, std::string_view date) {
-  out += "HTTP/1.1 ";
+void append_answer(HeadText& out, const LocalAnswer& answer, std::string_view date) {
+  out.append("HTTP/1.1 ");
   append_number(out, static_cast<std::uint64_t>(answer.status));
-  out += ' ';
-  out += reason_phrase(answer.status);
-  out += "\r\nDate: ";
-  out += date;
-  out += "\r\n";
+  out.append(" ");
+  out.append(reason_phrase(answer.status));
+  out.append("\r\nDate: ");
+  out.append(date);
+  out.append("\r\n");
   const bool no_body = answer.status == 204 || answer.status == 304;
   if (!no_body) {
     if (!answer.content_type.empty()) {
-      out += "Content-Type: ";
-      out += answer.content_type;
-      out += "\r\n";
+      out.append("Content-Type: ");
+      out.append(answer.content_type);
+      out.append("\r\n");
     }
-    out += "Content-Length: ";
+    out.append("Content-Length: ");
     append_number(out, answer.content_type.empty() ? 0 : answer.body.size());
-    out += "\r\n";
+    out.append("\r\n");
   }
   if (!answer.request_id.empty()) {
-    out += "X-Request-Id: ";
-    out += answer.request_id;
-    out += "\r\n";
+    out.append("X-Request-Id: ");
+    out.append(answer.request_id);
+    out.append("\r\n");
   }
-  out += answer.lines;
+  out.append(answer.lines);
   if (!answer.keep_alive) {
-    out += "Connection: close\r\n";
+    out.append("Connection: close\r\n");
   } else if (answer.http_1_0) {
-    out += "Connection: keep-alive\r\n";
+    out.append("Connection: keep-alive\r\n");
   }
-  out += "\r\n";
-  if (!no_body && !answer.head_only && !answer.content_type.empty()) out += answer.body;
+  out.append("\r\n");
+  if (!no_body && !answer.head_only && !answer.content_type.empty()) out.append(answer.body);
 }
 
 void fill_refusal(LocalAnswer& answer, net::HttpRefusal refusal) {

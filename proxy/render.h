@@ -1,10 +1,10 @@
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "core/effect.h"
 #include "net/http/refusal.h"
+#include "proxy/head_text.h"
 
 namespace weir::proxy {
 
@@ -24,7 +24,7 @@ struct LocalAnswer {
 };
 
 /// Appends the whole answer, ready to send. No allocation once `out` has grown.
-void append_answer(std::string& out, const LocalAnswer& answer, std::string_view date);
+void append_answer(HeadText& out, const LocalAnswer& answer, std::string_view date);
 
 /// The answer for an error of the path itself (400, 408, 502 ...): a short problem+json body
 /// (RFC 9457). `lines` and the flags stay as they are.

@@ -111,29 +111,42 @@ bool Server::counts_address(const Address& peer) const noexcept {
   return peer != Address{} && !(settings.spares_trusted && settings.client_rules.trusts(peer));
 }
 
-/// Closes the client of this worker that has sent no request for longest. A walk over all sessions
-/// finds the idlest for many calls; one that finds none is not repeated until a session has become
-/// idle: else each connection over the limit would cost a walk.
+/// Closes the client of this worker that has sent no request for longest, one that has never sent
+/// any included. A walk over all sessions finds the idlest for many calls; one that finds none is
+/// not repeated until a session has become idle, or has been silent for long enough: else each
+/// connection over the limit would cost a walk.
 bool Server::recycle_idlest() {
   for (bool looked = false;; looked = true) {
     while (!idlest_.empty()) {
       const Idle idle = idlest_.back();
       idlest_.pop_back();
       // It may have been busy since, or be another connection by now.
-      if (idle.session->deadline() == idle.deadline && idle.session->recycle()) return true;
+      if (idle.session->idle_since() == idle.since && idle.session->recycle()) return true;
     }
-    if (looked || !context_->went_idle) return false;
+    const bool silent = context_->silent_from <= context_->worker.now();
+    if (looked || (!context_->went_idle && !silent)) return false;
     find_idlest();
   }
 }
 
 void Server::find_idlest() {
+  // Many that come one after the other would cost a walk each.
+  constexpr milliseconds kBetweenWalks{10};
+  const TimePoint now = context_->worker.now();
+  const milliseconds silence = context_->settings.silence;
   context_->went_idle = false;
-  const auto later = [](const Idle& a, const Idle& b) { return a.deadline < b.deadline; };
+  context_->silent_from = TimePoint::max();
+  const auto later = [](const Idle& a, const Idle& b) { return a.since < b.since; };
   for (Session* session = context_->open; session != nullptr; session = session->next_open()) {
     if (!session->is_idle()) continue;
-    context_->went_idle = true;
-    const Idle idle{session, session->deadline()};
+    const Idle idle{session, session->idle_since()};
+    if (session->is_silent()) {
+      const TimePoint from = std::max(idle.since + silence, now + kBetweenWalks);
+      context_->silent_from = std::min(context_->silent_from, from);
+      if (idle.since + silence > now) continue;  // its first request may be on its way
+    } else {
+      context_->went_idle = true;
+    }
     if (idlest_.size() == kIdlest) {  // a heap whose front has been idle for the shortest time
       if (!later(idle, idlest_.front())) continue;
       std::pop_heap(idlest_.begin(), idlest_.end(), later);

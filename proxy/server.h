@@ -69,7 +69,7 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
 
   struct Idle {
     Session* session;
-    TimePoint deadline;
+    TimePoint since;
   };
   static constexpr std::size_t kIdlest = 64;
 

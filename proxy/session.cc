@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
+
 namespace weir::proxy {
 namespace {
 
@@ -30,10 +32,12 @@ void Session::open(net::Fd fd, const Address& peer, bool counted) {
   ++ctx_.open_count;
   if (!ctx_.worker.reactor().add(fd_.get(), kReadEvents, *this)) return close();
   expect(Phase::head, ctx_.settings.head_time);
+  ctx_.silent_from = std::min(ctx_.silent_from, idle_since() + ctx_.settings.silence);
 }
 
 void Session::close() {
   if (state_ == State::closed || !send_put_off()) return;
+  note_unjudged();
   state_ = State::closed;
   ctx_.notes.end(notes_);
   drop_upstream();
@@ -215,6 +219,7 @@ void Session::next_request() {
 }
 
 void Session::begin_close() {
+  note_unjudged();
   ctx_.notes.end(notes_);
   state_ = State::closing;
   lines_.clear();
@@ -241,8 +246,13 @@ void Session::discard_input() {
 }
 
 bool Session::is_idle() const noexcept {
-  return state_ == State::reading_head && served_ && phase_ == Phase::idle && in_.empty() &&
-         out_.empty() && put_off_ == 0 && !resumed_;
+  if (state_ != State::reading_head || !in_.empty() || !out_.empty() || put_off_ != 0 || resumed_)
+    return false;
+  return served_ ? phase_ == Phase::idle : phase_ == Phase::head && !head_begun_;
+}
+
+TimePoint Session::idle_since() const noexcept {
+  return deadline() - (served_ ? ctx_.settings.idle : ctx_.settings.head_time);
 }
 
 bool Session::recycle() {

@@ -1,11 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
 
-#include "gate/judge.h"
-#include "proxy/tunnel.h"
+#include "proxy/intake.h"
 
 namespace weir::proxy {
 
@@ -17,14 +14,15 @@ namespace weir::proxy {
 ///     exchanging -> tunnelling (101);  any -> closing -> lingering -> closed
 ///
 /// It is built in layers, each in a header of its own: Downstream (the client's socket), Exchange
-/// (the app's half), Tunnel (after a 101), and this one, which knows the states and judges.
+/// (the app's half), Tunnel (after a 101), Intake (from a request's head to its effect), and this
+/// one, which knows the states: what leads from one to the next, and how each of them ends.
 ///
 /// Reads go to the worker's scratch buffer; the session keeps bytes only while a head or a judged
 /// body is incomplete, while its request waits, while a write was short, or while a request may
 /// have to be sent again. Lives on one worker, in its pool of sessions; not thread-safe.
-class Session final : public Tunnel, gate::Waiter {
+class Session final : public Intake {
  public:
-  explicit Session(Context& context) noexcept : Tunnel(context) {}
+  explicit Session(Context& context) noexcept : Intake(context) {}
 
   /// `counted`: it has a place of its address in the connection budget; close() gives it back.
   void open(net::Fd fd, const Address& peer, bool counted);
@@ -34,9 +32,11 @@ class Session final : public Tunnel, gate::Waiter {
   void stop_if_idle();
   void abort();  ///< at the drain's deadline: whatever is under way is cut
 
-  /// Between two requests, with nothing on its way either way.
+  /// Between two requests or before its first byte, with nothing on its way either way.
   bool is_idle() const noexcept;
-  using Timer::deadline;  ///< while it is idle: the lowest has been idle for longest
+  /// It is idle, and has never sent anything.
+  bool is_silent() const noexcept { return !served_; }
+  TimePoint idle_since() const noexcept;  ///< while it is idle
   /// Closes it if it is idle, and its next request is not there yet. False: it is not closed.
   bool recycle();
 
@@ -50,7 +50,6 @@ class Session final : public Tunnel, gate::Waiter {
  private:
   friend class Server;
 
-  // session.cc: the connection
   void on_events(std::uint32_t events) override;
   void take_events(std::uint32_t events);
   int reads_ahead() const noexcept override;
@@ -68,26 +67,6 @@ class Session final : public Tunnel, gate::Waiter {
   void close() override;
   void out_of_memory() noexcept override;
 
-  // judging.cc: from the head to the effect
-  bool read_head();
-  std::size_t take_requests(std::span<char> input);
-  std::size_t on_head(std::span<char> input);
-  bool read_body();
-  bool judge_kept(bool may_wait);
-  bool want_body(Request& request, std::span<char> input);
-  std::size_t judge(Request& request, std::span<char> input, bool may_wait);
-  std::size_t hold(const gate::Decision& decision);
-  void release_held(bool client_left);
-  void refuse(net::HttpRefusal refusal) override;
-  void reply_problem(int status, std::string_view lines = {}) override;
-  void reply(LocalAnswer answer);
-  void begin_draining() override;
-  bool drain_body();
-  void expect_body(std::size_t received) noexcept;
-
-  std::uint32_t drained_ = 0;
-  net::HeadProgress progress_in_;
-  TimePoint time_{};  // of the request
   Session* next_resumed_ = nullptr;
   Session* previous_open_ = nullptr;
   Session* next_open_ = nullptr;  // also links retired and free sessions

@@ -40,6 +40,7 @@ struct Settings {
   milliseconds body_time{30'000};      ///< between two reads of a request's body
   milliseconds answer{60'000};         ///< request sent to answer's head; also between reads of it
   milliseconds idle{75'000};           ///< between two requests of a client
+  milliseconds silence{1'000};         ///< who has sent nothing for so long may make room
   milliseconds write{30'000};          ///< between two writes that a client takes
   milliseconds tunnel{3'600'000};      ///< a websocket without a byte either way
   milliseconds linger{2'000};          ///< for the client to read an answer that closes

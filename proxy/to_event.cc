@@ -30,6 +30,7 @@ net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings
   out.target = target.target;
   out.path = target.path;
   out.query = target.query;
+  out.readings = target.is_plain() ? nullptr : &target;
   return net::HttpRefusal::none;
 }
 

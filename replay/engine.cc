@@ -63,15 +63,16 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
   options.happened = row.time;
   options.own_time = row.time;
   const policies::Instant at{now, now};
-  const policies::Record record = record_of(row, kind.event);
   if (row.recorded) {
     // As the gate did: what names no time of its own has that at which it was judged.
     options.own_time.reset();
     if (row.own_time != row.time) options.own_time = row.own_time;
   }
   const bool request = kind.request && !row.recorded;
-  options.needs_plan = false;
+  options.plan_of = policies::PlanOf::none;
   if (request && !outbox_) options.answer = &row.answer;
+  if (request) options.prepared = row.prepared;
+  const policies::Record record = request ? policies::Record{} : record_of(row, kind.event);
   const policies::Verdict& verdict =
       *driver_.start(judgement_, request ? policies::Occurrence(row.request) : record, at, options);
   if (!judgement_.is_open()) return verdict;

@@ -9,6 +9,7 @@
 
 #include "config/model.h"
 #include "core/event.h"
+#include "policies/judgement/prepared.h"
 #include "policies/lang/record.h"
 #include "policies/lang/slots.h"
 #include "policies/set/policy_set.h"
@@ -35,6 +36,8 @@ struct Row {
   std::span<const policies::Preset> answered;  ///< what is known of the answer beside its status
   Request request;                             ///< request
   Answer answer;
+  /// Of a request: found while it was read; null: nothing is.
+  const policies::Prepared* prepared = nullptr;
 };
 
 /// The row as the evaluator takes it, if it is no request alone. `event`: the one that its file is
@@ -51,6 +54,9 @@ class Format {
     skip,  ///< no row, and nothing wrong: a line of column names
     bad,   ///< fault() says why
   };
+  /// Whether another reader of the same make can read these whole lines by themselves: this one
+  /// learns nothing of them for those behind them, and no record goes on in the text that follows.
+  virtual bool stands_alone(std::string_view) const { return true; }
   /// `text`: a line, or several if it asked for more. 64 bytes behind it can be read.
   virtual Got read(std::string_view text, Row& row) = 0;
   struct Fault {

@@ -91,8 +91,7 @@ class Zstd final : public Input::Decoder {
 
 }  // namespace
 
-Input::Input(const std::string& path, std::uint64_t most)
-    : most_(most), raw_(std::make_unique<char[]>(kRaw)) {
+Input::Input(const std::string& path) : raw_(std::make_unique<char[]>(kRaw)) {
   fd_ = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status {};
   if (fd_ < 0) {
@@ -122,8 +121,7 @@ bool Input::fill() {
 /// Bytes as the file holds them. 0: there are none, or no room.
 std::size_t Input::read_raw(std::span<char> into) {
   while (!raw_ended_ && !into.empty()) {
-    const auto room = std::min<std::uint64_t>(into.size(), most_ - consumed_);
-    const ssize_t got = room == 0 ? 0 : ::read(fd_, into.data(), room);
+    const ssize_t got = ::read(fd_, into.data(), into.size());
     if (got > 0) {
       consumed_ += static_cast<std::uint64_t>(got);
       return static_cast<std::size_t>(got);

@@ -12,9 +12,7 @@ namespace weir::replay {
 /// whatever the file holds. `-` is the standard input. Not thread-safe.
 class Input {
  public:
-  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
-  /// `most`: the file ends for us after so many bytes as they are stored, if it is longer.
-  explicit Input(const std::string& path, std::uint64_t most = kAll);
+  explicit Input(const std::string& path);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
@@ -35,7 +33,7 @@ class Input {
 
   int fd_ = -1;
   std::string error_;
-  std::uint64_t most_ = kAll, consumed_ = 0, size_ = 0;
+  std::uint64_t consumed_ = 0, size_ = 0;
   std::unique_ptr<char[]> raw_;
   std::size_t raw_begin_ = 0, raw_end_ = 0;
   bool raw_ended_ = false, started_ = false, frame_open_ = false;

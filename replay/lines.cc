@@ -12,8 +12,7 @@ constexpr std::string_view kMark = "\xef\xbb\xbf";
 
 }  // namespace
 
-LineReader::LineReader(const std::string& path, std::uint64_t most)
-    : input_(path, most), buffer_(kChunk + kPadding) {
+LineReader::LineReader(const std::string& path) : input_(path), buffer_(kChunk + kPadding) {
   while (end_ < kMark.size() && refill()) {
   }
   if (std::string_view(buffer_.data(), end_).starts_with(kMark)) at_ = record_ = kMark.size();
@@ -109,6 +108,21 @@ bool LineReader::extend(std::string_view& text) {
   ++further_;
   text = trimmed(record_, end);
   return true;
+}
+
+std::string_view LineReader::ahead(std::size_t most) {
+  number_ += further_;
+  further_ = 0;
+  record_ = second_ = at_;
+  for (;;) {
+    const std::size_t size = std::min(most, end_ - at_);
+    const void* const last = ::memrchr(buffer_.data() + at_, '\n', size);
+    if (last != nullptr) {
+      const char* const begin = buffer_.data() + at_;
+      return {begin, static_cast<std::size_t>(static_cast<const char*>(last) - begin) + 1};
+    }
+    if (size == most || !refill()) return {};
+  }
 }
 
 void LineReader::retract() {

@@ -16,19 +16,27 @@ class LineReader {
   /// Bytes behind every line that may be read, whatever they hold (vector instructions do).
   static constexpr std::size_t kPadding = 64;
 
-  explicit LineReader(const std::string& path, std::uint64_t most = Input::kAll);
+  explicit LineReader(const std::string& path);
 
   /// The next line, without its end; it lives until the next call. False: there is none.
   bool next(std::string_view& line);
   /// Of the line that next() gave: it is longer than kLineMost, and only its beginning is there.
   bool cut() const noexcept { return cut_; }
-  std::uint64_t number() const noexcept { return number_; }  ///< of it, from 1
+  std::uint64_t number() const noexcept { return number_; }           ///< of it, from 1
+  std::uint64_t last() const noexcept { return number_ + further_; }  ///< of its record's last line
 
   /// The record goes on in the following line: `text` becomes both, with the end between them as it
   /// stands. False: there is none, or both are too long; nothing has changed.
   bool extend(std::string_view& text);
   /// Takes all extensions back: the next line is the one behind that of next().
   void retract();
+
+  /// The whole lines that come next, with their ends, up to `most` bytes; at least one. Empty: the
+  /// next one is longer, or has no end. next() still gives them, unless they are passed over:
+  /// pass() leaves out so many bytes of them, and does not count their lines. Valid until another
+  /// call.
+  std::string_view ahead(std::size_t most);
+  void pass(std::size_t bytes) noexcept { second_ = at_ += bytes; }
 
   const Input& input() const noexcept { return input_; }
 

@@ -7,29 +7,29 @@
 namespace weir::replay {
 namespace {
 
-using Part = Mapping::Part;
+using MappedPart = Mapping::Part;
 
 struct PartRow {
   std::string_view word;  ///< ends with a dot: a name follows
-  Part part;
+  MappedPart part;
 };
 constexpr PartRow kParts[] = {
-    {"ts", Part::time},
-    {"time", Part::time},
-    {"request", Part::request},
-    {"method", Part::method},
-    {"path", Part::url},
-    {"url", Part::url},
-    {"query", Part::query},
-    {"host", Part::host},
-    {"ip", Part::ip},
-    {"status", Part::status},
-    {"bytes", Part::bytes},
-    {"header.", Part::header},
-    {"cookie.", Part::cookie},
-    {"body.", Part::body},
-    {"response.header.", Part::answer_header},
-    {"response.body.", Part::answer_body},
+    {"ts", MappedPart::time},
+    {"time", MappedPart::time},
+    {"request", MappedPart::request},
+    {"method", MappedPart::method},
+    {"path", MappedPart::url},
+    {"url", MappedPart::url},
+    {"query", MappedPart::query},
+    {"host", MappedPart::host},
+    {"ip", MappedPart::ip},
+    {"status", MappedPart::status},
+    {"bytes", MappedPart::bytes},
+    {"header.", MappedPart::header},
+    {"cookie.", MappedPart::cookie},
+    {"body.", MappedPart::body},
+    {"response.header.", MappedPart::answer_header},
+    {"response.body.", MappedPart::answer_body},
 };
 
 std::string known_parts() {
@@ -41,8 +41,10 @@ std::string known_parts() {
   return out;
 }
 
-bool is_header(Part part) { return part == Part::header || part == Part::answer_header; }
-bool is_named(Part part) { return part >= Part::header; }
+bool is_header(MappedPart part) {
+  return part == MappedPart::header || part == MappedPart::answer_header;
+}
+bool is_named(MappedPart part) { return part >= MappedPart::header; }
 
 std::optional<Mapping::Field> parse_field(std::string_view text, std::string& problem) {
   const std::size_t equals = text.find('=');
@@ -74,7 +76,7 @@ std::optional<Mapping::Field> parse_field(std::string_view text, std::string& pr
 
 }  // namespace
 
-bool Mapping::has(Part part) const noexcept {
+bool Mapping::has(MappedPart part) const noexcept {
   return std::any_of(fields.begin(), fields.end(),
                      [&](const Field& field) { return field.part == part; });
 }
@@ -95,8 +97,9 @@ std::optional<Mapping> Mapping::parse(std::string_view text, std::string& proble
     out.fields.push_back(std::move(*field));
     from = comma + 1;
   }
-  const bool line = out.has(Part::request) || (out.has(Part::method) && out.has(Part::url));
-  if (!out.has(Part::time) || !out.has(Part::ip) || !line) {
+  const bool line =
+      out.has(MappedPart::request) || (out.has(MappedPart::method) && out.has(MappedPart::url));
+  if (!out.has(MappedPart::time) || !out.has(MappedPart::ip) || !line) {
     problem = "a request needs ts, ip, and request or method and path";
     return std::nullopt;
   }

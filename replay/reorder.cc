@@ -14,7 +14,8 @@ bool after(const Reorder::Held& a, const Reorder::Held& b) {
 
 }  // namespace
 
-bool Reorder::add(std::uint32_t stream, std::uint64_t line, TimePoint time, std::string_view text) {
+bool Reorder::add(std::uint32_t stream, std::uint64_t line, TimePoint time, unsigned owner,
+                  std::string_view text) {
   if (time <= watermark_) {
     ++late_;
     return false;
@@ -27,7 +28,7 @@ bool Reorder::add(std::uint32_t stream, std::uint64_t line, TimePoint time, std:
     free_.push_back(static_cast<std::uint32_t>(texts_.size()));
     texts_.emplace_back();
   }
-  Held held{time, arrivals_++, line, stream, free_.back()};
+  Held held{time, arrivals_++, line, stream, free_.back(), owner};
   free_.pop_back();
   std::string& kept = texts_[held.text];
   kept.reserve(text.size() + LineReader::kPadding);

@@ -21,9 +21,11 @@ class Reorder {
     TimePoint time{};
     std::uint64_t arrival = 0, line = 0;
     std::uint32_t stream = 0, text = 0;
+    unsigned owner = 0;  ///< Stream::owner()
   };
   /// False: it is late.
-  bool add(std::uint32_t stream, std::uint64_t line, TimePoint time, std::string_view text);
+  bool add(std::uint32_t stream, std::uint64_t line, TimePoint time, unsigned owner,
+           std::string_view text);
   /// The next event that the watermark has passed; at the end of input, any.
   std::optional<Held> release(bool all);
   /// Alive until the next add(); 64 bytes behind it can be read.

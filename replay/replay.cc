@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/text.h"
 #include "core/words.h"
@@ -18,22 +19,18 @@ class Replay::Fan final : public policies::RowSink, public policies::PatternSink
   }
   void reading(const Row& row) override {
     tally_.reading(row);
-    writer_.set_answering(replay_.engine_.answering());
     writer_.reading(row);
   }
   void ruled(const Row& row) override { tally_.ruled(row); }
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override {
     tally_.verdict(row, rung, index, limit);
-    writer_.set_answering(replay_.engine_.answering());
     writer_.verdict(row, rung, index, limit);
   }
+  void listed(const Row& row, const policies::List& list) override { writer_.listed(row, list); }
   void pattern(const policies::MatchedPattern& match) override {
     tally_.pattern(match);
-    if (!replay_.between_rows_) {
-      writer_.set_answering(replay_.engine_.answering());
-      return writer_.pattern(match);
-    }
+    if (!replay_.between_rows_) return writer_.pattern(match, replay_.engine_.answering());
     std::string& json = replay_.timed_.emplace_back(Timed{match.fires, 0, {}}).json;
     append_pattern(json, match);
   }
@@ -60,6 +57,9 @@ class Replay::Told final : public policies::RowSink, public policies::PatternSin
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override {
     if (tells_[row.policy->index]) rows_.verdict(row, rung, index, limit);
+  }
+  void listed(const Row& row, const policies::List& list) override {
+    if (tells_[row.policy->index]) rows_.listed(row, list);
   }
   void pattern(const policies::MatchedPattern& match) override {
     if (tells_[match.policy->index]) patterns_.pattern(match);
@@ -151,46 +151,62 @@ std::unique_ptr<Replay> Replay::make(Plan plan, Engine& engine, Engine* other, R
 }
 
 std::string Replay::open() {
-  std::string problem;
   for (const Plan::Source& source : plan_.sources) {
     const auto kind = engine_.find_event(source.event);
     if (!kind)
       return "there is no event \"" + source.event + "\"; known are " + known_events(engine_);
-    bool header = false;
-    std::shared_ptr<MappedColumns> mapped;
-    if (plan_.mapping) {
-      mapped = std::make_shared<MappedColumns>();
-      mapped->mapping = *plan_.mapping;
-    }
-    auto format = make_format(engine_, *kind, plan_.log_format, mapped, header, problem);
-    if (format == nullptr) return problem;
-    kinds_.push_back(*kind);
-    if (plan_.lateness)
-      again_.push_back(make_format(engine_, *kind, plan_.log_format, mapped, header, problem));
-    if (other_ != nullptr) {
-      const auto theirs = other_->find_event(source.event);
-      if (!theirs) return "the other configuration has no event \"" + source.event + "\"";
-      if (theirs->request != kind->request)
-        return "event \"" + source.event + "\" is not of the same kind in both configurations";
-      other_kinds_.push_back(*theirs);
-      bool ignored = false;
-      other_formats_.push_back(
-          make_format(*other_, *theirs, plan_.log_format, mapped, ignored, problem));
-      if (other_formats_.back() == nullptr) return problem;
-    }
-    streams_.push_back(
-        std::make_unique<Stream>(source.path, std::move(format), header, source.most));
-    const std::string& error = streams_.back()->input().error();
-    if (!error.empty()) return source.path + ": " + error;
+    if (std::string problem = open_stream(streams_.size(), source, *kind); !problem.empty())
+      return problem;
   }
-  for (const auto& stream : streams_) ended_.push_back(!stream->next());
+  ended_.resize(streams_.size());
   current_ = streams_.size();
   return {};
+}
+
+std::string Replay::open_stream(std::size_t index, const Plan::Source& source, Engine::Kind kind) {
+  std::string problem;
+  bool header = false;
+  std::shared_ptr<MappedColumns> mapped;
+  if (plan_.mapping && part_.reading != nullptr) {
+    mapped = part_.reading->columns(index, *plan_.mapping);
+  } else if (plan_.mapping) {
+    mapped = std::make_shared<MappedColumns>();
+    mapped->mapping = *plan_.mapping;
+  }
+  const auto make = [&](const Engine& engine, Engine::Kind of, bool& has_header) {
+    return make_format(engine, of, plan_.log_format, mapped, has_header, problem);
+  };
+  auto format = make(engine_, kind, header);
+  if (format == nullptr) return problem;
+  kinds_.push_back(kind);
+  if (plan_.lateness) again_.push_back(make(engine_, kind, header));
+  if (other_ != nullptr) {
+    const auto theirs = other_->find_event(source.event);
+    if (!theirs) return "the other configuration has no event \"" + source.event + "\"";
+    if (theirs->request != kind.request)
+      return "event \"" + source.event + "\" is not of the same kind in both configurations";
+    other_kinds_.push_back(*theirs);
+    bool ignored = false;
+    other_formats_.push_back(make(*other_, *theirs, ignored));
+    if (other_formats_.back() == nullptr) return problem;
+  }
+  if (part_.reading != nullptr) {
+    const Reading::Source file{source.path, header, kind.event,
+                               [&] { return make(engine_, kind, header); }, kind.request};
+    streams_.push_back(part_.reading->open(index, part_.index, file));
+  } else {
+    streams_.push_back(std::make_unique<FileStream>(source.path, std::move(format), header));
+  }
+  const std::string& error = streams_.back()->error();
+  return error.empty() ? std::string() : source.path + ": " + error;
 }
 
 /// The stream whose row is the earliest: of equal ones the one of the lower line, then the one
 /// named first.
 Stream* Replay::next_stream(std::size_t& index) {
+  if (!std::exchange(begun_, true)) {
+    for (std::size_t i = 0; i < streams_.size(); ++i) ended_[i] = !streams_[i]->next();
+  }
   if (current_ < streams_.size()) ended_[current_] = !streams_[current_]->next();
   if (streams_.size() == 1) {  // mostly: nothing to merge
     const bool ended = ended_.front();
@@ -273,18 +289,20 @@ void Replay::write_timed() {
   timed_.clear();
 }
 
-void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::string_view text) {
-  now_ = std::max(now_, row.time);
-  advance(reorder_ ? std::min(row.time - milliseconds{1}, reorder_->watermark())
+/// `row`, `text`: of an event that is ours.
+void Replay::judge(const At& at, const Row& row, std::string_view text) {
+  now_ = std::max(now_, at.time);
+  advance(reorder_ ? std::min(at.time - milliseconds{1}, reorder_->watermark())
                    : now_ - milliseconds{1});
   begin_step();
-  if (part_.share == nullptr || part_.share->owner(row, kinds_[stream].event) == part_.index) {
+  if (at.ours) {
     const bool counts = part_.verdicts != EventVerdicts::Keep::severe;
-    tally_.set_time(row.time);
-    if (writer_ != nullptr) writer_->begin(row.time, line);
+    tally_.set_time(at.time);
+    if (writer_ != nullptr) writer_->begin(at.time, at.line);
     between_rows_ = false;
     if (!row.refused) {
-      const policies::Verdict& verdict = engine_.judge(row, line, kinds_[stream], now_, sink_);
+      const policies::Verdict& verdict =
+          engine_.judge(row, at.line, kinds_[at.stream], now_, sink_);
       if (counts) tally_.judged(verdict);
       verdicts_.add(row.time, verdict.effect);
     } else if (counts) {
@@ -292,10 +310,10 @@ void Replay::judge(std::size_t stream, std::uint64_t line, const Row& row, std::
     }
     between_rows_ = true;
     if (writer_ != nullptr) writer_->end();
-    if (other_ != nullptr) judge_by_other(stream, line, text);
+    if (other_ != nullptr) judge_by_other(at.stream, at.line, text);
   }
   // A row that is late may begin what is due already.
-  if (has_patterns_ && row.time < watermark_) fire_due();
+  if (has_patterns_ && at.time < watermark_) fire_due();
 }
 
 void Replay::judge_by_other(std::size_t stream, std::uint64_t line, std::string_view text) {
@@ -319,9 +337,10 @@ bool Replay::release(bool all, std::uint64_t most) {
     const auto held = reorder_->release(all);
     if (!held) return false;
     const std::string_view text = reorder_->text(*held);
+    const At at{held->stream, held->line, held->time, is_ours(held->owner)};
     Row row;
-    if (again_[held->stream]->read(text, row) != Format::Got::row) continue;
-    judge(held->stream, held->line, row, text);
+    if (at.ours && again_[at.stream]->read(text, row) != Format::Got::row) continue;
+    judge(at, row, text);
   }
   return true;
 }
@@ -333,9 +352,11 @@ void Replay::take(std::size_t index) {
   ++rows_;
   first_ = first_ ? std::min(*first_, time) : time;
   last_ = last_ ? std::max(*last_, time) : time;
+  const bool ours = is_ours(stream.owner());
   if (!reorder_) {
-    judge(index, stream.line(), stream.row(), stream.text());
-  } else if (reorder_->add(static_cast<std::uint32_t>(index), stream.line(), time, stream.text())) {
+    judge({index, stream.line(), time, ours}, stream.row(), stream.text());
+  } else if (reorder_->add(static_cast<std::uint32_t>(index), stream.line(), time, stream.owner(),
+                           ours ? stream.text() : std::string_view{})) {
     static_cast<void>(release(false, std::numeric_limits<std::uint64_t>::max()));
     advance(reorder_->watermark());
   }
@@ -400,9 +421,9 @@ Replay::Progress Replay::progress() const {
   out.rows = rows_;
   bool known = true;
   for (const auto& stream : streams_) {
-    out.bytes += stream->input().consumed();
-    out.bytes_total += stream->input().size();
-    known = known && stream->input().size() != 0;
+    out.bytes += stream->consumed();
+    out.bytes_total += stream->size();
+    known = known && stream->size() != 0;
   }
   if (!known) out.bytes_total = 0;
   return out;
@@ -410,7 +431,7 @@ Replay::Progress Replay::progress() const {
 
 std::uint64_t Replay::bad() const noexcept {
   std::uint64_t bad = 0;
-  for (const auto& stream : streams_) bad += stream->bad();
+  for (const auto& stream : streams_) bad += stream->bad().count;
   return bad;
 }
 
@@ -418,7 +439,7 @@ std::uint64_t Replay::dropped() const noexcept { return engine_.dropped() + othe
 
 std::string Replay::read_error() const {
   for (const auto& stream : streams_) {
-    if (!stream->input().error().empty()) return stream->path() + ": " + stream->input().error();
+    if (!stream->error().empty()) return stream->path() + ": " + stream->error();
   }
   return {};
 }

@@ -8,8 +8,8 @@
 
 #include "replay/engine.h"
 #include "replay/event_verdicts.h"
+#include "replay/reading.h"
 #include "replay/reorder.h"
-#include "replay/row_share.h"
 #include "replay/rows.h"
 #include "replay/stream.h"
 #include "replay/tally.h"
@@ -20,7 +20,6 @@ namespace weir::replay {
 struct Plan {
   struct Source {
     std::string event, path;
-    std::uint64_t most = Input::kAll;  ///< bytes that are read of it
   };
   std::vector<Source> sources;
   std::optional<milliseconds> lateness;  ///< none: order of arrival
@@ -33,7 +32,8 @@ struct Plan {
 /// What one of several threads does of a replay that all of them run through (team.h).
 struct Part {
   std::vector<bool> tells, other_tells;  ///< the policies whose rows it tells; empty: all
-  std::unique_ptr<RowShare> share;       ///< null: it judges all rows
+  Reading* reading = nullptr;            ///< null: it reads the files itself
+  bool by_rows = false;                  ///< it judges its own rows only, else all
   unsigned index = 0;
   EventVerdicts::Keep verdicts = EventVerdicts::Keep::nothing;
 };
@@ -104,6 +104,7 @@ class Replay {
  private:
   Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows, Part part);
   std::string open();
+  std::string open_stream(std::size_t index, const Plan::Source& source, Engine::Kind kind);
   Stream* next_stream(std::size_t& index);
   void take(std::size_t stream);
   bool release(bool all, std::uint64_t most);
@@ -112,7 +113,15 @@ class Replay {
   void end();
   void write_timed();
   void show(std::size_t view, const limiter::ViewWindow& window);
-  void judge(std::size_t stream, std::uint64_t line, const Row& row, std::string_view text);
+  /// An event: where it stands, and whether it is ours.
+  struct At {
+    std::size_t stream = 0;
+    std::uint64_t line = 0;
+    TimePoint time{};
+    bool ours = true;
+  };
+  bool is_ours(unsigned owner) const noexcept { return !part_.by_rows || owner == part_.index; }
+  void judge(const At& at, const Row& row, std::string_view text);
   void judge_by_other(std::size_t stream, std::uint64_t line, std::string_view text);
   void begin_step();
 
@@ -158,7 +167,7 @@ class Replay {
   bool between_rows_ = true;   // what fires now is a timer
   std::optional<TimePoint> first_, last_;
   std::uint64_t rows_ = 0;
-  bool all_read_ = false, done_ = false;
+  bool begun_ = false, all_read_ = false, done_ = false;
 };
 
 }  // namespace weir::replay

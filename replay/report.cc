@@ -278,8 +278,8 @@ Report make_report(const Replay& replay, const std::vector<Plan::Source>& source
   Report out;
   for (std::size_t i = 0; i < replay.streams().size(); ++i) {
     const Stream& stream = *replay.streams()[i];
-    FileReport file{sources[i].event, stream.path(), stream.rows(), stream.bad(), {}};
-    for (const Stream::Fault& fault : stream.faults()) {
+    FileReport file{sources[i].event, stream.path(), stream.rows(), stream.bad().count, {}};
+    for (const BadRows::Fault& fault : stream.bad().first) {
       file.faults.push_back(stream.path() + ":" + std::to_string(fault.line) + ":" +
                             std::to_string(fault.column) + ": " + fault.why);
     }

@@ -5,6 +5,7 @@
 
 #include "core/text.h"
 #include "core/words.h"
+#include "replay/formula.h"
 
 namespace weir::replay {
 namespace {
@@ -14,9 +15,7 @@ constexpr std::size_t kPiece = std::size_t{64} << 10;
 /// A value of csv: in quotes where it needs them. What a spreadsheet takes for a formula gets a
 /// quote before it: keys are whatever a client has sent.
 void append_csv(std::string& out, std::string_view text) {
-  const bool formula = !text.empty() &&
-                       std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos &&
-                       text.find_first_not_of("+-.0123456789") != std::string_view::npos;
+  const bool formula = is_formula(text);
   const bool quoted = formula || text.find_first_of(",\"\n\r") != std::string_view::npos;
   if (!quoted) {
     out += text;
@@ -31,11 +30,8 @@ void append_integer(std::string& out, std::int64_t value) { append_number(out, N
 
 }  // namespace
 
-void append_number(std::string& out, Number number) {
-  if (!number.is_finite()) {
-    out += "null";
-    return;
-  }
+void append_number(std::string& out, Number told) {
+  const Number number = told.finite();
   char buffer[1200];  // in plain decimal form: the longest double has 1,077 characters
   const double value = number.as_real();
   const bool plain = !number.is_real() || (std::trunc(value) == value && std::abs(value) < 0x1p63);
@@ -104,13 +100,16 @@ RowWriter::RowWriter(RowPieces& pieces, std::vector<bool> readings, Form form)
 
 std::string& RowWriter::place_of(Kind kind) {
   if (pieces_ != nullptr) return pieces_->text;
-  return kind == Kind::reading ? buffer_ : kind == Kind::verdict ? verdicts_ : patterns_;
+  return kind == Kind::reading   ? buffer_
+         : kind == Kind::verdict ? verdicts_
+         : kind == Kind::listed  ? listed_
+                                 : patterns_;
 }
 
-void RowWriter::written(Kind kind, std::size_t begin, std::size_t policy) {
+void RowWriter::written(Kind kind, std::size_t begin, std::size_t policy, bool answered) {
   if (pieces_ == nullptr) return;
   const std::uint32_t rank = static_cast<std::uint32_t>(kind) << 20 |
-                             static_cast<std::uint32_t>(answering_ ? 1 : 0) << 17 |
+                             static_cast<std::uint32_t>(answered ? 1 : 0) << 17 |
                              static_cast<std::uint32_t>(policy);
   pieces_->add(step_, 0, rank, begin);
 }
@@ -136,7 +135,9 @@ void RowWriter::csv_head(std::string& out, std::string_view type, const Row& row
   append_csv(out, key);
   out += ',';
   std::string value;
-  if (append_canonical(value, row.value)) append_csv(out, value);
+  const bool is_real = row.value.is(Type::real);
+  const Value told = is_real ? Value::number(row.value.as_number().finite()) : row.value;
+  if (append_canonical(value, told)) append_csv(out, value);
 }
 
 void RowWriter::head(std::string& out, std::string_view type, const Row& row) const {
@@ -163,8 +164,7 @@ void RowWriter::head(std::string& out, std::string_view type, const Row& row) co
       out += "null";
     }
   }
-  out += "],\"value\":";
-  append_value(out, row.value);
+  out += ']';
 }
 
 void RowWriter::reading(const Row& row) {
@@ -176,9 +176,11 @@ void RowWriter::reading(const Row& row) {
     out += ",,,,\n";
   } else {
     head(out, "reading", row);
+    out += ",\"value\":";
+    append_value(out, row.value);
     out += "}\n";
   }
-  written(Kind::reading, begin, row.policy->index);
+  written(Kind::reading, begin, row.policy->index, row.answered);
 }
 
 void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t index,
@@ -194,6 +196,8 @@ void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t 
     out += rung.shadow ? ",true\n" : ",\n";
   } else {
     head(out, "verdict", row);
+    out += ",\"value\":";
+    append_value(out, row.value);
     out += ",\"do\":\"";
     out += row_of(rung.action).name;
     out += "\",\"rung\":";
@@ -208,21 +212,40 @@ void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t 
     if (rung.shadow) out += ",\"shadow\":true";
     out += "}\n";
   }
-  written(Kind::verdict, begin, row.policy->index);
+  written(Kind::verdict, begin, row.policy->index, row.answered);
 }
 
-void RowWriter::pattern(const policies::MatchedPattern& match) {
+void RowWriter::listed(const Row& row, const policies::List& list) {
+  std::string& out = place_of(Kind::listed);
+  const std::size_t begin = out.size();
+  const std::string_view action = row_of(list.effect).name;
+  if (form_ == Form::csv) {
+    csv_head(out, "listed", row);
+    out.append(",").append(action).append(list.shadow ? ",,,true\n" : ",,,\n");
+  } else {
+    head(out, "listed", row);
+    out += ",\"list\":";
+    append_json(out, list.name);
+    out.append(",\"do\":\"").append(action).append("\"");
+    out += list.shadow ? ",\"shadow\":true}\n" : "}\n";
+  }
+  written(Kind::listed, begin, row.policy->index, row.answered);
+}
+
+void RowWriter::pattern(const policies::MatchedPattern& match, bool answered) {
   if (form_ == Form::csv) return;  // its rungs have verdicts
   std::string& out = place_of(Kind::pattern);
   const std::size_t begin = out.size();
   append_pattern(out, match);
   out += '\n';
-  written(Kind::pattern, begin, 0);  // in the order in which they come
+  written(Kind::pattern, begin, 0, answered);  // in the order in which they come
 }
 
 void RowWriter::end() {
   buffer_ += verdicts_;
+  buffer_ += listed_;
   buffer_ += patterns_;
+  listed_.clear();
   verdicts_.clear();
   patterns_.clear();
   if (buffer_.size() >= kPiece) flush();

@@ -13,9 +13,9 @@
 
 namespace weir::replay {
 
-/// Writes rows of NDJSON or csv (docs/replay.md): for every event its readings, then its verdicts,
-/// then the matches that it completes; csv has no rows of views and no summary. Also a RowSink.
-/// Gives whole lines, some 64 KiB at a time.
+/// Writes rows of NDJSON or csv (docs/replay.md): for every event its readings, then its verdicts
+/// and the refusals by policies' own lists, then the matches that it completes; csv has no rows of
+/// views and no summary. Also a RowSink. Gives whole lines, some 64 KiB at a time.
 class RowWriter final : public policies::RowSink {
  public:
   using Out = std::function<void(std::string_view)>;
@@ -31,15 +31,14 @@ class RowWriter final : public policies::RowSink {
     time_ = time;
     line_ = line;
   }
-  /// To which step of the replay belongs what follows (RowPieces), and whether it rests on an
-  /// answer.
+  /// To which step of the replay belongs what follows (RowPieces).
   void set_step(std::uint64_t step) noexcept { step_ = step; }
-  void set_answering(bool answering) noexcept { answering_ = answering; }
   void reading(const Row& row) override;
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override;
-  /// A match that the event completes.
-  void pattern(const policies::MatchedPattern& match);
+  void listed(const Row& row, const policies::List& list) override;
+  /// A match that the event completes; `answered`: by its answer.
+  void pattern(const policies::MatchedPattern& match, bool answered);
   /// The event is judged: its rows go out.
   void end();
   /// A whole line of another kind, without its end.
@@ -51,12 +50,12 @@ class RowWriter final : public policies::RowSink {
   void flush();
 
  private:
-  enum class Kind : std::uint8_t { reading, verdict, pattern };
+  enum class Kind : std::uint8_t { reading, verdict, listed, pattern };
   /// Where a row of this kind is written.
   std::string& place_of(Kind kind);
   /// It has been, from `begin` on. Readings and verdicts stand in the order of policies, those that
   /// an answer brings about behind the others.
-  void written(Kind kind, std::size_t begin, std::size_t policy);
+  void written(Kind kind, std::size_t begin, std::size_t policy, bool answered);
   void head(std::string& out, std::string_view type, const Row& row) const;
   void csv_head(std::string& out, std::string_view type, const Row& row) const;
 
@@ -66,8 +65,7 @@ class RowWriter final : public policies::RowSink {
   RowPieces* pieces_ = nullptr;
   TimePoint time_{};
   std::uint64_t line_ = 0, step_ = 0;
-  bool answering_ = false;
-  std::string buffer_, verdicts_, patterns_;
+  std::string buffer_, verdicts_, listed_, patterns_;
 };
 
 /// `{"type":"pattern",...}`, without the line's end.
@@ -75,7 +73,7 @@ void append_pattern(std::string& out, const policies::MatchedPattern& match);
 /// `matched`, `timeout`, `unmatched`.
 std::string_view match_word(limiter::MatchKind kind) noexcept;
 
-/// A value of a row: integers bare, doubles shortest, what is no number of JSON's null.
+/// A value of a row: integers bare, doubles shortest, what is beyond all doubles as Number::finite.
 void append_value(std::string& out, const Value& value);
 void append_number(std::string& out, Number number);
 

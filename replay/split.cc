@@ -349,20 +349,26 @@ const Policy* with_own_table(const PolicySet& set) {
 
 std::optional<Split> split_policies(const PolicySet& set, const PolicySet* other,
                                     unsigned threads) {
-  constexpr double kRow = 16;  // reading a row, and finding its events: each thread does it
+  constexpr double kReading = 24;  // a row with its routes and keys: whoever has time does it
+  constexpr double kJudging = 16;  // what every judge does with a row beside its policies
   constexpr double kWorth = 0.9;
-  const auto longest = [&](unsigned n, Shares& ours, Shares& theirs) {
-    ours = share_out(set, n);
-    if (other != nullptr) theirs = share_out(*other, n);
-    double most = 0;
-    for (unsigned i = 0; i < n; ++i)
-      most = std::max(most, ours.costs[i] + (other != nullptr ? theirs.costs[i] : 0));
-    return kRow + ours.common + theirs.common + most;
+  // The threads end together, unless a judge has more to do than its share.
+  const auto longest = [&](unsigned judges, Shares& ours, Shares& theirs) {
+    ours = share_out(set, judges);
+    if (other != nullptr) theirs = share_out(*other, judges);
+    const double each = kJudging + ours.common + theirs.common;
+    double most = 0, all = kReading;
+    for (unsigned i = 0; i < judges; ++i) {
+      const double cost = each + ours.costs[i] + (other != nullptr ? theirs.costs[i] : 0);
+      most = std::max(most, cost);
+      all += cost;
+    }
+    return std::max(most, all / threads);
   };
   Shares ours, theirs;
   unsigned used = 1;
   double before = longest(1, ours, theirs);
-  for (unsigned n = 2; n <= threads; ++n) {  // a thread more must be worth its reading
+  for (unsigned n = 2; n <= threads; ++n) {  // a judge more must be worth what it does again
     const double now = longest(n, ours, theirs);
     if (now > before * kWorth) continue;
     before = now;
@@ -396,7 +402,7 @@ Split make_split(const PolicySet& set, const PolicySet* other, unsigned threads,
   Split out;
   out.text = set.policies.empty() && set.views.size() < 2
                  ? "there is nothing to share out"
-                 : "not by rows (" + why + "), and too few policies leave the others alone";
+                 : "not by rows (" + why + "), and a second judge would cost more than it gains";
   return out;
 }
 

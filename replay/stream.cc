@@ -1,6 +1,7 @@
 #include "replay/stream.h"
 
 #include <cstring>
+#include <utility>
 
 namespace weir::replay {
 namespace {
@@ -10,17 +11,14 @@ constexpr std::size_t kRecordMost = std::size_t{256} << 10;
 
 }  // namespace
 
-Stream::Stream(std::string path, std::unique_ptr<Format> format, bool header, std::uint64_t most)
-    : path_(std::move(path)), format_(std::move(format)), lines_(path_, most), header_(header) {}
-
-void Stream::fault(std::size_t column, std::string_view why) {
-  ++bad_;
-  if (faults_.size() < kFaultsShown) faults_.push_back({lines_.number(), column, std::string(why)});
+FileStream::FileStream(std::string path, std::unique_ptr<Format> format, bool header)
+    : Stream(std::move(path)), format_(std::move(format)), lines_(path_), header_(header) {
+  row_ = &here_;
 }
 
 /// The rest of a record of several lines. If that makes no good row, its first line alone is bad,
 /// and reading goes on behind it: a stray quote must not swallow what follows.
-bool Stream::extend(std::string_view& text) {
+bool FileStream::extend(std::string_view& text) {
   const Format::Fault open = format_->fault();
   Format::Got got = Format::Got::more;
   while (got == Format::Got::more) {
@@ -28,7 +26,7 @@ bool Stream::extend(std::string_view& text) {
     if (text.size() > kRecordMost || !lines_.extend(text)) break;
     // Only a quote can close a quote: do not read it all again for every line in between.
     if (std::memchr(text.data() + before, '"', text.size() - before) != nullptr) {
-      got = format_->read(text, row_);
+      got = format_->read(text, here_);
     }
   }
   if (got == Format::Got::row) return true;
@@ -37,7 +35,7 @@ bool Stream::extend(std::string_view& text) {
   return false;
 }
 
-bool Stream::next() {
+bool FileStream::next() {
   std::string_view text;
   while (lines_.next(text)) {
     if (header_) {
@@ -49,7 +47,7 @@ bool Stream::next() {
       fault(1, "a line of more than 1 MiB");
       continue;
     }
-    const Format::Got got = format_->read(text, row_);
+    const Format::Got got = format_->read(text, here_);
     if (got == Format::Got::skip) continue;
     if (got == Format::Got::more && !extend(text)) continue;
     if (got == Format::Got::bad) {
@@ -58,9 +56,18 @@ bool Stream::next() {
     }
     ++rows_;
     text_ = text;
+    line_ = lines_.number();
     return true;
   }
   return false;
+}
+
+std::string_view FileStream::take_lines(std::size_t most) {
+  if (header_) return {};
+  const std::string_view text = lines_.ahead(most);
+  if (text.empty() || !format_->stands_alone(text)) return {};
+  lines_.pass(text.size());
+  return text;
 }
 
 }  // namespace weir::replay

@@ -10,11 +10,10 @@
 namespace weir::replay {
 namespace {
 
-/// The size of what each thread can read from its beginning.
-std::optional<std::uint64_t> size_of_file(const std::string& path) {
+/// Whether it can be read again from its beginning.
+bool is_plain_file(const std::string& path) {
   struct stat status {};
-  if (path == "-" || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  return static_cast<std::uint64_t>(status.st_size);
+  return path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 std::vector<bool> told_by(const std::vector<unsigned>& owners, unsigned index) {
@@ -41,29 +40,51 @@ void Team::share_out() {
     split_.text = "one is asked for";
     return;
   }
-  std::vector<std::uint64_t> sizes;
   for (const Plan::Source& source : task_.plan.sources) {
-    const auto size = size_of_file(source.path);
-    if (!size) {
-      split_.text = source.path + " is no plain file, and is read once";
-      return;
-    }
-    sizes.push_back(*size);
+    if (is_plain_file(source.path)) continue;
+    split_.text = source.path + " is no plain file, and is read once";
+    return;
   }
   const policies::PolicySet* const other = task_.other ? task_.other->set.get() : nullptr;
   split_ = make_split(*task_.side.set, other, task_.threads, task_.rows.has_value());
-  if (split_.threads < 2) return;
-  // A file that grows meanwhile ends for all threads at the same place.
-  for (std::size_t i = 0; i < sizes.size(); ++i) task_.plan.sources[i].most = sizes[i];
+}
+
+/// Judges read too. One more thread for each of them reads faster than they judge.
+void Team::begin_reading() {
+  reading_.reset();
+  const unsigned judges = split_.threads;
+  if (task_.threads < 2) return;
+  reading_ =
+      std::make_unique<Reading>(judges, std::min(judges, task_.threads - judges), task_.block);
+}
+
+/// The reader finds the owner of each row while it parses the row.
+void Team::share_out_rows() {
+  const Engine& engine = *members_.front()->engine;
+  reading_->share_out([&] {
+    return std::make_unique<RowShare>(engine.set(), split_.places, engine.secret(), split_.threads);
+  });
+}
+
+/// Routes and keys mean the same to all judges, and are found once for all of them. Where rows are
+/// shared out, each row has one judge, who finds them as well as its reader does. Rows that are
+/// sorted are read again when they are judged.
+void Team::prepare_requests() {
+  if (task_.plan.lateness) return;
+  const Engine& engine = *members_.front()->engine;
+  reading_->prepare(
+      [&] { return std::make_unique<policies::Preparing>(engine.set(), engine.secret()); });
 }
 
 bool Team::start(Failure& failure, std::string& problem) {
   if (task_.rows)
     rows_.emplace([this](std::string_view text) { give(text); }, task_.rows->readings,
                   task_.rows->form);
+  begin_reading();
   for (unsigned i = 0; i < split_.threads; ++i) {
     if (!add_member(i, failure, problem)) return false;
   }
+  if (reading_) reading_->start();
   for (std::size_t i = 1; i < members_.size(); ++i)
     members_[i]->thread = std::thread([this, i] { run_slices(*members_[i]); });
   return true;
@@ -107,9 +128,9 @@ bool Team::add_member(unsigned index, Failure& failure, std::string& problem) {
   }
   Part part;
   part.index = index;
-  if (split_.by == Split::By::rows)
-    part.share = std::make_unique<RowShare>(member.engine->set(), split_.places,
-                                            member.engine->secret(), split_.threads);
+  part.reading = reading_.get();
+  part.by_rows = split_.by == Split::By::rows;
+  if (reading_ && index == 0) part.by_rows ? share_out_rows() : prepare_requests();
   if (split_.by == Split::By::policies) {
     part.verdicts = index == 0 ? EventVerdicts::Keep::all : EventVerdicts::Keep::severe;
     if (index != 0) {
@@ -173,7 +194,6 @@ bool Team::run(std::uint64_t rows) {
   Replay& first = *members_.front()->replay;
   if (members_.size() == 1) return first.run(rows);
   run_all(rows);
-  if (!agree()) return start_again("the input changes");
   if (const std::string why = lack_of_room(); !why.empty()) return start_again(why);
   for (std::size_t i = 1; i < members_.size(); ++i) {
     first.merge_verdicts(*members_[i]->replay);
@@ -188,16 +208,6 @@ bool Team::run(std::uint64_t rows) {
       return start_again("more keys are hit than a report keeps");
   }
   return false;
-}
-
-/// Somebody may have written over what some threads have read, and others not yet.
-bool Team::agree() const {
-  const Member& first = *members_.front();
-  return std::all_of(members_.begin(), members_.end(), [&](const auto& member) {
-    return member->more == first.more && member->replay->rows() == first.replay->rows() &&
-           member->replay->bad() == first.replay->bad() &&
-           member->replay->last() == first.replay->last();
-  });
 }
 
 void Team::merge_rows() {
@@ -240,10 +250,11 @@ std::string Team::lack_of_room(bool of_other) const {
   return {};
 }
 
-/// With one thread. What has been given of the rows is not given again: up to here all is as one
+/// With one judge. What has been given of the rows is not given again: up to here all is as one
 /// thread finds it.
 bool Team::start_again(const std::string& why) {
   stop();
+  reading_.reset();  // its threads use the judges' sets
   members_.clear();
   rows_.reset();
   restarted_ = why;
@@ -251,7 +262,6 @@ bool Team::start_again(const std::string& why) {
   split_.text = why;
   again_ = std::max(again_, given_);
   given_ = 0;
-  for (Plan::Source& source : task_.plan.sources) source.most = Input::kAll;
   Failure failure = Failure::none;
   return start(failure, failed_);
 }

@@ -31,16 +31,18 @@ struct Task {
   std::optional<Side> other;
   std::optional<Rows> rows;
   const Labels* labels = nullptr;
-  unsigned threads = 1;  ///< at most; 1 where that is all that the input allows
+  unsigned threads = 1;                 ///< at most
+  std::size_t block = Reading::kBlock;  ///< bytes that one of several threads reads at a time
   /// Called with each engine before it is used; may be empty. Only with one thread.
   std::function<void(Engine&)> prepare;
 };
 
-/// A replay by one thread or by several, with one result: each thread reads all files and moves all
-/// clocks, and judges by its part of the policies, or its part of the rows (Split). They go slice
-/// by slice; behind each their rows are put in order. Where the counts of all threads together
-/// might not have found room in the tables of one, the replay begins again with one thread. For the
-/// caller's thread; models and labels must outlive it.
+/// A replay by one thread or by several, with one result. They read the files together (Reading).
+/// Each judge moves all clocks, and judges by its part of the policies, or its part of the rows
+/// (Split); threads that have nothing to judge only read. Judges go slice by slice; behind each
+/// their rows are put in order. Where the counts of all judges together might not have found room
+/// in the tables of one, the replay begins again with one judge. For the caller's thread; models
+/// and labels must outlive it.
 class Team {
  public:
   enum class Failure : std::uint8_t { none, configuration, input };
@@ -58,7 +60,7 @@ class Team {
   /// What all have found, once run() has returned false; before that only how far it is.
   const Replay& replay() const noexcept { return *members_.front()->replay; }
   const Split& split() const noexcept { return split_; }
-  /// Why it began again with one thread; empty: it did not.
+  /// Why it began again with one judge; empty: it did not.
   const std::string& restarted() const noexcept { return restarted_; }
   /// Why it could not: a file that has gone meanwhile. Then there is no result.
   const std::string& failed() const noexcept { return failed_; }
@@ -75,6 +77,9 @@ class Team {
 
   explicit Team(Task task);
   void share_out();
+  void begin_reading();
+  void share_out_rows();
+  void prepare_requests();
   bool start(Failure& failure, std::string& problem);
   bool add_member(unsigned index, Failure& failure, std::string& problem);
   std::shared_ptr<policies::PolicySet> part_of(const Task::Side& side,
@@ -86,7 +91,6 @@ class Team {
   void stop();
   void run_slices(Member& member);
   void run_all(std::uint64_t rows);
-  bool agree() const;
   std::string lack_of_room() const;
   std::string lack_of_room(bool of_other) const;
   bool start_again(const std::string& why);
@@ -96,6 +100,7 @@ class Team {
   Task task_;
   Split split_;
   std::vector<std::unique_ptr<Member>> members_;  // the first runs on the caller's thread
+  std::unique_ptr<Reading> reading_;              // null: one thread does all
   std::optional<RowWriter> rows_;                 // of all
   std::uint64_t given_ = 0, again_ = 0;  // bytes of rows; of them, what had been given before
   std::string restarted_, failed_;

@@ -8,6 +8,9 @@
 
 namespace weir::telemetry {
 
+/// Texts are copied in steps of so many bytes.
+inline constexpr std::size_t kTextStep = 16;
+
 /// Text cut to N bytes: a value that is copied, and allocates nothing.
 template <std::size_t N>
 class ShortText {
@@ -19,9 +22,16 @@ class ShortText {
   }
   void clear() noexcept { size_ = 0; }
   std::string_view view() const noexcept { return {bytes_.data(), size_}; }
+  /// Returns the end of the copy. Up to kTextStep - 1 bytes behind it are overwritten: a short text
+  /// is one step, where a call of memcpy would first look how long it is.
+  char* copy_to(char* out) const noexcept {
+    for (std::size_t at = 0; at < size_; at += kTextStep)
+      std::memcpy(out + at, bytes_.data() + at, kTextStep);
+    return out + size_;
+  }
 
  private:
-  static_assert(N < 65536);
+  static_assert(N < 65536 && N % kTextStep == 0);
   std::uint16_t size_ = 0;
   std::array<char, N> bytes_;
 };

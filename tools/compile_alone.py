@@ -6,7 +6,8 @@
 A normal build compiles eight sources of a room as one unit. A source that lacks an include, or uses a
 name of its neighbour, still compiles there. This check finds such sources and headers. BUILD_DIR is a
 build directory without unity builds (the preset `alone`). PATH limits the check to files whose names
-begin with one of the paths. --plain leaves out the precompiled headers, so that missing includes of the
+begin with one of the paths; without a PATH everything but tests and benchmarks is checked. A header that
+a source includes first compiles where the source does, so it is left out. --plain leaves out the precompiled headers, so that missing includes of the
 standard library show up too; that takes three times as long. Exit status 1 after a finding.
 """
 import argparse
@@ -85,13 +86,23 @@ def tasks(build: pathlib.Path, plain: bool):
             yield name.as_posix(), [*arguments_of_folder[nearest], "-x", "c++", "-"], f'#include "{name.as_posix()}"\n'
 
 
+def includes_first(header: str, checked: set) -> bool:
+    """Whether the source of the same name is checked and includes the header before all else."""
+    source = header.removesuffix(".h") + ".cc"
+    if source not in checked:
+        return False
+    first = next((line for line in (ROOT / source).read_text(encoding="utf-8").splitlines() if line.startswith("#include")), "")
+    return first == f'#include "{header}"'
+
+
 def main() -> int:
     options = parsed()
     build = options.build_dir.resolve()
     prepare(build, options.plain)
     wanted, seen = [], set()
     for name, arguments, text in tasks(build, options.plain):
-        if name not in seen and (not options.paths or name.startswith(tuple(options.paths))):
+        if name not in seen and (name.startswith(tuple(options.paths)) if options.paths
+                                 else not name.startswith(("tests/", "bench/"))):
             seen.add(name)
             wanted.append((name, arguments, text))
     if not wanted:
@@ -102,6 +113,9 @@ def main() -> int:
         name, arguments, text = task
         done = subprocess.run(arguments, input=text, capture_output=True, text=True, cwd=build)
         return name, done.returncode, done.stderr
+
+    checked = {name for name, _, _ in wanted}
+    wanted = [task for task in wanted if not (task[0].endswith(".h") and includes_first(task[0], checked))]
 
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

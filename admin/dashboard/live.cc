@@ -273,6 +273,7 @@ std::size_t Live::readers() const noexcept { return hub_->readers; }
 
 net::HttpReply Live::subscribe() {
   if (hub_->readers >= kReadersMost || hub_->stopped) {
+    // An EventSource hides the answer: the page asks once more by itself, in order to show it.
     net::HttpReply reply = problem(503, "the live feed has " + std::to_string(kReadersMost) +
                                             " readers already: close a page");
     reply.fields.emplace_back("Retry-After", "10");

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "admin/json.h"
 #include "admin/keys.h"
 #include "policies/judgement/counts.h"
 #include "policies/set/text_keys.h"
 
 namespace weir::admin {
+namespace json = boost::json;
 namespace {
 
 constexpr const char* kKeyDoesNotFit = "the key does not fit the policy";
@@ -17,6 +19,25 @@ bool is_shared(const policies::PolicySet& set, const policies::Policy& policy) {
   return std::any_of(policy.counters.begin(), policy.counters.end(), [&](std::uint16_t counter) {
     return set.counters[counter].shared != nullptr;
   });
+}
+
+json::value value_of(const limiter::KeptReading& reading, Number number) {
+  if (!reading.last) return number_value(number.finite());
+  if (const bool* const boolean = std::get_if<bool>(&*reading.last)) return *boolean;
+  if (const Number* const last = std::get_if<Number>(&*reading.last))
+    return number_value(last->finite());
+  return json::string(utf8_text(std::get<std::string>(*reading.last)));
+}
+
+bool is_disabled(const policies::PolicySet& set, std::string_view name) {
+  return std::find(set.disabled.begin(), set.disabled.end(), name) != set.disabled.end();
+}
+
+std::string why_no_policy(const policies::PolicySet& set, std::string_view name) {
+  return is_disabled(set, name)
+             ? "this policy is disabled: what it has counted comes back with it, as far as its "
+               "window still holds it"
+             : "there is no policy of that name";
 }
 
 std::string why_no_counters(const policies::PolicySet& set, const policies::Policy& policy) {

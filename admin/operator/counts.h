@@ -1,8 +1,10 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/json/value.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "admin/call.h"
@@ -13,11 +15,14 @@ namespace weir::admin {
 /// One counter of a policy.
 struct Count {
   const policies::Counter* counter = nullptr;
-  limiter::Reading here;                ///< the count of this replica
-  std::optional<limiter::Reading> all;  ///< the count of all replicas, if the store was asked
+  limiter::KeptReading here;                ///< the count of this replica
+  std::optional<limiter::KeptReading> all;  ///< the count of all replicas, if the store was asked
 
-  const limiter::Reading& told() const noexcept { return all ? *all : here; }
+  const limiter::KeptReading& told() const noexcept { return all ? *all : here; }
 };
+
+/// `number` of the reading (its `value` or `settled`), or what `last` remembers.
+boost::json::value value_of(const limiter::KeptReading& reading, Number number);
 
 struct Counts {
   std::vector<Count> rows;  ///< in the order of the policy's counters
@@ -29,6 +34,10 @@ struct Counts {
 /// Whether replicas share a counter of the policy.
 bool is_shared(const policies::PolicySet& set, const policies::Policy& policy);
 
+/// Whether the policy is there, but disabled: by the files, or for a while.
+bool is_disabled(const policies::PolicySet& set, std::string_view name);
+/// Why find_policy() found none, for people.
+std::string why_no_policy(const policies::PolicySet& set, std::string_view name);
 /// Why there is nothing to read of a policy without counters, for people.
 std::string why_no_counters(const policies::PolicySet& set, const policies::Policy& policy);
 

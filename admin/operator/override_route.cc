@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 
+#include "admin/operator/counts.h"
 #include "admin/operator/override_view.h"
 #include "admin/operator/replicas.h"
 #include "admin/routes.h"
@@ -79,28 +80,39 @@ std::string read_override(const json::object& body, TimePoint now, config::Overr
   return {};
 }
 
-bool is_disabled(const policies::PolicySet& set, std::string_view name) {
-  return std::find(set.disabled.begin(), set.disabled.end(), name) != set.disabled.end();
-}
-
 net::HttpReply refused(const LoadReport& report) {
   const std::string why = report.problems.empty() ? "" : report.problems.front().message;
   return problem(422, "nothing was changed: " + why, load_view(report));
 }
 
+// Nothing is counted below 0. `deny.over`, `3.over`, `over` and so on.
+bool always_holds(const config::Override::Limit& limit) {
+  const std::string_view word = std::string_view(limit.rung).substr(limit.rung.rfind('.') + 1);
+  return (word == "over" && limit.limit < Number{0}) || (word == "at" && limit.limit <= Number{0});
+}
+
 // What the change means for what was counted, honestly.
-std::string note_on(const config::Override& change, bool was_shadow) {
-  if (!change.mode) return "its counters keep what they have counted";
+std::string note_on(const config::Override& change, const policies::PolicySet& set,
+                    const policies::Policy* policy) {
+  if (!change.mode) {
+    const bool always = std::any_of(change.limits.begin(), change.limits.end(), always_holds);
+    return std::string("its counters keep what they have counted") +
+           (always ? "; every event is above this threshold" : "");
+  }
   switch (*change.mode) {
     case Mode::shadow:
       return "its counters go on counting; the entries of its own lists act again when it ends";
     case Mode::disabled:
+      if (policy != nullptr && policy->pattern && !set.patterns[*policy->pattern].shared) {
+        return "its open matches are dropped, because it does not see what would end them "
+               "meanwhile";
+      }
       return "it counts nothing meanwhile; what it has counted comes back as far as its window "
              "still holds it";
     case Mode::enforce:
       break;
   }
-  if (!was_shadow) return "it is enforced as the files say it";
+  if (policy == nullptr || !policy->shadow) return "it is enforced as the files say it";
   return "it begins with counters of its own, which are empty: what was counted in shadow is not "
          "held against anybody";
 }
@@ -149,7 +161,7 @@ boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
   const policies::Policy* const policy = call.set->find_policy(call.name());
   if ((policy == nullptr || policy->is_meter) && !is_disabled(*call.set, call.name()))
     co_return problem(404, "there is no policy of that name");
-  const std::string note = note_on(change, policy != nullptr && policy->shadow);
+  const std::string note = note_on(change, *call.set, policy);
   if (call.entry.reason.empty()) call.entry.reason = utf8_text(change.reason);
   if (json::array before = overrides_view(call, call.name()); !before.empty())
     call.entry.before = std::move(before);

@@ -47,7 +47,7 @@ std::string token_of(const std::string& path) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-std::string text_of(const tcp::endpoint& endpoint) {
+std::string endpoint_text(const tcp::endpoint& endpoint) {
   const std::string address = endpoint.address().to_string();
   const std::string port = ":" + std::to_string(endpoint.port());
   return endpoint.address().is_v6() ? "[" + address + "]" + port : address + port;
@@ -166,7 +166,7 @@ asio::awaitable<std::vector<Peers::Answer>> Peers::ask(std::string method, std::
   net::TaskGroup tasks(io_.get_executor(), [](const std::exception_ptr&) {});
   for (const tcp::endpoint& to : round->to) {
     round->asked.push_back(
-        std::make_unique<Asked>(Asked{tcp::socket(io_), {text_of(to), false, 0, {}, {}}}));
+        std::make_unique<Asked>(Asked{tcp::socket(io_), {endpoint_text(to), false, 0, {}, {}}}));
   }
   for (std::size_t i = 0; i < round->to.size(); ++i) tasks.spawn(Round::run(round, i));
   if (!co_await tasks.wait(2 * kLimit)) tasks.cancel();

@@ -4,16 +4,39 @@
 #include <cmath>
 
 namespace weir::admin {
+namespace {
+
+constexpr int kFinest = -7, kCoarsest = 309;
+
+/// 10 to a power from kFinest to kCoarsest. One for a million keys: std::pow takes too long.
+double ten_to(int exponent) {
+  static const auto kPowers = [] {
+    std::array<double, kCoarsest - kFinest + 1> out{};
+    for (int i = kFinest; i <= kCoarsest; ++i)
+      out[static_cast<std::size_t>(i - kFinest)] = std::pow(10, i);  // the last one is infinite
+    return out;
+  }();
+  return kPowers[static_cast<std::size_t>(std::clamp(exponent, kFinest, kCoarsest) - kFinest)];
+}
+
+/// The power of ten of the last of so many digits: 12345 with three of them lies in a bar of 100.
+int step_of(double size, int digits, bool whole) {
+  const int finest = whole ? 0 : -6;
+  if (!(size > ten_to(finest))) return finest;
+  // floor(log10(size)), which floor(log2(size)) tells but for one.
+  int power = (std::ilogb(size) * 1233) >> 12;
+  if (size >= ten_to(power + 1)) ++power;
+  return std::max(finest, power + 1 - digits);
+}
+
+// 0.29 / 0.01 is a little less than 29.
+double steps_of(double reading, double step) { return std::floor(reading / step + 1e-9); }
+
+}  // namespace
 
 Histogram::Edge Histogram::edge_of(double reading, int digits, bool whole) {
-  const double size = std::abs(reading);
-  double step = whole ? 1 : 1e-6;
-  if (size > step) {
-    // The last of so many digits: 12345 with three of them lies in a bar of 100.
-    step = std::max(step, std::pow(10, std::floor(std::log10(size)) + 1 - digits));
-  }
-  // Counts in steps first: 0.29 / 0.01 is a little less than 29.
-  const double steps = std::floor(reading / step + 1e-9);
+  const double step = ten_to(step_of(std::abs(reading), digits, whole));
+  const double steps = steps_of(reading, step);
   return {steps * step, (steps + 1) * step};
 }
 
@@ -26,14 +49,30 @@ void Histogram::add(const Number& reading) {
     ++small_[static_cast<std::size_t>(finite.integer())];
     return;
   }
-  const Edge edge = edge_of(finite.as_real(), 3, whole);
-  auto& [to, keys] = bars_[edge.from];
-  to = edge.to;
-  ++keys;
+  const double real = finite.as_real();
+  const int exponent = step_of(std::abs(real), 3, whole);
+  if (row_ == nullptr || exponent != exponent_) {
+    row_ = &rows_[exponent];
+    exponent_ = exponent;
+  }
+  const auto steps = static_cast<std::int64_t>(steps_of(real, ten_to(exponent)));
+  ++(*row_)[static_cast<std::size_t>(std::clamp(steps, -kSteps, kSteps) + kSteps)];
 }
 
 std::vector<Histogram::Bar> Histogram::bars(std::size_t most) const {
-  auto all = bars_;
+  std::map<double, std::pair<double, std::int64_t>> all;  // by their lower end
+  for (const auto& [exponent, row] : rows_) {
+    const double step = ten_to(exponent);
+    for (std::int64_t i = -kSteps; i <= kSteps; ++i) {
+      const std::int64_t held = row[static_cast<std::size_t>(i + kSteps)];
+      if (held == 0) continue;
+      // Where bars of two steps begin at the same edge, the wider one has both.
+      const double end = static_cast<double>(i + 1) * step;
+      auto& [to, keys] = all.try_emplace(static_cast<double>(i) * step, end, 0).first->second;
+      to = std::max(to, end);
+      keys += held;
+    }
+  }
   for (std::size_t i = 0; i < small_.size(); ++i) {
     if (small_[i] == 0) continue;
     auto& [to, keys] = all[static_cast<double>(i)];

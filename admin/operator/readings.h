@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -12,6 +13,10 @@ namespace weir::admin {
 /// grouped by their first three digits. So there are at most some 900 bars for each power of ten.
 class Histogram {
  public:
+  Histogram() = default;
+  Histogram(const Histogram&) = delete;
+  Histogram& operator=(const Histogram&) = delete;
+
   struct Bar {
     double from = 0, to = 0;  ///< readings from `from` on and below `to`
     std::int64_t keys = 0;
@@ -25,13 +30,18 @@ class Histogram {
   std::vector<Bar> bars(std::size_t most) const;
 
  private:
+  static constexpr std::int64_t kSteps = 1000;
+  /// Keys by how often the step of the row goes into their readings, from -kSteps on.
+  using Row = std::array<std::int64_t, 2 * kSteps + 1>;
   struct Edge {
     double from = 0, to = 0;
   };
   static Edge edge_of(double reading, int digits, bool whole);
 
-  std::vector<std::int64_t> small_ = std::vector<std::int64_t>(1000);  // whole numbers from 0 on
-  std::map<double, std::pair<double, std::int64_t>> bars_;             // others, by their lower end
+  std::vector<std::int64_t> small_ = std::vector<std::int64_t>(kSteps);  // whole numbers from 0 on
+  std::map<int, Row> rows_;  // other readings, by the power of ten that is their step
+  Row* row_ = nullptr;       // that was used last
+  int exponent_ = 0;         // its power
   std::int64_t keys_ = 0;
   bool whole_ = true;
 };

@@ -140,7 +140,7 @@ boost::asio::awaitable<net::HttpReply> get_readings(Call& call) {
   if (const std::string wrong = read_wish(call, wish); !wrong.empty())
     co_return problem(400, wrong);
   const policies::Policy* const policy = call.set->find_policy(call.name());
-  if (policy == nullptr) co_return problem(404, "there is no policy of that name");
+  if (policy == nullptr) co_return problem(404, why_no_policy(*call.set, call.name()));
   if (policy->counters.empty()) co_return problem(404, why_no_counters(*call.set, *policy));
   json::array counters;
   for (std::size_t i = 0; i < policy->counters.size(); ++i)

@@ -134,12 +134,14 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   }
   std::size_t removed = 0;
   bool fixed = false;
+  std::string source;  // the file or URL that an entry for the key comes from
   std::string token;
   json::array entries_before;
   for (const policies::List* list : target.lists) {
     const Hash128 key = key_in(call, *list, target);
     auto before = call.stores.lists.get(list->id, key, call.at.now);
     fixed = fixed || static_entry(call, *list, target) != nullptr;
+    if (source_entry(call, *list, target)) source = source_text(*list);
     if (!call.stores.lists.remove(list->id, key, call.at.now)) continue;
     ++removed;
     if (before) entries_before.push_back(entry_view(call, *list, *before));
@@ -156,6 +158,12 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   if (fixed) {
     co_return problem(409,
                       "an entry of the configuration covers this key: only the file can remove it",
+                      {{"removed", removed}});
+  }
+  if (!source.empty()) {
+    co_return problem(409,
+                      utf8_text("an entry of " + source +
+                                " covers this key: take it out there; weir notices the change"),
                       {{"removed", removed}});
   }
   json::array remains;
@@ -186,11 +194,12 @@ net::HttpReply clear_list(Call& call) {
     if (!parsed) return problem(400, "`since` is a time of RFC 3339");
     since = *parsed.value;
   }
-  std::size_t matched = 0, removed = 0, kept_static = 0;
+  std::size_t matched = 0, removed = 0, kept_static = 0, kept_source = 0;
   json::array sample;
   std::string token;
   for (const policies::List* list : lists) {
     kept_static += list->fixed.size();
+    if (list->bulk != nullptr) kept_source += list->bulk->size();
     UndoLog::Change change;
     change.token = token;
     change.list = list->kept_as;
@@ -221,6 +230,7 @@ net::HttpReply clear_list(Call& call) {
   body["matched"] = matched;
   body["removed"] = removed;
   body["in_configuration"] = kept_static;
+  body["in_source"] = kept_source;
   body["sample"] = std::move(sample);
   body["undo"] = token.empty() ? json::value() : json::value(token);
   call.entry.before = {{"entries", matched}, {"sample", body["sample"]}};

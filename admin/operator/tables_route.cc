@@ -5,6 +5,7 @@
 #include "admin/operator/replicas.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "config/table_check.h"
 
 /// Tables: thresholds that people keep, with their history.
 namespace weir::admin {
@@ -134,7 +135,9 @@ std::string read_cells(const json::object& body, const config::TableDef& table,
     if (!set->is_object() || set->get_object().empty() || set->get_object().size() > kCellsAtOnce)
       return "`set` is an object such as {\"baidu,android\": 3000}, of 1000 limits at most";
     for (const auto& [name, value] : set->get_object()) {
-      config::TableCell cell{config::read_path(table, utf8_text({name.data(), name.size()})), {}};
+      const std::string key = utf8_text({name.data(), name.size()});
+      if (std::string wrong = config::wrong_path(table, key); !wrong.empty()) return wrong;
+      config::TableCell cell{config::read_path(table, key), {}};
       if (std::string wrong = read_limit(value, cell.limit); !wrong.empty()) return wrong;
       if (!cell.limit && !config::limit_at(table, cell.path))
         return "there is no limit \"" + config::path_text(cell.path) + "\" to take out";

@@ -17,6 +17,12 @@ std::string new_token() {
   return out;
 }
 
+// Entries that others listed since, or extended, stay. The times of an operator's entry and of its
+// change may come from another replica, each by a way of its own: the clocks agree within kClocks.
+milliseconds told_late(const limiter::ListEntry& entry) {
+  return entry.policy.empty() ? UndoLog::kClocks : milliseconds{0};
+}
+
 }  // namespace
 
 std::string UndoLog::keep(Change change, TimePoint now) {
@@ -77,8 +83,7 @@ std::optional<UndoLog::Undone> UndoLog::undo(std::string_view token, limiter::Li
     const auto list = lists.by_name(change.list);
     for (auto step = change.steps.rbegin(); step != change.steps.rend(); ++step) {
       const auto entry = list ? lists.get(*list, step->key, now) : std::nullopt;
-      // Entries that others listed since, or extended, stay.
-      const bool ours = !entry || entry->listed <= change.at;
+      const bool ours = !entry || entry->listed <= change.at + told_late(*entry);
       if (!list || !ours) {
         ++out->left;
         continue;

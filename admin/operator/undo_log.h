@@ -34,6 +34,8 @@ class UndoLog {
   static constexpr std::size_t kChangesMost = 256;
   static constexpr std::size_t kEntriesMost = 50'000;
   static constexpr milliseconds kKept{3'600'000};
+  /// By how much the times that replicas tell each other may be wrong.
+  static constexpr milliseconds kClocks{1'000};
 
   using Step = UndoStep;
   using Change = UndoChange;

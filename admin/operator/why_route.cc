@@ -33,6 +33,10 @@ class Inquiry {
 
   void look_at_lists() {
     for (const policies::List& list : call_.set->lists) {
+      if (list.of.empty()) {  // of a keyless policy: its one entry is everybody's
+        look_at_list(list, {});
+        continue;
+      }
       const auto parts = canonical_parts(key_, slots_of(*call_.set, list), list.of);
       if (const auto* mine = std::get_if<std::vector<std::string>>(&parts))
         look_at_list(list, *mine);
@@ -44,7 +48,15 @@ class Inquiry {
   boost::asio::awaitable<void> look_at_policies() {
     for (const policies::Policy& policy : call_.set->policies) {
       if (policy.bindings.empty()) continue;
-      // A keyless policy concerns everybody: what it counts is told by `weir ctl counter`.
+      // A policy without a key concerns every caller. It is shown only while its entry lasts;
+      // `weir ctl counter` shows its count at any time.
+      if (policy.key_names.empty()) {
+        if (!lists_everybody(policy)) continue;
+        const std::vector<std::string> no_key;
+        policies_.push_back(policy_row(policy, no_key));
+        if (!policy.counters.empty()) co_await look_at_counters(policy, no_key);
+        continue;
+      }
       auto parts = canonical_parts(key_, policy.bindings.front().key, policy.key_names);
       const auto* const mine = std::get_if<std::vector<std::string>>(&parts);
       if (mine == nullptr || mine->empty()) continue;
@@ -69,6 +81,15 @@ class Inquiry {
   }
 
  private:
+  bool lists_everybody(const policies::Policy& policy) const {
+    return std::any_of(
+        policy.own_lists.begin(), policy.own_lists.end(), [&](policies::ListIndex index) {
+          const policies::List& list = call_.set->lists[index];
+          const auto key = policies::list_key(*call_.set, list, {}, call_.stores.secret);
+          return key && call_.stores.lists.get(list.id, *key, call_.at.now);
+        });
+  }
+
   void look_at_list(const policies::List& list, const std::vector<std::string>& parts) {
     const auto key = policies::list_key(*call_.set, list, as_views(parts), call_.stores.secret);
     if (!key) return;
@@ -169,8 +190,9 @@ class Inquiry {
     if (!counts.why_here.empty()) why_here_ = counts.why_here;
     for (std::size_t i = 0; i < counts.rows.size(); ++i) {
       const Count& count = counts.rows[i];
-      const limiter::Reading& reading = count.told();
-      const bool none = !reading.has_value || (reading.value.is_zero() && reading.in_flight == 0);
+      const limiter::KeptReading& reading = count.told();
+      const bool none = !reading.has_value ||
+                        (!reading.last && reading.value.is_zero() && reading.in_flight == 0);
       if (none) continue;
       json::object row;
       row["policy"] = policy.name;
@@ -178,8 +200,8 @@ class Inquiry {
       row["key"] = texts(parts);
       row["what"] = policies::counter_text(*count.counter);
       row["window"] = window_value(*count.counter);
-      row["value"] = number_value(reading.value.finite());
-      row["settled"] = number_value(reading.settled.finite());
+      row["value"] = value_of(reading, reading.value);
+      row["settled"] = value_of(reading, reading.settled);
       row["in_flight"] = reading.in_flight;
       row["from"] = count.all ? "store" : "here";
       row["rungs"] = rungs_of(call_, policy, i, &reading);
@@ -196,8 +218,8 @@ class Inquiry {
     if (worst_ == nullptr) {
       return key + " is on no list" + (counters_.empty() ? ", and nothing counts it" : "");
     }
-    std::string out =
-        key + " is on " + worst_->name + " (" + std::string(row_of(worst_->effect).name) + ")";
+    std::string out = key + (worst_->of.empty() ? " is like everybody on " : " is on ") +
+                      worst_->name + " (" + std::string(row_of(worst_->effect).name) + ")";
     if (worst_until_ >= limiter::kForever) return out + " until somebody removes it";
     return out + " until " + policies::time_text(worst_until_);
   }

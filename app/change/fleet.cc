@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -20,6 +21,10 @@ namespace {
 // Names of what the board holds.
 constexpr std::string_view kOverrides = "override:";
 constexpr std::string_view kTables = "table:";
+// Members of what a replica says of itself.
+constexpr const char* kSaysTables = "tables";
+constexpr const char* kSaysUnfit = "unfit_overrides";
+constexpr std::size_t kUnfitSaidMost = 100;
 constexpr milliseconds kFarewell{300};
 // A Redis that restarts is not worth a line in the log; one that is away is.
 constexpr milliseconds kAwayLong{3'000};
@@ -35,6 +40,11 @@ std::string host_name() {
   std::string out(room.data());
   out.resize(std::min(out.size(), kHostMost));
   return out;
+}
+
+/// That an override has ended.
+std::string end_words(const std::string& policy) {
+  return json::serialize(json::object{{"end", true}, {"policy", policy}});
 }
 
 /// Unlike all others', also after a restart in the same place.
@@ -85,13 +95,23 @@ std::vector<config::Override> Fleet::overrides() const {
 
 void Fleet::serve(Reload& reload, TableDesk& tables, Audit& audit, std::function<Here()> here) {
   reload_ = &reload;
+  reload.belong_to_fleet();
   tables_ = &tables;
   audit_ = &audit;
-  tables.share([this](const std::string& table, std::string text) {
+  const auto tell = [this](const std::string& table, std::string text) {
     const store::BoardItem item{std::string(kTables) + table, std::move(text), {}, 0};
     if (!board_.put(item, true, clock_.now()))
       log_.write(Level::error,
                  LogLine("a table can't be told to other replicas").add("table", table));
+  };
+  tables.share(tell, [this](const std::string& table, const std::string& said) {
+    return all_say(board_.sync(), clock_.now(), kSaysTables, [&](const json::value* theirs) {
+      if (theirs == nullptr || !theirs->is_object()) return false;  // another version
+      const json::value* const one = theirs->get_object().if_contains(table);
+      // Who does not have the table in its files has no say; who does not know yet what is set has.
+      return one != nullptr && one->is_string() &&
+             (one->get_string().empty() || one->get_string() == said);
+    });
   });
   here_ = std::move(here);
   for (const config::Override& each : reload.overrides()) {
@@ -126,11 +146,21 @@ void Fleet::tick() {
   says["overrides"] = here.overrides;
   says["unfit"] = here.unfit;
   says["state"] = here.draining ? "draining" : "serving";
+  json::object said;
+  for (const auto& [table, digest] : tables_->ours()) said[table] = digest;
+  says[kSaysTables] = std::move(said);
+  json::array unfit;
+  for (const config::Override& each : reload_->unfit_overrides()) {
+    if (unfit.size() < kUnfitSaidMost) unfit.emplace_back(override_id(each));
+  }
+  says[kSaysUnfit] = std::move(unfit);
   const bool by_reload = !hash_.empty() && hash_ != here.hash;
   hash_ = here.hash;
   board_.say(json::serialize(says), here.hash, by_reload);
   const TimePoint now = clock_.now();
   board_.tick(now);
+  if (tables_->may_let_go()) tasks_.spawn(tables_->let_go());
+  end_what_fits_nowhere();
   const store::BoardSync& sync = board_.sync();
   const bool up = sync.why().empty();
   const bool long_away = !up && sync.last_answer() && now - *sync.last_answer() > kAwayLong;
@@ -166,9 +196,37 @@ void Fleet::tell_end(const std::string& policy) {
   for (store::BoardItem& item : board_.items(std::string(kOverrides) + policy + ":", now)) {
     // The end stands on the board for as long as the override would have: a replica that comes
     // late cannot bring the override back.
-    item.value = json::serialize(json::object{{"end", true}, {"policy", policy}});
+    item.value = end_words(policy);
     board_.put(item, false, now);
   }
+}
+
+/// A rolling change takes a policy from one replica after the other: what operators have set on it
+/// holds where it still is, and ends when it is nowhere.
+void Fleet::end_what_fits_nowhere() {
+  const TimePoint now = clock_.now();
+  bool any = false;
+  for (const config::Override& each : reload_->unfit_overrides()) {
+    const std::string id = override_id(each);
+    const bool nowhere = all_say(board_.sync(), now, kSaysUnfit, [&](const json::value* theirs) {
+      if (theirs == nullptr || !theirs->is_array()) return false;  // another version
+      const json::array& all = theirs->get_array();
+      return std::find(all.begin(), all.end(), json::value(id)) != all.end();
+    });
+    if (!nowhere) continue;
+    for (store::BoardItem& item : board_.items(item_name(each), now)) {
+      const auto set = read_override_words(item.value);
+      if (item.name != item_name(each) || !set || override_id(*set) != id) continue;
+      item.value = end_words(each.policy);
+      if (!board_.put(item, true, now)) continue;  // the next tick tries again
+      any = true;
+      log_.write(Level::warn, override_line("an override has ended: its policy or rung is in the "
+                                            "configuration of no replica any more",
+                                            each));
+      audit_->tell_of_end(each, {}, "its policy or rung is in the configuration of no replica");
+    }
+  }
+  if (any) take_overrides();
 }
 
 void Fleet::tell_audit(const admin::AuditEntry& entry) {
@@ -199,6 +257,12 @@ void Fleet::hear(FleetBoard::Heard heard) {
         LogLine("the fleet's board is full: what was set holds on this replica alone"),
         "fleet full");
   }
+  if (heard.left_out) {
+    log_.write_seldom(Level::error,
+                      LogLine("more stands on the fleet's board than a replica takes; the rest is "
+                              "ignored"),
+                      "fleet left out");
+  }
   for (const std::string& text : heard.news) hear_news(text);
   for (store::BoardItem& item : heard.items) {
     if (tables_ != nullptr && item.name.starts_with(kTables))
@@ -223,6 +287,10 @@ void Fleet::hear_news(const std::string& text) {
   if (auto entry = read_audit_words(text, here)) audit_->tell(std::move(*entry));
 }
 
-admin::FleetFacts Fleet::facts() const { return fleet_facts(board_.sync(), clock_.now()); }
+admin::FleetFacts Fleet::facts() const {
+  admin::FleetFacts out = fleet_facts(board_.sync(), clock_.now());
+  out.strangers = board_.strangers();
+  return out;
+}
 
 }  // namespace weir::app

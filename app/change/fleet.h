@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/json/value.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -64,6 +65,7 @@ class Fleet {
   void hear(FleetBoard::Heard heard);
   void hear_news(const std::string& text);
   void take_overrides();
+  void end_what_fits_nowhere();
 
   const Clock& clock_;
   Log& log_;
@@ -88,6 +90,12 @@ std::optional<admin::AuditEntry> read_audit_words(std::string_view text, std::st
 /// A text of an admin door, and back: as those of the audit log. nullopt: it is none.
 std::string door_words(std::string_view text, const std::string& replica);
 std::optional<std::string> read_door_words(std::string_view text, std::string_view here);
+/// Names an override among all that were ever set.
+std::string override_id(const config::Override& change);
+/// Whether all replicas that are there, other than this one, say in `member` of their words what
+/// `agrees` accepts; it gets null where they do not have the member.
+bool all_say(const store::BoardSync& sync, TimePoint now, const char* member,
+             const std::function<bool(const boost::json::value* said)>& agrees);
 /// The rows of the replicas, from what they say. `ahead`: of the store's clock to ours.
 admin::FleetFacts fleet_facts(const store::BoardSync& sync, TimePoint now);
 

@@ -17,6 +17,9 @@ namespace {
 // No request waits for it, so a slow server is not given up because of it.
 constexpr milliseconds kPatience{1'000};
 constexpr std::size_t kSealSize = 32;
+// A full board is heard and told within so many calls; a server that always has more gets no more
+// than these in a second.
+constexpr int kCallsASecond = 100;
 constexpr std::string_view kNewsName = "news";
 
 store::Settings patient_settings(store::Settings settings) {
@@ -131,6 +134,7 @@ void FleetBoard::call(TimePoint now, bool leaves) {
 }
 
 void FleetBoard::tick(TimePoint now) {
+  follow_ups_ = 0;
   if (!calling_ && !stopped_) call(now);
 }
 
@@ -158,8 +162,9 @@ void FleetBoard::came(Answer answer, TimePoint now) {
   const bool good = answer.good.has_value();
   Heard heard = take(std::move(answer), now);
   if (stopped_) return;
-  if (good && sync_.is_urgent()) call(now);
-  if (!heard.items.empty() || !heard.news.empty() || !heard.told.empty() || heard.full)
+  if (good && sync_.is_urgent() && ++follow_ups_ < kCallsASecond) call(now);
+  if (!heard.items.empty() || !heard.news.empty() || !heard.told.empty() || heard.full ||
+      heard.left_out)
     listener_(std::move(heard));
 }
 

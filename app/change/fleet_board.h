@@ -72,6 +72,7 @@ class FleetBoard {
   std::unique_ptr<Call> call_;
   std::thread thread_;
   bool calling_ = false, stopped_ = false;
+  int follow_ups_ = 0;  // calls since the last tick, because there was more
   std::uint64_t strangers_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what was posted
 };

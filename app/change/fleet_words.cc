@@ -16,6 +16,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t kTextMost = 1'024, kLimitsRead = 64;
+// Beyond it lies no time that anybody means; sums of two within do not overflow.
+constexpr std::int64_t kNumberMost = std::int64_t{1} << 53;
 
 std::optional<json::object> object_of(std::string_view text) {
   boost::system::error_code broken;
@@ -32,7 +34,9 @@ std::string said_text(const json::object& from, const char* name) {
 
 std::int64_t said_number(const json::object& from, const char* name) {
   const json::value* const value = from.if_contains(name);
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+  if (value == nullptr || !value->is_int64()) return 0;
+  const std::int64_t number = value->get_int64();
+  return number < -kNumberMost || number > kNumberMost ? 0 : number;
 }
 
 std::optional<config::Mode> mode_of(std::string_view name) {
@@ -60,6 +64,11 @@ std::string override_words(const config::Override& change) {
   out["reason"] = change.reason;
   out["by"] = change.by;
   return json::serialize(out);
+}
+
+std::string override_id(const config::Override& change) {
+  return change.policy + (change.mode ? ":mode@" : ":limits@") +
+         std::to_string(to_ms(change.since));
 }
 
 std::optional<config::Override> read_override_words(std::string_view text) {
@@ -143,6 +152,20 @@ std::optional<std::string> read_door_words(std::string_view text, std::string_vi
   if (!from || !from->contains("door") || !from->at("door").is_string()) return std::nullopt;
   if (said_text(*from, "replica") == here) return std::string();
   return std::string(from->at("door").get_string());
+}
+
+bool all_say(const store::BoardSync& sync, TimePoint now, const char* member,
+             const std::function<bool(const json::value* said)>& agrees) {
+  const auto last = sync.last_answer();
+  if (!sync.why().empty() || !last) return false;  // unknown which replicas are up
+  return std::all_of(sync.replicas().begin(), sync.replicas().end(),
+                     [&](const store::BoardReplica& replica) {
+                       if (replica.name == sync.name() ||
+                           replica.silent + (now - *last) >= store::BoardSync::kGone)
+                         return true;
+                       const auto says = object_of(replica.words);
+                       return says && agrees(says->if_contains(member));
+                     });
 }
 
 admin::FleetFacts fleet_facts(const store::BoardSync& sync, TimePoint now) {

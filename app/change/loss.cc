@@ -42,11 +42,11 @@ void refuse_loss(const InForce& before, Configuration& next) {
 }
 
 void tell_of_counters(const policies::PolicySet& before, const policies::PolicySet& next,
-                      TimePoint now, Log& log) {
+                      std::span<const std::string> closed, TimePoint now, Log& log) {
   using policies::Inheritance;
   std::size_t left = kCountersTold;
-  for (const Inheritance& change :
-       policies::foretell_reload(policies::lineage_of(before), policies::lineage_of(next))) {
+  for (const Inheritance& change : policies::foretell_reload(policies::lineage_of(before),
+                                                             policies::lineage_of(next), closed)) {
     const policies::Lineage& of = change.of;
     if (of.kind != policies::Lineage::Kind::counter || change.fate == Inheritance::Fate::goes)
       continue;
@@ -55,11 +55,15 @@ void tell_of_counters(const policies::PolicySet& before, const policies::PolicyS
       return;
     }
     --left;
-    const bool inherits = change.fate == Inheritance::Fate::inherits;
-    LogLine line(inherits ? "a counter begins with the history that is there"
-                          : "a counter counts from now on");
+    const bool counts_anew =
+        change.fate == Inheritance::Fate::empties || change.fate == Inheritance::Fate::begins;
+    LogLine line(change.fate == Inheritance::Fate::inherits
+                     ? "a counter begins with the history that is there"
+                 : counts_anew  ? "a counter counts from now on"
+                 : change.lacks ? "a counter comes back without what came since it was closed"
+                                : "a counter comes back with what came since it was closed");
     line.add("policy", of.owner).add("counter", of.text);
-    if (!inherits && of.length_ms > 0)
+    if (counts_anew && of.length_ms > 0)
       line.add("whole_at", iso_time(now + milliseconds{of.length_ms}));
     log.write(Level::info, line);
   }

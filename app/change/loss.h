@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,10 @@ struct InForce {
 /// the pattern out of `include`, by writing `policies: []`.
 void refuse_loss(const InForce& before, Configuration& next);
 
-/// What a reload means for counters, in the log: which begin with the history that is there, and
-/// from when the others count. `now`: wall clock.
+/// What a reload means for counters, in the log: which begin with the history that is there, which
+/// come back, and from when the others count. `closed`: as of foretell_reload, before the reload.
+/// `now`: wall clock.
 void tell_of_counters(const policies::PolicySet& before, const policies::PolicySet& next,
-                      TimePoint now, Log& log);
+                      std::span<const std::string> closed, TimePoint now, Log& log);
 
 }  // namespace weir::app

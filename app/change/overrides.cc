@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/text.h"
+
 namespace weir::app {
 
 Configuration with_overrides(const config::Model& files, const std::string& hash,

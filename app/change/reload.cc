@@ -216,10 +216,15 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
       }
       edits_in_force_ = fit;
       for (const config::Override& each : dropped) {
-        log_.write(Level::warn,
-                   LogLine("an override does not fit the new configuration; it has ended")
-                       .add("policy", each.policy)
-                       .add("override", config::override_text(each)));
+        const bool waits = in_fleet_ && !each.here;
+        log_.write(
+            Level::warn,
+            LogLine(waits ? "an override of the fleet does not fit the new configuration; it "
+                            "ends when it fits no replica"
+                          : "an override does not fit the new configuration; it has ended")
+                .add("policy", each.policy)
+                .add("override", config::override_text(each)));
+        if (waits) unfit_.push_back(each);
       }
     }
   }

@@ -80,18 +80,23 @@ class Reload {
   /// Those that do not fit here are left out; the log says so, once.
   using FleetOverrides = std::function<std::vector<config::Override>()>;
   boost::asio::awaitable<void> take_overrides(FleetOverrides ask);
-  std::size_t unfit_overrides() const noexcept { return unfit_.size(); }
+  const std::vector<config::Override>& unfit_overrides() const noexcept { return unfit_; }
+  /// From now on the fleet says when an override of all ends that does not fit here.
+  void belong_to_fleet() noexcept { in_fleet_ = true; }
   const std::vector<config::Override>& overrides() const noexcept { return overrides_; }
   /// Puts the tables' edits in force, or says why not; `table`: the one that is changed. Those of
   /// other tables that do not fit the files wait until they do.
   boost::asio::awaitable<admin::LoadReport> edit_tables(std::vector<config::TableEdit> next,
                                                         std::string table);
-  /// The same without putting anything in force.
+  /// These in the place of what holds now; the limits in force are the same.
+  void hold_edits(std::vector<config::TableEdit> same);
+  /// The same as edit_tables without putting anything in force.
   admin::LoadReport try_tables(const std::vector<config::TableEdit>& edits,
                                std::string_view table) const;
   std::vector<config::TableDef> tables() const;  ///< as they are in force
   const std::vector<config::TableDef>& file_tables() const noexcept { return files_.tables; }
   std::vector<std::string> policies_with(std::string_view table) const;
+  bool may_be_negative(std::string_view table) const;  ///< config::may_be_negative
   /// What is done before each load, off this thread, such as fetching what it includes.
   using Prepare = std::function<void(std::function<void()> done)>;
   void prepare_by(Prepare prepare) { prepare_ = std::move(prepare); }
@@ -147,6 +152,7 @@ class Reload {
   std::vector<config::TableEdit> edits_, edits_in_force_;  // wanted; those of them that fit
   Prepare prepare_;
   bool ending_some_ = false;
+  bool in_fleet_ = false;
   TimePoint now_{};  // of the last tick
   std::vector<admin::ConfigText> texts_;
   std::deque<admin::LoadRecord> history_;

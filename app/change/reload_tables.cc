@@ -2,6 +2,7 @@
 
 #include "app/change/overrides.h"
 #include "app/change/reload.h"
+#include "config/table_check.h"
 
 /// What people have set in tables, over what the files say.
 namespace weir::app {
@@ -44,12 +45,21 @@ asio::awaitable<admin::LoadReport> Reload::edit_tables(std::vector<config::Table
   co_return report;
 }
 
+void Reload::hold_edits(std::vector<config::TableEdit> same) {
+  edits_in_force_ = fitting(same, {}, files_.tables);
+  edits_ = std::move(same);
+}
+
 std::vector<config::TableDef> Reload::tables() const {
   config::Model model;
   model.tables = files_.tables;
   for (const config::TableEdit& edit : edits_in_force_)
     static_cast<void>(config::apply(edit, model));
   return std::move(model.tables);
+}
+
+bool Reload::may_be_negative(std::string_view table) const {
+  return config::may_be_negative(files_, table);
 }
 
 std::vector<std::string> Reload::policies_with(std::string_view table) const {

@@ -1,5 +1,7 @@
 #include "app/change/table_book.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -52,6 +54,21 @@ std::string member_text(const json::object& from, std::string_view name) {
   return std::string(from.at(name).as_string());
 }
 
+// Times and counts of a file or another replica: within what a double holds exactly, so that one
+// more or less is no overflow.
+std::int64_t member_number(const json::object& from, std::string_view name) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;
+  const auto out = from.at(name).to_number<std::int64_t>();
+  if (out < -kMost || out > kMost) throw std::invalid_argument("number");
+  return out;
+}
+
+std::uint64_t read_next(const json::value& whole) {
+  const std::int64_t out = member_number(whole.as_object(), "next");
+  if (out < 1) throw std::invalid_argument("next");
+  return static_cast<std::uint64_t>(out);
+}
+
 json::array cells_json(const std::vector<config::TableCell>& cells) {
   json::array out;
   for (const config::TableCell& cell : cells)
@@ -97,9 +114,9 @@ TableRecord read_record(const json::object& from) {
   out.state = member_text(from, "state");
   out.reason = member_text(from, "reason");
   out.by = member_text(from, "by");
-  out.at = from_ms(from.at("at").as_int64());
+  out.at = from_ms(member_number(from, "at"));
   out.decided_by = member_text(from, "decided_by");
-  out.decided = from_ms(from.at("decided").as_int64());
+  out.decided = from_ms(member_number(from, "decided"));
   for (const json::value& each : from.at("changes").as_array()) {
     TableRecord::Change change;
     change.path = read_path_of(each.as_object());
@@ -194,7 +211,7 @@ bool TableBook::from_json(std::string_view text) {
     const json::value whole = json::parse({text.data(), text.size()});
     TableBook out;
     if (whole.at("weir_tables").as_int64() != 1) return false;
-    out.next_ = whole.at("next").to_number<std::uint64_t>();
+    out.next_ = read_next(whole);
     for (const json::value& each : whole.at("edits").as_array()) {
       config::TableEdit edit;
       edit.table = member_text(each.as_object(), "table");
@@ -259,7 +276,7 @@ bool TableBook::merge(const std::string& table, std::string_view text) {
   try {
     const json::value whole = json::parse({text.data(), text.size()});
     cells = cells_from(whole.at("cells"));
-    next = std::max(next, whole.at("next").to_number<std::uint64_t>());
+    next = std::max(next, read_next(whole));
     for (const json::value& each : whole.at("records").as_array()) {
       records.push_back(read_record(each.as_object()));
       if (records.back().table != table || records.size() > kRecordsMost) return false;
@@ -325,8 +342,8 @@ bool TableBook::merge(const std::string& table, std::string_view text) {
 std::string TableBook::load(const std::string& path) {
   const auto text = read_file(path, kFileMax);
   if (!text) {
-    return text.error() == boost::system::errc::no_such_file_or_directory ? std::string()
-                                                                          : text.error().message();
+    // Where the directory itself is of no use, weir runs without one, and says so.
+    return ::access(path.c_str(), F_OK) != 0 ? std::string() : text.error().message();
   }
   return from_json(*text) ? std::string() : "it is no book of tables";
 }

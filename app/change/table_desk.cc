@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/key.h"
 #include "net/deadline.h"
 
 namespace weir::app {
@@ -11,15 +12,14 @@ namespace asio = boost::asio;
 namespace {
 
 // Of a table with all its limits; as much of the history as fits beside them.
+constexpr std::size_t kSaidMost = 200;  // tables that ours() tells of
 constexpr std::size_t kToldMost = std::size_t{900} << 10;
 
 using admin::TableAnswer;
 using admin::TableRecord;
 using admin::TableWish;
 
-bool same_limit(const std::optional<Number>& a, const std::optional<Number>& b) {
-  return config::limit_text(a) == config::limit_text(b);
-}
+using config::same_limit;
 
 TableAnswer refused_change(int status, std::string why) {
   TableAnswer out;
@@ -34,6 +34,34 @@ const config::TableDef* table_of(const std::vector<config::TableDef>& tables,
     return def.name.value == name;
   });
   return found == tables.end() ? nullptr : &*found;
+}
+
+/// By table and path: the limits, as text.
+using Cells = TableDesk::Cells;
+
+Cells cells_in(const std::vector<config::TableEdit>& edits) {
+  Cells out;
+  for (const config::TableEdit& edit : edits) {
+    for (const config::TableCell& cell : edit.cells)
+      out.emplace(std::pair{edit.table, cell.path}, config::limit_text(cell.limit));
+  }
+  return out;
+}
+
+/// The limits that the files give to tables in which a limit has been set.
+Cells cells_in_files(const std::vector<config::TableDef>& tables,
+                     const std::vector<config::TableEdit>& edits) {
+  std::vector<config::TableEdit> out;
+  for (const config::TableEdit& edit : edits) {
+    if (const config::TableDef* const table = table_of(tables, edit.table); table != nullptr)
+      out.push_back({edit.table, config::cells_of(*table)});
+  }
+  return cells_in(out);
+}
+
+bool has(const Cells& cells, const std::string& table, const config::TableCell& cell) {
+  const auto found = cells.find({table, cell.path});
+  return found != cells.end() && found->second == config::limit_text(cell.limit);
 }
 
 std::vector<config::TableCell> cells_after(const TableRecord& record) {
@@ -67,6 +95,126 @@ std::string TableDesk::load() {
   if (wrong.empty()) return {};
   return path_ + ": " + wrong +
          ": it holds what people have set in tables; mend it or move it away";
+}
+
+void TableDesk::serve(Reload& reload, LetGo let_go) {
+  reload_ = &reload;
+  let_go_ = std::move(let_go);
+}
+
+bool TableDesk::agreed(const std::string& table) const {
+  if (!agreed_) return true;
+  const auto said = ours_.find(table);
+  return said != ours_.end() && agreed_(table, said->second);
+}
+
+/// What a file has said once is noted until all agree, also if the file says something else by
+/// then.
+void TableDesk::note_same() {
+  const std::vector<config::TableDef>& tables = reload_->file_tables();
+  const Cells files = cells_in_files(tables, book_.edits());
+  Cells next;
+  ours_.clear();
+  for (const config::TableEdit& edit : book_.edits()) {
+    const bool in_file = table_of(tables, edit.table) != nullptr;
+    std::set<std::string> lines;  // in one order, in whichever they were set
+    for (const config::TableCell& cell : edit.cells) {
+      const auto found = files.find({edit.table, cell.path});
+      const std::string said = found == files.end() ? "none" : found->second;
+      const std::string limit = config::limit_text(cell.limit);
+      if ((in_file && said == limit) || has(same_, edit.table, cell))
+        next.emplace(std::pair{edit.table, cell.path}, limit);
+      std::string line = said;
+      for (const std::string& value : cell.path) line.append(1, '\0').append(value);
+      lines.insert(std::move(line));
+    }
+    if (!agreed_ || ours_.size() == kSaidMost) continue;
+    std::string text;
+    for (const std::string& line : lines) text.append(line).append(1, '\n');
+    const Hash128 digest = HashSecret::from_bytes({}).hash(text);
+    ours_[edit.table] = in_file ? std::to_string(digest.hi) + "-" + std::to_string(digest.lo) : "";
+  }
+  same_ = std::move(next);
+}
+
+std::vector<config::TableEdit> TableDesk::without_same(
+    const std::vector<config::TableEdit>& edits) const {
+  std::vector<config::TableEdit> out = edits;
+  for (config::TableEdit& edit : out) {
+    if (!agreed(edit.table)) continue;
+    std::erase_if(edit.cells,
+                  [&](const config::TableCell& cell) { return has(same_, edit.table, cell); });
+  }
+  std::erase_if(out, [](const config::TableEdit& edit) { return edit.cells.empty(); });
+  return out;
+}
+
+/// Of what was set before and is no longer: that which the files have said.
+void TableDesk::tell_let_go(const std::vector<config::TableEdit>& before) const {
+  const Cells now = cells_in(book_.edits());
+  for (const config::TableEdit& edit : before) {
+    std::string limits;
+    for (const config::TableCell& cell : edit.cells) {
+      if (!has(same_, edit.table, cell) || now.contains({edit.table, cell.path})) continue;
+      if (limits.size() > 256) {
+        limits += ", ...";
+        break;
+      }
+      limits += (limits.empty() ? "" : ", ") + config::path_text(cell.path) + "=" +
+                config::limit_text(cell.limit);
+    }
+    if (limits.empty()) continue;
+    log_.write(Level::info, LogLine("the file says what was set in a table: the file counts now")
+                                .add("table", edit.table)
+                                .add("limits", limits));
+    if (let_go_) let_go_(edit.table, limits);
+  }
+}
+
+void TableDesk::files_changed() {
+  note_same();
+  if (agreed_ || same_.empty()) return;  // with others: let_go(), when all agree
+  const std::vector<config::TableEdit> before = book_.edits();
+  std::vector<config::TableEdit> next = without_same(before);
+  reload_->hold_edits(next);
+  book_.hold(std::move(next));
+  tell_let_go(before);
+  same_.clear();
+  write_book();
+}
+
+bool TableDesk::may_let_go() const {
+  for (auto same = same_.begin(); same != same_.end();) {
+    const std::string& table = same->first.first;
+    if (agreed(table)) return true;
+    same = std::find_if(same, same_.end(),
+                        [&](const auto& other) { return other.first.first != table; });
+  }
+  return false;
+}
+
+asio::awaitable<void> TableDesk::let_go() {
+  const std::shared_ptr<void> turn = co_await take_turn();
+  const std::vector<config::TableEdit> before = book_.edits();
+  std::vector<config::TableEdit> next = without_same(before);
+  if (next == before) co_return;
+  const admin::LoadReport report = co_await reload_->edit_tables(next, {});
+  if (!report.ok) {
+    same_.clear();  // until the files change again
+    LogLine line("the file says what was set in a table, but can't be put in force without it");
+    if (!report.problems.empty()) line.add("reason", report.problems.front().message);
+    log_.write(Level::error, line);
+    co_return;
+  }
+  book_.hold(std::move(next));
+  tell_let_go(before);
+  note_same();
+  write_book();
+  for (const config::TableEdit& edit : before) {
+    const bool changed = std::none_of(book_.edits().begin(), book_.edits().end(),
+                                      [&](const auto& now) { return now == edit; });
+    if (changed) tell(edit.table);
+  }
 }
 
 std::vector<admin::TableFacts> TableDesk::tables() const {
@@ -117,7 +265,7 @@ std::vector<config::TableEdit> TableDesk::edits_with(const TableRecord& record) 
   std::vector<config::TableEdit> next = book_.with(record.table, cells_after(record));
   const config::TableDef* const file = table_of(reload_->file_tables(), record.table);
   for (config::TableEdit& edit : next) {
-    if (edit.table != record.table || file == nullptr) continue;
+    if (edit.table != record.table || file == nullptr || !agreed(edit.table)) continue;
     // What the file says as well needs no word of ours: a later change of the file counts.
     std::erase_if(edit.cells, [&](const config::TableCell& cell) {
       return same_limit(config::limit_at(*file, cell.path), cell.limit);
@@ -277,13 +425,28 @@ asio::awaitable<TableAnswer> TableDesk::change_table(TableWish wish) {
   const std::shared_ptr<void> turn = co_await take_turn();
   const std::string table = wish.table;
   TableAnswer answer = co_await carry_out(std::move(wish));
-  if (answer.status == 200) tell(table);
+  if (answer.status == 200) {
+    files_changed();  // they may say so already
+    tell(table);
+  }
   co_return answer;
+}
+
+/// Why a wished limit makes no sense. Empty: all of them make sense.
+std::string TableDesk::wrong_limits(const TableWish& wish) const {
+  for (const config::TableCell& cell : wish.cells) {
+    if (!cell.limit || !cell.limit->is_negative() || reload_->may_be_negative(wish.table)) continue;
+    return "the limit " + config::limit_text(cell.limit) + " of \"" + config::path_text(cell.path) +
+           "\" makes no sense: nothing is counted below 0";
+  }
+  return {};
 }
 
 asio::awaitable<TableAnswer> TableDesk::carry_out(TableWish wish) {
   switch (wish.verb) {
     case TableWish::Verb::set:
+      if (std::string wrong = wrong_limits(wish); !wrong.empty())
+        co_return refused_change(422, std::move(wrong));
       co_return co_await set_table(std::move(wish));
     case TableWish::Verb::undo:
       co_return co_await undo_table(std::move(wish));
@@ -294,8 +457,9 @@ asio::awaitable<TableAnswer> TableDesk::carry_out(TableWish wish) {
   co_return co_await decide_table(std::move(wish));
 }
 
-void TableDesk::share(Teller teller) {
+void TableDesk::share(Teller teller, Agreed agreed) {
   teller_ = std::move(teller);
+  agreed_ = std::move(agreed);
   for (const std::string& table : book_.tables()) {
     if (book_.has_untold(table) || !seen_.contains(table)) tell(table);
   }
@@ -350,8 +514,11 @@ asio::awaitable<void> TableDesk::take(std::string table, std::string text) {
     log_.write(Level::error, line);
     co_return;
   }
+  const std::vector<config::TableEdit> before = book_.edits();
   book_ = std::move(next);
   write_book();
+  tell_let_go(before);
+  note_same();
   log_.write(Level::info, LogLine("a table is as another replica has it").add("table", table));
   if (book_.has_untold(table)) tell(table);  // what was changed here meanwhile lies over it
 }

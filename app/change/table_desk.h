@@ -4,10 +4,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "admin/operations.h"
@@ -21,17 +23,33 @@ namespace weir::app {
 /// fleet all replicas keep the same. One change at a time. On the control thread.
 class TableDesk {
  public:
+  /// Limits as text, by table and path.
+  using Cells = std::map<std::pair<std::string, std::vector<std::string>>, std::string>;
+
   /// `directory`: state.dir, where the book is kept; empty: it ends with the process.
   TableDesk(boost::asio::io_context& control, Log& log, const std::string& directory);
 
   /// Reads the book. Empty: it is read, or there is none; else why weir must not run with it.
   std::string load();
   const std::vector<config::TableEdit>& edits() const noexcept { return book_.edits(); }
-  void serve(Reload& reload) noexcept { reload_ = &reload; }
+  /// `let_go` is called with the limits that the files say themselves from now on.
+  using LetGo = std::function<void(const std::string& table, const std::string& limits)>;
+  void serve(Reload& reload, LetGo let_go);
+  /// After each good load: where the files say what people have set, the files count from now on.
+  void files_changed();
   /// Called for a table that was changed here, with what other replicas are to know of it.
   using Teller = std::function<void(const std::string& table, std::string text)>;
+  /// Whether the files of all replicas say the same of what is set in a table; `said`: ours().
+  using Agreed = std::function<bool(const std::string& table, const std::string& said)>;
   /// Tells what others do not know yet.
-  void share(Teller teller);
+  void share(Teller teller, Agreed agreed);
+  /// For each table in which a limit has been set: a digest of what the files of this replica say
+  /// about those limits. An empty digest: the files do not have the table.
+  const std::map<std::string, std::string>& ours() const noexcept { return ours_; }
+  /// A replica whose file has not changed yet goes on with what was set. So what the files say as
+  /// well is let go of only when all agree: this looks whether they do, every second.
+  bool may_let_go() const;
+  boost::asio::awaitable<void> let_go();
   /// What another replica has told. Before serve() it only changes what edits() says.
   void take_at_start(const std::string& table, std::string_view text);
   boost::asio::awaitable<void> take(std::string table, std::string text);
@@ -45,11 +63,16 @@ class TableDesk {
  private:
   std::optional<admin::TableRecord> record_of(const admin::TableWish& wish,
                                               admin::TableAnswer& wrong) const;
+  bool agreed(const std::string& table) const;
+  void note_same();
+  std::vector<config::TableEdit> without_same(const std::vector<config::TableEdit>& edits) const;
+  void tell_let_go(const std::vector<config::TableEdit>& before) const;
   std::vector<config::TableEdit> edits_with(const admin::TableRecord& record) const;
   std::string write_book();
   boost::asio::awaitable<std::shared_ptr<void>> take_turn();
   void tell(const std::string& table);
   boost::asio::awaitable<admin::TableAnswer> carry_out(admin::TableWish wish);
+  std::string wrong_limits(const admin::TableWish& wish) const;
   boost::asio::awaitable<admin::TableAnswer> put_record(admin::TableRecord record,
                                                         std::string approve_id);
   boost::asio::awaitable<admin::TableAnswer> set_table(admin::TableWish wish);
@@ -61,7 +84,11 @@ class TableDesk {
   Reload* reload_ = nullptr;  // null: weir is not running yet
   bool approval_ = false;
   TableBook book_;
-  Teller teller_;               // null: there is this process alone
+  Teller teller_;  // null: there is this process alone
+  Agreed agreed_;  // the same
+  LetGo let_go_;
+  Cells same_;  // of what is set: what the files have said as well since
+  std::map<std::string, std::string> ours_;
   std::set<std::string> seen_;  // of what was told at the start
   struct Turns {
     bool busy = false;

@@ -22,8 +22,9 @@ void check_threads(const config::Server& server, const Machine& machine, Finding
 /// `open_files`: the hard limit; 0: unknown.
 void check_descriptors(const config::Server& server, const Machine& machine,
                        std::uint64_t open_files, Findings& out);
-/// Of these files, those that are mount points of their own: a `subPath` mount, which never shows
-/// what a ConfigMap has become. `mountinfo`: the text of /proc/self/mountinfo. Pure.
+/// Of these files, those that a `subPath` mount shows, which never show what a ConfigMap has
+/// become: they are mount points of their own, or in a directory that is mounted from one state of
+/// the ConfigMap. `mountinfo`: the text of /proc/self/mountinfo. Pure.
 std::vector<std::string> mounted_alone(std::string_view mountinfo,
                                        const std::vector<std::string>& files);
 void check_mounts(const std::vector<std::string>& files, Findings& out);
@@ -34,12 +35,14 @@ void check_logs(const config::Server& server, Findings& out);
 // network_checks.cc
 void check_trust(const config::Server& server, Findings& out);
 void check_upstream(const config::Server& server, Findings& out);
-/// Whether the addresses are free, or who has them. True: a weir runs there.
+/// Whether the addresses are free, or who has them. True: a weir of this configuration runs.
 bool check_ports(const config::Server& server, Findings& out);
 /// `running`: ask it.
 void check_probes(const config::Server& server, bool running, Findings& out);
 
-// redis_check.cc: every server that the configuration names is asked.
+// redis_check.cc: every server that the configuration names is asked, and those that these name.
 void check_redis(const config::Server& server, Findings& out);
+/// The script that calls each command of weir's scripts.
+std::string_view commands_tried() noexcept;
 
 }  // namespace weir::app::doctor

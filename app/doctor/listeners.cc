@@ -32,6 +32,21 @@ std::string inode_of(const char* table, std::uint16_t port) {
   return {};
 }
 
+/// The same of a Unix socket, from /proc/net/unix.
+std::string inode_of(const std::string& path) {
+  std::ifstream file("/proc/net/unix");
+  std::string line;
+  std::getline(file, line);  // the heading
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string number, references, protocol, flags, type, state, inode, name;
+    words >> number >> references >> protocol >> flags >> type >> state >> inode >> std::ws;
+    std::getline(words, name);
+    if (flags == "00010000" && name == path) return inode;  // it listens
+  }
+  return {};
+}
+
 bool has_socket(const fs::path& process, const std::string& inode) {
   std::error_code failed;
   for (fs::directory_iterator it(process / "fd", failed), end; !failed && it != end;
@@ -42,11 +57,7 @@ bool has_socket(const fs::path& process, const std::string& inode) {
   return false;
 }
 
-}  // namespace
-
-std::optional<Listener> listener_of(std::uint16_t port) {
-  std::string inode = inode_of("/proc/net/tcp", port);
-  if (inode.empty()) inode = inode_of("/proc/net/tcp6", port);
+std::optional<Listener> owner_of(const std::string& inode) {
   if (inode.empty()) return std::nullopt;
   Listener out;
   std::error_code failed;
@@ -64,5 +75,15 @@ std::optional<Listener> listener_of(std::uint16_t port) {
   }
   return out;
 }
+
+}  // namespace
+
+std::optional<Listener> listener_of(std::uint16_t port) {
+  std::string inode = inode_of("/proc/net/tcp", port);
+  if (inode.empty()) inode = inode_of("/proc/net/tcp6", port);
+  return owner_of(inode);
+}
+
+std::optional<Listener> listener_of(const std::string& path) { return owner_of(inode_of(path)); }
 
 }  // namespace weir::app::doctor

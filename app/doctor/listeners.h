@@ -6,12 +6,13 @@
 
 namespace weir::app::doctor {
 
-/// The process that listens on a TCP port.
+/// The process that listens on a TCP port or a Unix socket.
 struct Listener {
   std::int64_t pid = 0;  ///< 0: not to be seen, for another user's or another container's
   std::string name;      ///< of the process
 };
 /// None: no process listens. Reads /proc/net and /proc/PID.
 std::optional<Listener> listener_of(std::uint16_t port);
+std::optional<Listener> listener_of(const std::string& path);
 
 }  // namespace weir::app::doctor

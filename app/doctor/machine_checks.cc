@@ -10,7 +10,8 @@
 #include <system_error>
 
 #include "app/doctor/checks.h"
-#include "app/serve/door_settings.h"
+#include "app/doors/doors.h"
+#include "app/doors/settings.h"
 #include "app/serve/state.h"
 #include "app/support/files.h"
 #include "app/support/memory_plan.h"
@@ -25,14 +26,15 @@ constexpr std::uint64_t kStateRoom = std::uint64_t{16} << 20;
 
 std::string quoted_path(const std::string& path) { return "\"" + path + "\""; }
 
-/// The words of a line of mountinfo; the fifth is the mount point, with `\040` for a blank.
-std::string mount_point(std::string_view line) {
-  for (int word = 0; word < 4; ++word) {
-    const std::size_t blank = line.find(' ');
-    if (blank == std::string_view::npos) return {};
-    line.remove_prefix(blank + 1);
-  }
+struct Mount {
+  std::string root;   ///< what of the file system is mounted
+  std::string point;  ///< where
+};
+
+/// A word of mountinfo, with `\040` for a blank; it leaves `line`.
+std::string take_word(std::string_view& line) {
   const std::string_view escaped = line.substr(0, line.find(' '));
+  line.remove_prefix(std::min(escaped.size() + 1, line.size()));
   std::string out;
   for (std::size_t i = 0; i < escaped.size(); ++i) {
     if (escaped[i] == '\\' && i + 3 < escaped.size()) {
@@ -47,6 +49,23 @@ std::string mount_point(std::string_view line) {
   return out;
 }
 
+/// A line of mountinfo: number, parent, device, root, mount point and more.
+Mount mount_of(std::string_view line) {
+  for (int word = 0; word < 3; ++word) take_word(line);
+  Mount out;
+  out.root = take_word(line);
+  out.point = take_word(line);
+  return out;
+}
+
+bool is_inside(const std::string& file, const std::string& directory) {
+  return file.starts_with(directory) && (directory == "/" || file[directory.size()] == '/');
+}
+
+/// One state of a ConfigMap: the kubelet keeps each in a directory of its own, named by its time,
+/// and points `..data` at the newest.
+bool is_one_state(const std::string& root) { return root.find("/..20") != std::string::npos; }
+
 }  // namespace
 
 void check_memory(const config::Server& server, const Machine& machine, bool patterns,
@@ -56,6 +75,14 @@ void check_memory(const config::Server& server, const Machine& machine, bool pat
   const std::uint64_t beside =
       fixed + (patterns ? limiter::pattern_memory(limits.memory) : std::uint64_t{0});
   const std::uint64_t wanted = limits.memory + beside;
+  if (!machine.memory && machine.installed != 0 && wanted > machine.installed) {
+    return out.warning("memory",
+                       "this machine has " + human_size(machine.installed) + "; limits.memory is " +
+                           human_size(limits.memory) + ", in all weir may take " +
+                           human_size(wanted),
+                       "weir starts, and the kernel ends it once so much is full: lower "
+                       "limits.memory");
+  }
   if (!machine.memory) {
     return out.ok("memory", "no limit of a cgroup; limits.memory is " + human_size(limits.memory) +
                                 ", in all weir may take " + human_size(wanted));
@@ -108,7 +135,7 @@ void check_descriptors(const config::Server& server, const Machine& machine,
   const unsigned threads = worker_threads(configured, machine.affinity, machine.quota);
   const std::uint64_t connections =
       share_connections(server.limits.connections, open_files, threads,
-                        {!server.grpc.none, has_doors(server)})
+                        {wanted_doors(server), has_doors(server)})
           .clients;
   const std::string seen = (open_files == 0 ? std::string("unknown") : std::to_string(open_files)) +
                            " open files at most, limits.connections is " +
@@ -123,15 +150,23 @@ void check_descriptors(const config::Server& server, const Machine& machine,
 
 std::vector<std::string> mounted_alone(std::string_view mountinfo,
                                        const std::vector<std::string>& files) {
-  std::vector<std::string> points;
+  std::vector<Mount> mounts;
   while (!mountinfo.empty()) {
     const std::size_t end = std::min(mountinfo.find('\n'), mountinfo.size());
-    points.push_back(mount_point(mountinfo.substr(0, end)));
+    mounts.push_back(mount_of(mountinfo.substr(0, end)));
     mountinfo.remove_prefix(std::min(end + 1, mountinfo.size()));
   }
   std::vector<std::string> out;
   for (const std::string& file : files) {
-    if (std::find(points.begin(), points.end(), file) != points.end()) out.push_back(file);
+    const Mount* nearest = nullptr;  // of two at one place the later hides the earlier
+    for (const Mount& mount : mounts) {
+      const bool holds =
+          mount.point == file || (!mount.point.empty() && is_inside(file, mount.point));
+      if (holds && (nearest == nullptr || mount.point.size() >= nearest->point.size()))
+        nearest = &mount;
+    }
+    if (nearest != nullptr && (nearest->point == file || is_one_state(nearest->root)))
+      out.push_back(file);
   }
   return out;
 }
@@ -146,7 +181,7 @@ void check_mounts(const std::vector<std::string>& files, Findings& out) {
   const auto mountinfo = read_file("/proc/self/mountinfo", std::size_t{1} << 20);
   const auto alone = mountinfo ? mounted_alone(*mountinfo, absolute) : std::vector<std::string>{};
   for (const std::string& file : alone) {
-    out.warning("reload", quoted_path(file) + " is a mount of its own (subPath)",
+    out.warning("reload", quoted_path(file) + " comes from a subPath mount",
                 "it never shows a changed ConfigMap: mount the whole volume as a directory");
   }
   if (alone.empty() && !absolute.empty()) {

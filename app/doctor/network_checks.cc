@@ -5,10 +5,15 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "app/doctor/checks.h"
 #include "app/doctor/listeners.h"
+#include "app/doors/doors.h"
+#include "app/doors/settings.h"
 #include "app/support/http_client.h"
 #include "core/text.h"
 #include "net/fd.h"
@@ -48,91 +53,150 @@ int try_to_bind(const net::SocketAddress& address) {
   return ::bind(fd.get(), address.raw(), address.size()) == 0 ? 0 : errno;
 }
 
-/// True: a weir has it.
-bool check_port(const char* door, const config::Endpoint& at, Findings& out) {
-  const std::string what = std::string(door) + " " + shown(at);
-  if (at.is_unix()) {
-    std::string directory = std::filesystem::path(at.path).parent_path().string();
-    if (directory.empty()) directory = ".";
-    if (::access(directory.c_str(), W_OK) == 0) {
-      out.ok("ports", what + ": the directory can be written");
-    } else {
-      out.problem("ports", what + ": " + reason(errno),
-                  "the socket is made there: make the directory, or give user " +
-                      std::to_string(::geteuid()) + " the right to write to it");
+/// The weir of this configuration that runs: it has the address of `health`. 0: there is none.
+std::int64_t running_weir(const config::Endpoint& health) {
+  const auto listener = health.is_unix() ? listener_of(health.path) : listener_of(health.port);
+  return listener && listener->name.starts_with("weir") ? listener->pid : 0;
+}
+
+/// Each door of weir: whether it may listen where it is told to.
+class DoorCheck {
+ public:
+  /// `running`: as running_weir() says.
+  DoorCheck(std::int64_t running, Findings& out) : running_(running), out_(out) {}
+
+  void look(const char* door, const config::Endpoint& at) {
+    door_ = door;
+    what_ = std::string(door) + " " + shown(at);
+    if (at.is_unix()) return look_at_socket(at.path);
+    std::string why;
+    const auto address = resolve(at.host, at.port, &why);
+    if (!address) return wrong_address(why.empty() ? address.error().message() : why);
+    const int error = try_to_bind(*address);
+    if (error == 0) return out_.ok("ports", what_ + " is free");
+    if (error == EADDRINUSE) return taken_by(listener_of(at.port));
+    if (error != EACCES) return wrong_address(reason(error));
+    out_.problem("ports", what_ + ": ports below 1024 are the system's",
+                 "listen on a port above 1023, and let the Service or a redirect do the rest");
+  }
+
+ private:
+  void look_at_socket(const std::string& path) {
+    std::error_code failed;
+    const auto type = std::filesystem::status(path, failed).type();
+    if (type == std::filesystem::file_type::socket) {
+      const auto address = net::SocketAddress::unix_path(path);
+      if (address && try_to_connect(*address) == 0) return taken_by(listener_of(path));
+    } else if (std::filesystem::exists(path, failed)) {
+      return out_.problem("ports", what_ + ": a file that is no socket has that name",
+                          "remove it, or choose another path");
     }
-    return false;
+    std::string directory = std::filesystem::path(path).parent_path().string();
+    if (directory.empty()) directory = ".";
+    if (::access(directory.c_str(), W_OK) == 0)
+      return out_.ok("ports", what_ + ": the directory can be written");
+    out_.problem("ports", what_ + ": " + reason(errno),
+                 "the socket is made there: make the directory, or give user " +
+                     std::to_string(::geteuid()) + " the right to write to it");
   }
-  std::string why;
-  const auto address = resolve(at.host, at.port, &why);
-  if (!address) {
-    out.problem("ports", what + ": " + (why.empty() ? address.error().message() : why),
-                "name an address of this machine");
-    return false;
-  }
-  const int error = try_to_bind(*address);
-  if (error == 0) {
-    out.ok("ports", what + " is free");
-    return false;
-  }
-  if (error == EADDRINUSE) {
-    const auto listener = listener_of(at.port);
+
+  void taken_by(const std::optional<Listener>& listener) {
     std::string who = "a process that can't be seen from here";
     if (listener && listener->pid != 0) {
       who = listener->name + " (pid " + std::to_string(listener->pid) + ")";
-      if (listener->name.starts_with("weir")) {
-        out.ok("ports", what + " is taken by " + who + ", which runs");
-        return true;
-      }
+      if (listener->pid == running_)
+        return out_.ok("ports", what_ + " is taken by " + who + ", which runs");
     }
-    out.problem("ports", what + " is taken by " + who,
-                "end that process, or listen on another port (" + std::string(door) + ".listen)");
-    return false;
+    out_.problem("ports", what_ + " is taken by " + who,
+                 "end that process, or listen on another port (" + std::string(door_) + ".listen)");
   }
-  if (error == EACCES) {
-    out.problem("ports", what + ": ports below 1024 are the system's",
-                "listen on a port above 1023, and let the Service or a redirect do the rest");
-    return false;
+
+  void wrong_address(const std::string& why) {
+    out_.problem("ports", what_ + ": " + why, "name an address of this machine");
   }
-  out.problem("ports", what + ": " + reason(error), "name an address of this machine");
-  return false;
-}
+
+  std::int64_t running_;
+  Findings& out_;
+  const char* door_ = "";
+  std::string what_;
+};
 
 bool is_loopback(const config::Endpoint& at) {
   const auto address = Address::parse(at.host);
   return at.host == "localhost" || (address && address->is_loopback());
 }
 
-}  // namespace
+/// No proxy of its own: only other proxies ask.
+bool only_answers(const config::Server& server) {
+  return !server.proxy.upstream && (asks_for_door(server) || has_doors(server));
+}
 
-void check_trust(const config::Server& server, Findings& out) {
+/// Networks that are wider than any network of one's own. True: there is one.
+bool check_width(const char* setting, const std::vector<Cidr>& trust, Findings& out) {
   bool wide = false;
-  for (const Cidr& block : server.proxy.trust) {
+  for (const Cidr& block : trust) {
     const unsigned widest = block.base.is_v4() ? kWidestV4 : kWidestV6;
     if (block.bits >= widest) continue;
     wide = true;
     out.problem("trust",
-                "client_ip.trust has " + block.base.to_string() + "/" + std::to_string(block.bits) +
-                    ": strangers choose the address that is counted",
+                std::string(setting) + " has " + block.base.to_string() + "/" +
+                    std::to_string(block.bits) + ": strangers choose the address that is counted",
                 "name the networks of your load balancers alone, such as 10.0.0.0/8");
   }
-  if (wide) return;
-  if (server.proxy.trust.empty()) {
-    if (server.proxy.client_header != "x-forwarded-for") {
-      return out.warning(
-          "trust",
-          "client_ip.header is " + server.proxy.client_header + ", and nobody is trusted to set it",
-          "name the networks of your load balancers in client_ip.trust");
-    }
-    return out.ok("trust",
-                  "nobody is trusted: the peer's address counts. Behind a load balancer "
-                  "that is the balancer's: then name its networks in client_ip.trust");
+  return wide;
+}
+
+/// Of the proxy door.
+void check_proxy_trust(const config::Server::Proxy& proxy, Findings& out) {
+  if (check_width("client_ip.trust", proxy.trust, out)) return;
+  if (!proxy.trust.empty()) {
+    return out.ok("trust", counted(proxy.trust.size(), "network is", "networks are") +
+                               " believed about " + proxy.client_header);
   }
-  out.ok("trust", counted(server.proxy.trust.size(), "network is", "networks are") +
-                      " believed about " + server.proxy.client_header);
+  if (proxy.client_header != "x-forwarded-for") {
+    return out.warning(
+        "trust", "client_ip.header is " + proxy.client_header + ", and nobody is trusted to set it",
+        "name the networks of your load balancers in client_ip.trust");
+  }
+  out.ok("trust",
+         "nobody is trusted: the peer's address counts. Behind a load balancer "
+         "that is the balancer's: then name its networks in client_ip.trust");
+}
+
+/// Doors where proxies ask: a caller of such a door names the client of the request.
+void check_door_trust(const config::Server& server, Findings& out) {
+  if (check_width("authz.client_ip.trust", server.authz.trust, out)) return;
+  const bool asked = has_doors(server) || asks_for_door(server);
+  if (asked && server.authz.client_header != "x-forwarded-for") {
+    out.ok("trust", "authz.client_ip.header is " + server.authz.client_header +
+                        ": the proxy that asks must overwrite what a client sends in it, or "
+                        "clients choose the address that is counted");
+  }
+  const auto& grpc = server.grpc;
+  if (grpc.none || !grpc.listen || grpc.listen->value.is_unix() || is_loopback(grpc.listen->value))
+    return;
+  const std::string what = "grpc.listen is " + shown(grpc.listen->value);
+  if (grpc.tls && grpc.tls->client_ca)
+    return out.ok("trust", what + ", for peers with a certificate of grpc.tls.client_ca");
+  out.warning("trust",
+              what + ", for whoever reaches it: each peer says whose request it asks about",
+              "let only your proxies reach it (a NetworkPolicy, a firewall), or ask for "
+              "certificates: grpc.tls.client_ca");
+}
+
+}  // namespace
+
+void check_trust(const config::Server& server, Findings& out) {
+  if (!only_answers(server)) check_proxy_trust(server.proxy, out);
+  check_door_trust(server, out);
 }
 
 void check_upstream(const config::Server& server, Findings& out) {
+  if (only_answers(server)) {
+    return out.ok(
+        "upstream",
+        "no proxy.upstream: weir answers questions of other proxies, and passes nothing on");
+  }
   if (!server.proxy.upstream) {
     return out.problem("upstream", "proxy.upstream is missing",
                        "say where the app is: proxy: {upstream: http://127.0.0.1:3000}");
@@ -158,13 +222,17 @@ void check_upstream(const config::Server& server, Findings& out) {
 }
 
 bool check_ports(const config::Server& server, Findings& out) {
-  bool running = check_port("proxy", server.proxy.listen.value, out);
-  running = check_port("admin", server.admin.listen.value, out) || running;
-  running = check_port("health", server.health.listen.value, out) || running;
-  if (server.api.listen && !server.api.none) {
-    running = check_port("api", server.api.listen->value, out) || running;
+  const std::int64_t running = running_weir(server.health.listen.value);
+  DoorCheck doors(running, out);
+  if (!only_answers(server)) doors.look("proxy", server.proxy.listen.value);
+  doors.look("admin", server.admin.listen.value);
+  doors.look("health", server.health.listen.value);
+  if (server.api.listen && !server.api.none) doors.look("api", server.api.listen->value);
+  for (const DoorRow& row : door_rows()) {
+    const DoorAddress door = row.address(server);
+    if (door.is_asked_for) doors.look(row.name, *door.at);
   }
-  return running;
+  return running != 0;
 }
 
 void check_probes(const config::Server& server, bool running, Findings& out) {

@@ -62,16 +62,28 @@ void Audit::tell_of_reload(const std::string& cause, const std::string& before,
   tell(std::move(entry));
 }
 
-void Audit::tell_of_end(const config::Override& ended, const std::string& problem) {
+void Audit::tell_of_end(const config::Override& ended, const std::string& problem,
+                        const char* reason) {
   admin::AuditEntry entry;
   entry.action = "override.end";
   entry.who = "weir";
   entry.from = kItself;
   entry.target = ended.policy;
   entry.before = config::override_text(ended);
-  entry.reason = "its time is over";
+  entry.reason = reason;
   entry.done = problem.empty();
   entry.problem = problem;
+  tell(std::move(entry));
+}
+
+void Audit::tell_of_table(const std::string& table, const std::string& limits) {
+  admin::AuditEntry entry;
+  entry.action = "table.file";
+  entry.who = "weir";
+  entry.from = kItself;
+  entry.target = table;
+  entry.before = limits;
+  entry.reason = "the file says the same: the file counts from now on";
   tell(std::move(entry));
 }
 

@@ -40,8 +40,12 @@ class Audit {
   /// of the configuration until then.
   void tell_of_reload(const std::string& cause, const std::string& before,
                       const admin::LoadReport& report);
-  /// The time of an override is over. `problem`: why it could not be ended; empty: it has.
-  void tell_of_end(const config::Override& ended, const std::string& problem);
+  /// The time of an override is over, or else why it ends. `problem`: why it could not be ended;
+  /// empty: it has.
+  void tell_of_end(const config::Override& ended, const std::string& problem,
+                   const char* reason = "its time is over");
+  /// The files say what was set in a table: from now on the files count.
+  void tell_of_table(const std::string& table, const std::string& limits);
   admin::AuditPage last(std::size_t most) const;
   /// The file's name is another file now, perhaps; `anyway`: open it again in any case.
   void look_again(bool anyway);

@@ -53,6 +53,12 @@ class Attributes {
   bool first_ = true;
 };
 
+/// `error.type` of a span that failed: the status, or how the exchange ended if there was none.
+std::string error_type(const RequestFacts& facts, bool answered) {
+  return answered && facts.status >= 400 ? std::to_string(facts.status)
+                                         : std::string(telemetry::name_of(facts.end));
+}
+
 void append_server_span(std::string& out, const RequestFacts& facts) {
   out += '{';
   append_hex(out, "traceId", facts.trace.trace_id);
@@ -65,22 +71,24 @@ void append_server_span(std::string& out, const RequestFacts& facts) {
   out.append(",\"kind\":").append(std::to_string(kServer)).append(",");
   append_time(out, "startTimeUnixNano", facts.begun);
   append_time(out, "endTimeUnixNano", facts.begun + std::chrono::microseconds{facts.total_us});
-  Attributes(out)
-      .text("http.request.method", facts.method.view())
+  const bool failed = facts.status >= 500 || facts.end == telemetry::RequestEnd::cut;
+  Attributes attributes(out);
+  attributes.text("http.request.method", facts.method.view())
       .text("url.path", facts.path.view())
+      .text("url.scheme", "http")  // of the hop to weir, which has no TLS of its own
       .text("server.address", facts.host.view())
       .text("client.address", facts.client.to_string())
       .text("user_agent.original", facts.user_agent.view())
-      .number("http.response.status_code", facts.status)
       .text("weir.request_id", facts.request_id.view())
       .text("weir.route", facts.route.view())
       .text("weir.verdict", facts.verdict.view())
       .text("weir.policy", facts.policy.view())
       .text("weir.end", telemetry::name_of(facts.end))
       .number("weir.judge_us", facts.judge_us)
-      .number("weir.wait_us", facts.wait_us)
-      .end();
-  const bool failed = facts.status >= 500 || facts.end == telemetry::RequestEnd::cut;
+      .number("weir.wait_us", facts.wait_us);
+  if (facts.status != 0) attributes.number("http.response.status_code", facts.status);
+  if (failed) attributes.text("error.type", error_type(facts, true));
+  attributes.end();
   if (failed) out.append(",\"status\":{\"code\":").append(std::to_string(kStatusError)).append("}");
   out += '}';
 }
@@ -104,8 +112,10 @@ void append_client_span(std::string& out, const RequestFacts& facts) {
   }
   if (facts.connect_us != RequestFacts::kNever)
     attributes.number("weir.connect_us", facts.connect_us);
+  const bool answered = facts.first_byte_us != RequestFacts::kNever;
+  const bool failed = !answered || facts.status >= 500;
+  if (failed) attributes.text("error.type", error_type(facts, answered));
   attributes.end();
-  const bool failed = facts.first_byte_us == RequestFacts::kNever || facts.status >= 500;
   if (failed) out.append(",\"status\":{\"code\":").append(std::to_string(kStatusError)).append("}");
   out += '}';
 }

@@ -3,6 +3,7 @@
 #include "app/support/http_client.h"
 #include "app/support/thread.h"
 #include "app/support/webhook.h"
+#include "net/no_memory.h"
 
 namespace weir::app {
 namespace {
@@ -37,7 +38,7 @@ void Tracing::run() {
   std::unique_lock hold(mutex_);
   while (!wake_.wait_for(hold, kEvery, [this] { return stopping_; })) {
     hold.unlock();
-    export_all();
+    static_cast<void>(survives_no_memory([this] { export_all(); }));  // later spans are sent
     hold.lock();
   }
 }

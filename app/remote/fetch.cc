@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "app/support/wire.h"
+#include "core/text.h"
 #include "net/deadline.h"
 
 namespace weir::app {
@@ -66,8 +67,7 @@ asio::awaitable<Fetched> get(FetchAsk ask) {
         break;
       }
       if (wrong == http::error::body_limit)
-        co_return unanswered("the answer is larger than " + std::to_string(ask.bytes_max) +
-                             " bytes");
+        co_return unanswered("the answer is larger than " + human_size(ask.bytes_max));
       if (wrong) co_return unanswered("read: " + wrong.message());
       if (taken == 0) break;
     }
@@ -80,13 +80,17 @@ asio::awaitable<Fetched> get(FetchAsk ask) {
   out.status = static_cast<int>(parser.get().result_int());
   out.etag = std::string(parser.get()[http::field::etag]);
   out.last_modified = std::string(parser.get()[http::field::last_modified]);
+  out.location = std::string(parser.get()[http::field::location]);
+  out.encoding = std::string(parser.get()[http::field::content_encoding]);
+  if (out.encoding == "identity") out.encoding.clear();
   out.body = std::move(parser.get().body());
   co_return out;
 }
 
 asio::awaitable<Fetched> get_within(FetchAsk ask, milliseconds deadline) {
   auto outcome = co_await net::within(deadline, get(std::move(ask)));
-  co_return outcome ? std::move(*outcome) : unanswered("no answer in time");
+  co_return outcome ? std::move(*outcome)
+                    : unanswered("no whole answer within " + human_duration(deadline));
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ struct Fetched {
   int status = 0;  ///< 0: no answer; then `error`
   std::string error;
   std::string body, etag, last_modified;
+  std::string location;  ///< of a redirect
+  std::string encoding;  ///< `gzip`; empty: the body is as it is
 };
 
 /// Fetches on a connection of its own and blocks until the deadline at the latest, or until `stop`

@@ -8,12 +8,15 @@
 #include "app/support/files.h"
 #include "app/support/thread.h"
 #include "config/parse.h"
+#include "config/text/secrets.h"
+#include "net/no_memory.h"
 
 namespace weir::app {
 namespace {
 
 constexpr std::size_t kMainMax = std::size_t{16} << 20;
 constexpr milliseconds kLookEvery{250};
+constexpr std::string_view kUnkept = "it is in force, and can't be kept: ";
 
 std::string identity_of(const config::RemoteDef& def) {
   std::string out = def.name() + "\n" + std::to_string(def.every.count());
@@ -37,9 +40,11 @@ struct IncludedTexts::Item {
   Item(const config::RemoteDef& def, const std::string& directory, std::string is)
       : identity(std::move(is)), remote(def, directory, kTextMax) {
     facts.kind = "include";
-    facts.name = facts.from = def.name();
+    facts.name = facts.from = config::without_secrets(def.name());
+    name = def.name();
   }
   const std::string identity;
+  std::string name;
   RemoteText remote;     // of whoever prepares and looks
   TimePoint next_ask{};  // as well
   // With the mutex:
@@ -47,6 +52,7 @@ struct IncludedTexts::Item {
   enum class Said { nothing, good, bad } said = Said::nothing;  // of `fresh`; not carried out yet
   std::string why_bad;
   admin::SourceFacts facts;
+  std::string told;  // of facts.problem, in the log
 };
 
 /// What the main file names, and what is needed to fetch it.
@@ -127,7 +133,7 @@ Configuration IncludedTexts::load_with(bool fresh, bool& took_fresh) {
     config::RemoteRead out;
     const std::scoped_lock hold(mutex_);
     for (const std::shared_ptr<Item>& item : items_) {
-      if (item->facts.name != def.name()) continue;
+      if (item->name != def.name()) continue;
       if (fresh && item->fresh) {
         took_fresh = true;
         out.text = *item->fresh;
@@ -180,9 +186,10 @@ Configuration IncludedTexts::load() {
   return before;
 }
 
-void IncludedTexts::start(std::function<void()> changed) {
+void IncludedTexts::start(std::function<void()> changed, Log& log) {
   const std::scoped_lock hold(mutex_);
   changed_ = std::move(changed);
+  log_ = &log;
   if (!items_.empty()) thread_ = start_thread("weir/include", [this] { run(); });
 }
 
@@ -219,7 +226,7 @@ void IncludedTexts::look() {
     if (said == Item::Said::good) {
       const std::string unkept = item->remote.keep();
       const std::scoped_lock hold(mutex_);
-      if (!unkept.empty()) item->facts.problem = "it is in force, and can't be kept: " + unkept;
+      if (!unkept.empty()) item->facts.problem = std::string(kUnkept) + unkept;
     }
     if (waits || clock_.now() < item->next_ask) continue;
     if (!named) named = this->named();
@@ -228,6 +235,26 @@ void IncludedTexts::look() {
     changed = changed || item->fresh.has_value();
   }
   if (changed && changed_) changed_();
+}
+
+/// A line for each problem that is new, and for one that is over.
+void IncludedTexts::tell() {
+  const std::scoped_lock hold(mutex_);
+  if (log_ == nullptr) return;
+  for (const std::shared_ptr<Item>& item : items_) {
+    const std::string& problem = item->facts.problem;
+    if (problem == item->told) continue;
+    const bool was_taken = std::exchange(item->told, problem).starts_with(kUnkept);
+    if (problem.empty() && was_taken) continue;
+    const bool taken = problem.empty() || problem.starts_with(kUnkept);
+    LogLine line(problem.empty() ? "an included text can be had again"
+                 : taken         ? "an included text can't be kept on disk"
+                 : item->good    ? "an included text could not be taken; the one before it stays"
+                                 : "an included text could not be taken; there is none before it");
+    line.add("from", item->facts.from);
+    if (!problem.empty()) line.add("reason", problem);
+    log_->write(problem.empty() ? Level::info : taken ? Level::warn : Level::error, line);
+  }
 }
 
 void IncludedTexts::run() {
@@ -239,10 +266,13 @@ void IncludedTexts::run() {
       wanted.swap(wanted_);
     }
     if (stopping_) return;
-    look();
+    static_cast<void>(survives_no_memory([this] {
+      look();
+      tell();
+    }));  // the next round asks again
     if (wanted.empty()) continue;
-    prepare();
-    for (const auto& done : wanted) done();
+    static_cast<void>(survives_no_memory([this] { prepare(); }));  // what is not there is a problem
+    for (const auto& done : wanted) static_cast<void>(survives_no_memory(done));
   }
 }
 

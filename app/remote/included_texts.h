@@ -11,6 +11,7 @@
 
 #include "admin/operations.h"
 #include "app/support/configuration.h"
+#include "app/support/log.h"
 #include "core/clock.h"
 
 namespace weir::app {
@@ -34,8 +35,8 @@ class IncludedTexts {
   Configuration load();
 
   /// From now on fetched texts are asked for at their intervals, if there are any; `changed` is
-  /// called from that thread when one is not what it was.
-  void start(std::function<void()> changed);
+  /// called from that thread when a text has changed. The log names each problem.
+  void start(std::function<void()> changed, Log& log);
   void stop();
   /// prepare() on the thread; `done` is called from there. At once if nothing is fetched.
   void prepare(std::function<void()> done);
@@ -48,6 +49,7 @@ class IncludedTexts {
   Named named() const;
   void run();
   void look();
+  void tell();
   std::shared_ptr<Item> item_of(const config::RemoteDef& def, const Named& named);
   void ask(Item& item, const Named& named);
   Configuration load_with(bool fresh, bool& took_fresh);
@@ -59,6 +61,7 @@ class IncludedTexts {
   std::vector<std::shared_ptr<Item>> items_;
   std::vector<std::function<void()>> wanted_;
   std::function<void()> changed_;
+  Log* log_ = nullptr;  // from start() on
   std::condition_variable wake_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -12,7 +12,9 @@
 #include "app/remote/remote_text.h"
 #include "app/support/files.h"
 #include "app/support/thread.h"
+#include "config/text/secrets.h"
 #include "net/deadline.h"
+#include "net/no_memory.h"
 #include "policies/set/bulk_text.h"
 
 namespace weir::app {
@@ -23,8 +25,14 @@ namespace {
 
 constexpr milliseconds kFeedLimit{60'000};  // for what a reload's lists are read from
 
+/// Below whoever serves requests, and above 0: beside a worker that is never idle the thread gets a
+/// tenth of a core. At 19 that would be 1.5 %, and a list of millions would take minutes, or for
+/// ever. A thread that has lowered its priority cannot raise it again, so there is one for all
+/// loads.
+constexpr int kNiceness = 10;
 constexpr std::size_t kEntriesMost = 50'000'000;
 constexpr std::size_t kReasonMost = 512;
+constexpr const char* kNoMemory = "no memory";  // short: the text itself takes none
 
 /// What says that a file is another one, or has been written to.
 struct FileMark {
@@ -127,7 +135,7 @@ void ListFeeds::attach(policies::PolicySet& set) {
       feed->shape.fixed = {};
       feed->facts.kind = "list";
       feed->facts.name = list.name;
-      feed->facts.from = list.file ? *list.file : list.url->name();
+      feed->facts.from = list.file ? *list.file : config::without_secrets(list.url->name());
       if (list.url) feed->remote = std::make_unique<RemoteText>(*list.url, directory_, kTextMax);
       feeds_.push_back(feed);
     }
@@ -200,8 +208,15 @@ bool ListFeeds::load_file(Feed& feed, bool settled) {
     if (!same || now == feed.loaded) return true;
   }
   feed.seen = feed.loaded = now;
-  const auto text = read_file(*feed.shape.file, kTextMax);
-  const std::string wrong = text ? put(feed, *text) : text.error().message();
+  std::string wrong;
+  const bool has_memory = survives_no_memory([&] {
+    const auto text = read_file(*feed.shape.file, kTextMax);
+    wrong = text ? put(feed, *text) : text.error().message();
+  });
+  if (!has_memory) {
+    feed.loaded = {};  // it is tried again
+    wrong = kNoMemory;
+  }
   if (wrong.empty()) return true;
   failed(feed, wrong);
   return false;
@@ -222,8 +237,16 @@ bool ListFeeds::load_url(Feed& feed, milliseconds deadline) {
     }
   }
   if (feed.remote->why().empty()) {
-    const std::scoped_lock hold(mutex_);
-    feed.facts.problem.clear();
+    bool failed_before = false;
+    {
+      const std::scoped_lock hold(mutex_);
+      failed_before = !feed.facts.problem.empty();
+      feed.facts.problem.clear();
+    }
+    if (failed_before)
+      log_.write(Level::info, LogLine("a list can be fetched again; it has not changed")
+                                  .add("list", feed.shape.name)
+                                  .add("from", feed.facts.from));
     return true;
   }
   failed(feed, feed.remote->why());
@@ -297,9 +320,7 @@ void ListFeeds::look(TimePoint now) {
 }
 
 void ListFeeds::run() {
-  // Below whoever serves requests: a reload takes longer on a busy machine, and nobody waits for
-  // it.
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 19);
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNiceness);
   while (!stopping_) {
     std::vector<std::function<void(std::string)>> wanted;
     {
@@ -308,10 +329,11 @@ void ListFeeds::run() {
       wanted.swap(wanted_);
     }
     if (!wanted.empty()) {
-      const std::string refusal = read_new();
-      for (const auto& done : wanted) done(refusal);
+      std::string refusal;
+      if (!survives_no_memory([&] { refusal = read_new(); })) refusal = kNoMemory;
+      for (const auto& done : wanted) static_cast<void>(survives_no_memory([&] { done(refusal); }));
     }
-    if (!stopping_) look(clock_.now());
+    if (!stopping_) static_cast<void>(survives_no_memory([this] { look(clock_.now()); }));
     std::erase_if(retired_, [](const auto& list) { return list.use_count() == 1; });
   }
 }

@@ -21,7 +21,7 @@
 namespace weir::app {
 
 /// Entries of lists that come from files and URLs, perhaps by the million. They are read on a
-/// thread of its own, at the lowest priority, and put in force by a change of one pointer; what
+/// thread of its own, at a low priority, and put in force by a change of one pointer; what
 /// they replace is freed there as well, once no worker looks at it any more. A text that can't be
 /// had, or in which a line is wrong, changes nothing.
 ///

@@ -2,11 +2,13 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "app/remote/fetch.h"
 #include "app/support/files.h"
+#include "config/text/secrets.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -20,6 +22,11 @@ std::string leading_word(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   text.remove_prefix(begin);
   return std::string(text.substr(0, text.find_first_of(" \t\r\n")));
+}
+
+bool is_sha256(std::string_view text) noexcept {
+  return text.size() == 2 * crypto_hash_sha256_BYTES &&
+         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
 std::string lower_hex(std::string text) {
@@ -58,6 +65,35 @@ bool signed_by(std::string_view key64, std::string_view signature, std::string_v
   return crypto_sign_verify_detached(mark.data(),
                                      reinterpret_cast<const unsigned char*>(body.data()),
                                      body.size(), key.data()) == 0;
+}
+
+/// Whether this is a web page: a login, or an error page that comes with status 200.
+bool is_web_page(std::string_view text) noexcept {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  constexpr std::string_view kBegins[] = {"<!doctype", "<html", "<head", "<body"};
+  return std::any_of(std::begin(kBegins), std::end(kBegins), [&](std::string_view begin) {
+    return text.size() >= begin.size() &&
+           std::equal(begin.begin(), begin.end(), text.begin(), [](char a, char b) {
+             return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
+           });
+  });
+}
+
+/// Why an answer is not what was asked for, whatever its body should be; empty: it is.
+std::string wrong_answer(const Fetched& fetched) {
+  if (fetched.status == 0) return fetched.error;
+  if (fetched.status / 100 == 3 && fetched.status != 304) {
+    const std::string to = tame(fetched.location);
+    return "status " + std::to_string(fetched.status) + (to.empty() ? "" : ", to \"" + to + "\"") +
+           "; weir follows no redirect" + (to.empty() ? "" : ": write that URL");
+  }
+  if (fetched.status != 200) return "status " + std::to_string(fetched.status);
+  if (!fetched.encoding.empty())
+    return "the answer is encoded (" + tame(fetched.encoding) + "), which weir did not ask for";
+  if (is_web_page(fetched.body))
+    return "the answer is a web page (HTML); perhaps a login or an error page is in the way";
+  return {};
 }
 
 /// What a side file (checksum, signature) holds; the path gets the ending, the query stays.
@@ -111,7 +147,7 @@ bool RemoteText::restore() {
 }
 
 RemoteText::Turn RemoteText::failed(std::string why) {
-  why_ = std::move(why);
+  why_ = config::without_secrets_of_message(why);  // a URL in it may have some
   return Turn::failed;
 }
 
@@ -137,7 +173,8 @@ RemoteText::Turn RemoteText::ask(milliseconds deadline, const ReadKey& read_key,
     KeyValue key = read_key(def_.redis_key.value);
     if (!key.error.empty()) return failed(std::move(key.error));
     if (!key.found) return failed("there is no such key");
-    if (key.value.size() > bytes_max_) return failed("the value is too large");
+    if (key.value.size() > bytes_max_)
+      return failed("the value is larger than " + human_size(bytes_max_));
     if (std::string wrong = wrong_with(key.value, deadline, read_key, stop); !wrong.empty())
       return failed(std::move(wrong));
     return came(std::move(key.value));
@@ -158,15 +195,11 @@ RemoteText::Turn RemoteText::ask(milliseconds deadline, const ReadKey& read_key,
   std::string why;
   if (def_.ca_file && (ask.tls = tls_with(def_.ca_file->value, why)) == nullptr) return failed(why);
   Fetched fetched = fetch_now(std::move(ask), deadline, stop);
-  if (fetched.status == 0) return failed(std::move(fetched.error));
-  if (fetched.status == 304) {
+  if (fetched.status == 304 && !last_digest_.empty()) {
     why_ = refused_why_;
     return Turn::same;
   }
-  if (fetched.status != 200) {
-    return failed("status " + std::to_string(fetched.status) +
-                  (fetched.status / 100 == 3 ? "; weir follows no redirect" : ""));
-  }
+  if (std::string wrong = wrong_answer(fetched); !wrong.empty()) return failed(std::move(wrong));
   if (std::string wrong = wrong_with(fetched.body, deadline, read_key, stop); !wrong.empty())
     return failed(std::move(wrong));
   fresh_etag_ = tame(fetched.etag);
@@ -180,16 +213,14 @@ std::string RemoteText::wrong_with(const std::string& body, milliseconds deadlin
   const auto beside = [&](const std::string& url, std::string& out) -> std::string {
     FetchAsk ask;
     const auto parsed = Url::parse(url);
-    if (!parsed) return url + " can't be used";
+    if (!parsed) return "\"" + url + "\" can't be used";
     ask.url = *parsed;
     ask.bytes_max = kSmall;
     std::string why;
     if (def_.ca_file && (ask.tls = tls_with(def_.ca_file->value, why)) == nullptr) return why;
     Fetched fetched = fetch_now(std::move(ask), deadline, stop);
-    if (fetched.status != 200) {
-      return url + ": " +
-             (fetched.status == 0 ? fetched.error : "status " + std::to_string(fetched.status));
-    }
+    if (const std::string wrong = wrong_answer(fetched); !wrong.empty())
+      return "\"" + url + "\": " + wrong;
     out = std::move(fetched.body);
     return {};
   };
@@ -199,11 +230,12 @@ std::string RemoteText::wrong_with(const std::string& body, milliseconds deadlin
       std::string text;
       if (std::string why = beside(wanted, text); !why.empty()) return why;
       wanted = leading_word(text);
+      if (!is_sha256(wanted))
+        return "\"" + def_.sha256->value + "\": it does not begin with a SHA-256";
     }
     const std::string is = sha256_hex(body);
     if (lower_hex(wanted) != is)
-      return "the checksum is wrong: it is " + is + ", and must be " +
-             lower_hex(wanted.substr(0, 64));
+      return "the checksum is wrong: it is " + is + ", and must be " + lower_hex(wanted);
   }
   if (!def_.signer) return {};
   std::string signature;

@@ -22,11 +22,17 @@ class CounterDesk {
   ~CounterDesk();
 
   /// `tell` is called once, perhaps from within; not at all if the store stops.
-  void ask(const admin::StoreQuestion& question, TimePoint now,
-           std::function<void(admin::StoreAnswer)> tell);
+  using Tell = std::function<void(admin::StoreAnswer)>;
+  void ask(const admin::StoreQuestion& question, TimePoint now, Tell tell);
+  /// The answer has no readings: the errand has its replies by then.
+  void run(std::shared_ptr<admin::StoreErrand> errand, TimePoint now, Tell tell);
 
  private:
   class Visit;
+  class Question;
+  class Errand;
+
+  void submit(Visit& visit, policies::StoreOps& operations, TimePoint now);
 
   store::SharedStore& store_;
   policies::Sharing sharing_;

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/json_numbers.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -93,16 +94,15 @@ std::string Notifier::message_of(std::string_view channel, const News& news) {
   append_json(out, news.key.view());
   out += ",\"action\":";
   append_json(out, row_of(news.effect).name);
-  out += ",\"value\":" + (news.value.is_finite() ? news.value.to_string() : "null");
-  if (news.limit)
-    out += ",\"limit\":" + (news.limit->is_finite() ? news.limit->to_string() : "null");
+  out += ",\"value\":" + news.value.finite().to_string();
+  if (news.limit) out += ",\"limit\":" + news.limit->finite().to_string();
   if (news.window.count() != 0) {
     out += ",\"window\":";
     append_json(out, human_duration(news.window));
   }
   if (news.until != TimePoint{}) out += R"(,"until":")" + iso_time(news.until) + '"';
   out += "}\n";
-  return out;
+  return plain_numbers(std::move(out));
 }
 
 void Notifier::notify(const News& news, std::string_view shown_key, TimePoint now) {
@@ -178,24 +178,29 @@ void Notifier::deliver_next(std::shared_ptr<Channel> channel) {
   channel->waiting.pop_front();
   if (channel->url->tls && tls_ == nullptr) tls_ = webhook_tls();
   // The completion handler looks at the exception; after stop() the io_context no longer runs it.
-  boost::asio::co_spawn(
-      control_, post_json(*channel->url, std::move(message), tls_, kDeadline),
-      [this, channel](const std::exception_ptr& thrown, const Delivery& delivery) {
-        if (!thrown && delivery.good()) {
-          cells_.add(Metric::notify_sent);
-        } else {
-          cells_.add(Metric::notify_failed);
-          const std::string why = thrown ? "out of resources"
-                                  : delivery.error.empty()
-                                      ? "status " + std::to_string(delivery.status)
-                                      : delivery.error;
-          log_.write_seldom(
-              Level::warn,
-              LogLine("a webhook failed").add("notification", channel->name).add("reason", why),
-              "webhook " + channel->name);
-        }
-        deliver_next(channel);
-      });
+  try {
+    boost::asio::co_spawn(
+        control_, post_json(*channel->url, std::move(message), tls_, kDeadline),
+        [this, channel](const std::exception_ptr& thrown, const Delivery& delivery) {
+          if (!thrown && delivery.good()) {
+            cells_.add(Metric::notify_sent);
+          } else {
+            cells_.add(Metric::notify_failed);
+            const std::string why = thrown ? "out of resources"
+                                    : delivery.error.empty()
+                                        ? "status " + std::to_string(delivery.status)
+                                        : delivery.error;
+            log_.write_seldom(
+                Level::warn,
+                LogLine("a webhook failed").add("notification", channel->name).add("reason", why),
+                "webhook " + channel->name);
+          }
+          deliver_next(channel);
+        });
+  } catch (const std::bad_alloc&) {  // the next message begins anew
+    channel->sending = false;
+    cells_.add(Metric::notify_failed);
+  }
 }
 
 void Notifier::stop() {

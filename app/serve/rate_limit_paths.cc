@@ -76,16 +76,18 @@ asio::awaitable<net::HttpReply> RateLimitPaths::limitador(net::HttpRequest reque
   }
   constexpr std::string_view kLimits = "/limits/", kCounters = "/counters/";
   const bool limits = request.path.starts_with(kLimits);
-  if (!limits && !request.path.starts_with(kCounters)) {
+  std::string_view coded;
+  if (limits || request.path.starts_with(kCounters))
+    coded = std::string_view(request.path).substr((limits ? kLimits : kCounters).size());
+  // A slash of a namespace is written %2F.
+  if (coded.empty() || coded.find('/') != std::string_view::npos) {
     co_return net::problem(404,
                            "here are /check, /report, /check_and_report, /limits/NAMESPACE, "
                            "/counters/NAMESPACE, /status and /metrics");
   }
   if (request.method != "GET" && request.method != "HEAD") co_return only("GET");
-  const std::string_view coded =
-      std::string_view(request.path).substr((limits ? kLimits : kCounters).size());
   const auto space = net::percent_decode(coded, false);
-  if (!space || space->empty()) co_return net::problem(400, "the namespace cannot be read");
+  if (!space) co_return net::problem(400, "the namespace cannot be read");
   if (limits) co_return authz::limitador_limits(facts_().settings, *space);
   Ask what = [space = *space](const Desks& desks, TimePoint now, auto answered) {
     desks.limitador.counters(space, now, std::move(answered));

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "app/support/thread.h"
+#include "net/no_memory.h"
 
 namespace weir::app {
 namespace {
@@ -112,7 +113,7 @@ void Recording::run() {
   std::unique_lock hold(mutex_);
   while (!wake_.wait_for(hold, kEvery, [this] { return stopping_; })) {
     hold.unlock();
-    flush();
+    if (!survives_no_memory([this] { flush(); })) cells_.add(telemetry::Metric::record_failed);
     hold.lock();
   }
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/monotonic.h"
+#include "net/no_memory.h"
 
 namespace weir::app {
 namespace {
@@ -71,22 +72,28 @@ void ServiceManager::send(const std::string& message) noexcept {
                              reinterpret_cast<const sockaddr*>(&to), size));
 }
 
+// Without memory for a message the manager is not told; the next one says more.
+
 void ServiceManager::ready(std::string_view status) noexcept {
-  send("READY=1\nSTATUS=" + one_line(status));
+  static_cast<void>(survives_no_memory([&] { send("READY=1\nSTATUS=" + one_line(status)); }));
 }
 
 // Newer managers tell by the time whether this reload is the one that they asked for.
 void ServiceManager::reloading() noexcept {
-  send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(monotonic_us()) + "\nSTATUS=reloading");
+  static_cast<void>(survives_no_memory([&] {
+    send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(monotonic_us()) + "\nSTATUS=reloading");
+  }));
 }
 
 void ServiceManager::stopping(std::string_view status, milliseconds within) noexcept {
-  send("STOPPING=1\nEXTEND_TIMEOUT_USEC=" + std::to_string(within.count() * 1'000) +
-       "\nSTATUS=" + one_line(status));
+  static_cast<void>(survives_no_memory([&] {
+    send("STOPPING=1\nEXTEND_TIMEOUT_USEC=" + std::to_string(within.count() * 1'000) +
+         "\nSTATUS=" + one_line(status));
+  }));
 }
 
 void ServiceManager::status(std::string_view status) noexcept {
-  send("STATUS=" + one_line(status));
+  static_cast<void>(survives_no_memory([&] { send("STATUS=" + one_line(status)); }));
 }
 
 void ServiceManager::alive() noexcept { send("WATCHDOG=1"); }

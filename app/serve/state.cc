@@ -13,6 +13,7 @@
 
 #include "app/support/files.h"
 #include "app/support/thread.h"
+#include "net/no_memory.h"
 
 namespace weir::app {
 namespace {
@@ -132,13 +133,30 @@ Result<std::size_t> StateDirectory::begin_with(const HashSecret& secret) {
 }
 
 std::string state_obstacle(const std::string& path) {
-  if (::access(path.c_str(), F_OK) != 0) return {};
-  struct stat about {};
-  if (::stat(path.c_str(), &about) == 0 && !S_ISDIR(about.st_mode)) return "it is no directory";
-  // As this user; of a read-only or immutable one the kernel says so, too.
-  if (::access(path.c_str(), W_OK | X_OK) != 0)
-    return "nothing can be written there (" +
+  const auto because = [](const std::string& what) {
+    return what + " (" +
            boost::system::error_code(errno, boost::system::system_category()).message() + ")";
+  };
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) {
+    if (errno != ENOENT) return because("it can't be reached");
+    if (::lstat(path.c_str(), &about) == 0) return "it is a link to a place that is not there";
+    const std::size_t slash = path.find_last_of('/');
+    const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (::access(parent.c_str(), W_OK | X_OK) == 0) return {};
+    // Where the parent is not there either, this is not the machine that the configuration is for.
+    return errno == ENOENT ? std::string() : because("it can't be made");
+  }
+  if (!S_ISDIR(about.st_mode)) return "it is no directory";
+  // As this user; of a read-only or immutable one the kernel says so, too.
+  if (::access(path.c_str(), W_OK | X_OK) != 0) return because("nothing can be written there");
+  for (const char* const name : {"lock", "secret"}) {
+    const std::string file = path + "/" + name;
+    if (::stat(file.c_str(), &about) != 0) continue;
+    if (!S_ISREG(about.st_mode)) return std::string(name) + " in it is no file";
+    if (::access(file.c_str(), R_OK | W_OK) != 0)
+      return because(std::string(name) + " in it can't be written");
+  }
   struct statvfs disk {};
   if (::statvfs(path.c_str(), &disk) == 0 && disk.f_blocks != 0 && disk.f_bavail == 0)
     return "its disk is full";
@@ -426,6 +444,11 @@ void State::start(const Clock& clock) {
 void State::run(const Clock& clock) {
   TimePoint next_snapshot = clock.now() + kSnapshotEvery;
   TimePoint next_try{};  // of a snapshot, while something could not be written
+  // The process goes on, and what could not be written is, at the next turn.
+  const auto lacks_memory = [this](std::string& part) {
+    cells_.add(Metric::state_failures);
+    static_cast<void>(survives_no_memory([&] { tell(part, "no memory"); }));
+  };
   while (true) {
     {
       std::unique_lock hold(mutex_);
@@ -433,7 +456,10 @@ void State::run(const Clock& clock) {
     }
     const TimePoint now = clock.now();
     const bool was_well = why_not().empty();
-    flush(now);
+    if (!survives_no_memory([&] { flush(now); })) {
+      rewrite_ = true;  // what it had taken is in the lists alone
+      lacks_memory(entries_why_);
+    }
     bool entries_are_well = false;
     {
       const std::scoped_lock hold(told_mutex_);
@@ -443,7 +469,8 @@ void State::run(const Clock& clock) {
     const bool heals = !was_well && entries_are_well && now >= next_try;
     if (now < next_snapshot && !heals) continue;
     next_try = now + kTryAgain;
-    snapshot(now, Clock::wall(), &stopping_);
+    if (!survives_no_memory([&] { snapshot(now, Clock::wall(), &stopping_); }))
+      lacks_memory(counts_why_);
     next_snapshot = clock.now() + kSnapshotEvery;
   }
 }

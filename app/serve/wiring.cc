@@ -11,9 +11,8 @@
 #include <new>
 
 #include "app/change/overrides.h"
-#include "app/serve/door_settings.h"
+#include "app/doors/settings.h"
 #include "app/serve/wiring_worker.h"
-#include "app/support/certificates.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "app/support/http_client.h"
@@ -45,7 +44,6 @@ constexpr milliseconds kBeforeWords{500};
 constexpr milliseconds kMeetFleet{300};
 
 const config::Endpoint kApiDefault{"127.0.0.1", 8484, ""};
-const config::Endpoint kGrpcDefault{"127.0.0.1", 8483, ""};
 
 int fail(ExitCode code, const std::string& message) {
   complain(message);
@@ -108,7 +106,7 @@ int Wiring::load() {
   log_.use(level_named(settings_.log.level), settings_.log.json);
   log_problems(log_, first_);
   log_.flush(kBeforeWords);  // before what else is said on stderr
-  if (!settings_.proxy.upstream && !has_doors(settings_) && !settings_.grpc.listen) {
+  if (!settings_.proxy.upstream && !has_doors(settings_) && !asks_for_door(settings_)) {
     return fail(kNo,
                 "proxy.upstream is missing: where is the app? For instance\n"
                 "  proxy: {upstream: http://127.0.0.1:3000}\nor WEIR_PROXY_UPSTREAM; without it "
@@ -159,6 +157,8 @@ int Wiring::read_redis() {
   redis_.emplace();
   if (!read_shared_store(settings_, *redis_, message)) return fail(kUnreachable, message);
   secret_ = redis_->secret;  // replicas mean the same by a hash
+  operators_ = redis_->sharing;
+  operators_.origin = random_origin();
   if (directory_ == nullptr) return kOk;
   if (directory_->take_secret(secret_) != 0) {
     log_.write(Level::warn, LogLine("the state's keys were hashed with another secret than that of "
@@ -289,7 +289,7 @@ int Wiring::build_workers() {
   const std::size_t count = metrics_->writers() - kOtherWriters;
   const ConnectionShares shares =
       share_connections(settings_.limits.connections, open_files_, count,
-                        {!settings_.grpc.none, has_doors(settings_)});
+                        {wanted_doors(settings_), has_doors(settings_)});
   const std::uint64_t connections = shares.clients;
   if (connections < settings_.limits.connections) {
     log_.write(Level::warn,
@@ -318,18 +318,13 @@ int Wiring::build_workers() {
   }
   door_settings_ = door_settings(settings_);
   door_settings_.connections_max = shares.http_door;
-  if (!settings_.grpc.none) {
-    std::string why;
-    auto certificates = read_certificates(settings_, why);
-    if (settings_.grpc.tls && certificates == nullptr)
-      return fail(kUnreachable, "grpc.tls: " + why);
-    grpc_ = std::make_unique<GrpcDoor>(settings_, proxy_settings_.buffer_bytes, shares.grpc,
-                                       metrics_->rules(), std::move(certificates));
-  }
+  const std::string why =
+      entrances_.make({settings_, proxy_settings_.buffer_bytes, shares.door, metrics_->rules()});
+  if (!why.empty()) return fail(kUnreachable, why);
   pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
   for (std::size_t i = 0; i < count; ++i) {
     workers_.push_back(std::make_unique<Worker>(
-        (*pool_)[i], i, count, *shared_, settings_, proxy_settings_, door_settings_, grpc_.get(),
+        (*pool_)[i], i, count, *shared_, settings_, proxy_settings_, door_settings_, entrances_,
         metrics_->cells(i), metrics_->rules(), limitador_counters_, report_->observer(i),
         redis_ ? &*redis_ : nullptr));
     if (recording_ != nullptr) {
@@ -387,7 +382,7 @@ int Wiring::open_api() {
   if (settings.listen || started.error() != boost::system::errc::address_in_use) {
     return door_failed("api", at, settings.token_file, started.error());
   }
-  // Nobody asked for it: a second weir on this machine goes without.
+  // The address is a default: a second weir on this machine runs without this door.
   log_.write(Level::warn, LogLine("no event API: its port is taken")
                               .add("address", endpoint_text(at))
                               .add("hint", "set api.listen to another one, or to none"));
@@ -407,10 +402,10 @@ int Wiring::open_api_doors(const net::SocketAddress& address, const config::Endp
     std::promise<Result<void>> listening;
     auto done = listening.get_future();
     workers_[i]->thread.post([&, fd = std::move((*sockets)[i]), w = workers_[i].get()]() mutable {
-      w->doors->give_others_to([api = api_.get()](net::Fd other, std::string sent) {
+      w->checks->give_others_to([api = api_.get()](net::Fd other, std::string sent) {
         api->adopt(std::move(other), std::move(sent));
       });
-      listening.set_value(w->doors->listen(std::move(fd)));
+      listening.set_value(w->checks->listen(std::move(fd)));
     });
     if (auto started = done.get(); !started)
       return cannot_listen("api", endpoint_text(at), started.error());
@@ -421,9 +416,15 @@ int Wiring::open_api_doors(const net::SocketAddress& address, const config::Endp
 int Wiring::open_doors() {
   admin::Operations& operations = *this;  // private bases: make_unique may not convert
   admin::Pulse& pulse = *this;
-  const admin::Stores stores{
-      *counters_, *lists_,         *stats_,        *metrics_,
-      secret_,    patterns_.get(), latency_.get(), proxy_settings_.upstream_name};
+  const admin::Stores stores{*counters_,
+                             *lists_,
+                             *stats_,
+                             *metrics_,
+                             secret_,
+                             patterns_.get(),
+                             latency_.get(),
+                             proxy_settings_.upstream_name,
+                             redis_ ? &operators_ : nullptr};
   const auto bound = [](const config::Endpoint& endpoint) {
     return door_address(endpoint, nullptr);
   };
@@ -487,34 +488,14 @@ Result<void> Wiring::listen_on_workers(std::vector<net::Fd> sockets,
   return {};
 }
 
-int Wiring::open_grpc() {
-  const config::Server::Grpc& settings = settings_.grpc;
-  if (settings.none) return kOk;
-  const config::Endpoint at = settings.listen ? settings.listen->value : kGrpcDefault;
-  const auto address = door_address(at, nullptr);
-  if (!address) return cannot_listen("grpc", endpoint_text(at), address.error());
-  boost::system::error_code error = is_taken(*address);
-  if (!error) {
-    auto sockets = net::open_listeners(*address, workers_.size());
-    if (sockets) {
-      const auto started = listen_on_workers(std::move(*sockets), [](Worker& worker, net::Fd fd) {
-        return worker.grpc->listen(std::move(fd));
-      });
-      if (started) return kOk;
-      error = started.error();
-    } else {
-      error = sockets.error();
-    }
-  }
-  if (settings.listen || error != boost::system::errc::address_in_use) {
-    return cannot_listen("grpc", endpoint_text(at), error);
-  }
-  // Nobody asked for it: a second weir on this machine goes without.
-  grpc_listens_ = false;
-  log_.write(Level::warn, LogLine("no gRPC door: its port is taken")
-                              .add("address", endpoint_text(at))
-                              .add("hint", "set grpc.listen to another one, or to none"));
-  return kOk;
+int Wiring::open_entrances() {
+  const auto listen = [this](std::vector<net::Fd> sockets, std::size_t door) {
+    return listen_on_workers(std::move(sockets), [door](Worker& worker, net::Fd fd) {
+      return worker.doors[door]->listen(std::move(fd));
+    });
+  };
+  const auto refused = entrances_.open(workers_.size(), listen, log_);
+  return refused ? cannot_listen(refused->name, refused->at, refused->error) : int{kOk};
 }
 
 void Wiring::begin_service() {
@@ -524,6 +505,7 @@ void Wiring::begin_service() {
   reload_->started_with(first_, tables_->edits(), std::move(first_overrides_));
   reload_->tell_to(
       [this](const std::string& cause, const std::string& before, const admin::LoadReport& report) {
+        if (report.ok) tables_->files_changed();
         if (fleet_ != nullptr) fleet_->take_again();
         if (cause == kByApi) return;  // whose door says who asked
         audit_->tell_of_reload(cause, before, report);
@@ -531,7 +513,9 @@ void Wiring::begin_service() {
   reload_->tell_ends_to([this](const config::Override& ended, const std::string& problem) {
     audit_->tell_of_end(ended, problem);
   });
-  tables_->serve(*reload_);
+  tables_->serve(*reload_, [this](const std::string& table, const std::string& limits) {
+    audit_->tell_of_table(table, limits);
+  });
   if (fleet_ != nullptr) {
     fleet_->serve(*reload_, *tables_, *audit_, [this] {
       const bool draining = draining_ || ending_;
@@ -541,19 +525,22 @@ void Wiring::begin_service() {
                          loaded_,
                          started_,
                          reload_->overrides().size(),
-                         reload_->unfit_overrides(),
+                         reload_->unfit_overrides().size(),
                          draining};
     });
   }
+  tables_->files_changed();  // since the last process
   if (options_.included != nullptr) {
     reload_->prepare_by([included = options_.included](std::function<void()> done) {
       included->prepare(std::move(done));
     });
-    options_.included->start([this] {
-      boost::asio::post(control_, [this] {
-        if (!ending_) reload_->ask("an included text has changed", true);
-      });
-    });
+    options_.included->start(
+        [this] {
+          boost::asio::post(control_, [this] {
+            if (!ending_) reload_->ask("an included text has changed", true);
+          });
+        },
+        log_);
   }
   if (options_.watch_files) reload_->watch();
   report_->start();
@@ -578,11 +565,9 @@ void Wiring::begin_service() {
                            ? endpoint_text(settings_.proxy.upstream->value)
                            : settings_.proxy.upstream_authority)
       .add("admin", endpoint_text(settings_.admin.listen.value))
-      .add("health", endpoint_text(settings_.health.listen.value))
-      .add("grpc", grpc_ == nullptr || !grpc_listens_ ? "none"
-                   : settings_.grpc.listen            ? endpoint_text(settings_.grpc.listen->value)
-                                                      : endpoint_text(kGrpcDefault))
-      .add("api", api_ == nullptr        ? "none"
+      .add("health", endpoint_text(settings_.health.listen.value));
+  entrances_.say_where(line);
+  line.add("api", api_ == nullptr        ? "none"
                   : settings_.api.listen ? endpoint_text(settings_.api.listen->value)
                                          : endpoint_text(kApiDefault))
       .add("threads", static_cast<std::int64_t>(workers_.size()))

@@ -16,13 +16,13 @@
 #include "app/change/fleet.h"
 #include "app/change/reload.h"
 #include "app/change/table_desk.h"
+#include "app/doors/entrances.h"
 #include "app/observe/access_log.h"
 #include "app/observe/audit.h"
 #include "app/observe/tracing.h"
 #include "app/remote/included_texts.h"
 #include "app/remote/list_feeds.h"
 #include "app/serve/full_lists.h"
-#include "app/serve/grpc_door.h"
 #include "app/serve/rate_limit_paths.h"
 #include "app/serve/recording.h"
 #include "app/serve/redis_outage.h"
@@ -43,6 +43,8 @@
 #include "proxy/server.h"
 
 namespace weir::app {
+
+class CounterDesk;
 
 /// The running process: builds every room bottom-up, runs until it is told to end, drains in
 /// reverse.
@@ -73,7 +75,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   int run();
 
  private:
-  struct Worker;  // a Gate and a proxy
+  struct Worker;  // a Gate and its doors
   static constexpr const char* kByApi = "the admin API";
 
   // Start, in this order; each says what is wrong and gives an exit code, 0 = go on.
@@ -90,7 +92,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   int open_api();
   void make_rate_limit_paths();
   int open_api_doors(const net::SocketAddress& address, const config::Endpoint& at);
-  int open_grpc();
+  int open_entrances();
   Result<void> listen_on_workers(std::vector<net::Fd> sockets,
                                  std::function<Result<void>(Worker&, net::Fd)> listen);
   int door_failed(const char* door, const config::Endpoint& at,
@@ -113,6 +115,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::vector<admin::LoadRecord> loads() const override;
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) override;
   boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
+  boost::asio::awaitable<std::string> run_errand(std::shared_ptr<admin::StoreErrand>) override;
   bool drain(bool begin) override;
   void audit(admin::AuditEntry entry) override;
   admin::AuditPage audit_entries(std::size_t most) const override { return audit_->last(most); }
@@ -136,9 +139,11 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   void ask_about_redis();
   void take_upstreams();
   struct StoreCall;
-  std::shared_ptr<StoreCall> begin_asking(admin::StoreQuestion question);
+  using AtDesk =
+      std::function<void(CounterDesk&, TimePoint, std::function<void(admin::StoreAnswer)>)>;
+  /// None: the worker whose desk it is has not answered.
+  boost::asio::awaitable<std::optional<admin::StoreAnswer>> at_desk(AtDesk ask);
   void rotate_credentials(const config::Server& server);
-  void rotate_certificates(const config::Server& server);
   void heard_of_redis(std::size_t worker, std::string why);
   void wait_for_signal();
   void use_access_log(const config::Server& server);
@@ -171,6 +176,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<StateDirectory> directory_;
   HashSecret secret_;
   std::optional<SharedStoreSettings> redis_;  // none: nothing is shared
+  policies::Sharing operators_;               // what operators ask it, by an origin of its own
   std::unique_ptr<limiter::Bank> counters_;
   std::unique_ptr<limiter::ListBank> lists_;
   policies::ViewBank views_;
@@ -196,8 +202,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<net::ConnectionBudget> connections_;
   proxy::Settings proxy_settings_;
   authz::DoorSettings door_settings_;
-  std::unique_ptr<GrpcDoor> grpc_;  // null: it is not wanted
-  bool grpc_listens_ = true;        // false: its default port was taken
+  Entrances entrances_;  // go after the workers
   authz::LimitadorCounters limitador_counters_;
   std::unique_ptr<net::WorkerPool> pool_;
   std::vector<std::unique_ptr<Worker>> workers_;  // destroyed before the pool, after its threads

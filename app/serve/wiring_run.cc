@@ -8,12 +8,12 @@
 #include "admin/pulse.h"
 #include "app/change/loss.h"
 #include "app/serve/wiring_worker.h"
-#include "app/support/certificates.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "app/support/version.h"
 #include "net/deadline.h"
 #include "net/no_memory.h"
+#include "policies/set/lineage.h"
 
 /// How weir runs and ends: signals, the second's tick, reloads on every worker, the drain.
 namespace weir::app {
@@ -42,6 +42,7 @@ constexpr milliseconds kSwapLimit{5'000};
 // seem stuck.
 constexpr milliseconds kMeetRedis{300};
 constexpr milliseconds kDoorGrace{1'000};
+constexpr const char* kBusyWorker = "its worker is busy";
 constexpr milliseconds kLogFlush{500};  // where its reader may have stalled
 constexpr milliseconds kLastExchange{500}, kLastExchangeStep{10};
 }  // namespace
@@ -78,7 +79,7 @@ int Wiring::run() {
   for (const Step step :
        {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state, &Wiring::read_redis,
         &Wiring::build_stores, &Wiring::open_logs, &Wiring::build_workers, &Wiring::open_doors,
-        &Wiring::open_grpc, &Wiring::open_api}) {
+        &Wiring::open_entrances, &Wiring::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;
     log_.flush(kLogFlush);  // before what the next step may say on stderr
   }
@@ -208,18 +209,6 @@ void Wiring::ask_about_redis() {
   }
 }
 
-void Wiring::rotate_certificates(const config::Server& server) {
-  if (grpc_ == nullptr || !grpc_->tls || !server.grpc.tls) return;
-  std::string why;
-  auto next = read_certificates(server, why);
-  if (next == nullptr) {
-    log_.write(Level::error,
-               LogLine("the certificates of the gRPC door stay as they were").add("why", why));
-    return;
-  }
-  grpc_->tls->use(std::move(next));
-}
-
 void Wiring::rotate_credentials(const config::Server& server) {
   if (!redis_ || !server.redis) return;
   SharedStoreSettings next;
@@ -305,18 +294,19 @@ admin::VerdictPage Wiring::verdicts(std::optional<std::uint64_t> after, std::siz
 /// An answer still to come, from a worker. On the control thread.
 struct Wiring::StoreCall {
   StoreCall(asio::io_context& io, milliseconds limit) : timer(io, limit) {}
+  static std::shared_ptr<StoreCall> begin(Wiring& wiring, AtDesk ask);
 
   std::optional<admin::StoreAnswer> answer;
   asio::steady_timer timer;
 };
 
 // Not a coroutine, as on_every_worker().
-std::shared_ptr<Wiring::StoreCall> Wiring::begin_asking(admin::StoreQuestion question) {
-  const auto call = std::make_shared<StoreCall>(control_, 2 * CounterDesk::kWithin);
-  Worker* const worker = workers_[redis_outage_.worker_up()].get();
-  worker->thread.post([this, worker, call, question = std::move(question)] {
-    worker->counters->ask(question, worker->thread.now(), [this, call](admin::StoreAnswer answer) {
-      asio::post(control_, [call, answer = std::move(answer)]() mutable {
+std::shared_ptr<Wiring::StoreCall> Wiring::StoreCall::begin(Wiring& wiring, AtDesk ask) {
+  const auto call = std::make_shared<StoreCall>(wiring.control_, 2 * CounterDesk::kWithin);
+  Worker* const worker = wiring.workers_[wiring.redis_outage_.worker_up()].get();
+  worker->thread.post([&wiring, worker, call, ask = std::move(ask)] {
+    ask(*worker->counters, worker->thread.now(), [&wiring, call](admin::StoreAnswer answer) {
+      asio::post(wiring.control_, [call, answer = std::move(answer)]() mutable {
         call->answer = std::move(answer);
         call->timer.cancel();
       });
@@ -325,15 +315,33 @@ std::shared_ptr<Wiring::StoreCall> Wiring::begin_asking(admin::StoreQuestion que
   return call;
 }
 
+asio::awaitable<std::optional<admin::StoreAnswer>> Wiring::at_desk(AtDesk ask) {
+  const auto call = StoreCall::begin(*this, std::move(ask));
+  if (!call->answer) co_await call->timer.async_wait(net::kToken);
+  if (!call->answer) co_return std::nullopt;
+  const std::string away = redis_outage_.why();
+  if (!call->answer->why.empty() && !away.empty()) call->answer->why += " (" + away + ")";
+  co_return std::move(*call->answer);
+}
+
 asio::awaitable<admin::StoreAnswer> Wiring::ask_store(admin::StoreQuestion question) {
   if (!redis_) co_return admin::StoreAnswer{"there is no `redis:` in this configuration", {}};
-  const auto call = begin_asking(std::move(question));
-  if (!call->answer) co_await call->timer.async_wait(net::kToken);
-  if (!call->answer) co_return admin::StoreAnswer{"its worker is busy", {}};
-  admin::StoreAnswer answer = std::move(*call->answer);
-  const std::string away = redis_outage_.why();
-  if (!answer.why.empty() && !away.empty()) answer.why += " (" + away + ")";
-  co_return answer;
+  AtDesk ask = [question = std::move(question)](CounterDesk& desk, TimePoint now, auto tell) {
+    desk.ask(question, now, std::move(tell));
+  };
+  auto answer = co_await at_desk(std::move(ask));
+  if (!answer) co_return admin::StoreAnswer{kBusyWorker, {}};
+  co_return std::move(*answer);
+}
+
+asio::awaitable<std::string> Wiring::run_errand(std::shared_ptr<admin::StoreErrand> errand) {
+  if (!redis_) co_return "there is no `redis:` in this configuration";
+  AtDesk ask = [errand](CounterDesk& desk, TimePoint now, auto tell) {
+    desk.run(errand, now, std::move(tell));
+  };
+  const auto answer = co_await at_desk(std::move(ask));
+  errand->replied = answer.has_value();
+  co_return answer ? answer->why : kBusyWorker;
 }
 
 bool Wiring::drain(bool begin) {
@@ -419,7 +427,10 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
         " needs Redis, and this process was started without \"redis\": start it again";
   }
   Result<void> attached;
+  std::vector<std::string> closed;  // and may come back
   if (!survives_no_memory([&] {
+        for (const Hash128& identity : counters_->closed())
+          closed.push_back(policies::hex_of(identity));
         attached = next.set->attach(*counters_, *lists_, secret_, patterns_.get());
         next.set->attach_views(views_);
       })) {
@@ -439,17 +450,12 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   }
   const std::shared_ptr<const policies::PolicySet> set = next.set;
   const auto names = used_header_names(*set);
-  const auto switched = on_every_worker([set, names](Worker& worker) {
-    worker.gate.use(set);
-    worker.server.use(names, set->path_rules);
-    if (worker.doors) worker.doors->use(set->path_rules);
-    if (worker.grpc) worker.grpc->use(set->path_rules);
-  });
+  const auto switched = on_every_worker([set, names](Worker& worker) { worker.use(set, names); });
   const bool all = co_await RollCall::complete(switched);
   // An override is no other configuration.
   if (set_->source_hash != next.set->source_hash) {
     loaded_ = Clock::wall();
-    tell_of_counters(*set_, *next.set, loaded_, log_);
+    tell_of_counters(*set_, *next.set, closed, loaded_, log_);
   }
   set_ = next.set;
   failed_before_ = metrics_->sum(telemetry::Metric::reloads_failed);
@@ -470,7 +476,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   settings_.drain = server.drain;
   tables_->need_approval(server.admin.approval);
   rotate_credentials(server);
-  rotate_certificates(server);
+  entrances_.reload(server, log_);
   report_->use(next.model());
   use_access_log(server);
   if (sharing_ != nullptr) sharing_->use(*set_);

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <vector>
 
+#include "app/doors/entrances.h"
 #include "app/serve/counter_desk.h"
-#include "app/serve/grpc_door.h"
 #include "app/serve/wiring.h"
 #include "app/support/shared_store.h"
 #include "authz/door_server.h"
@@ -14,11 +16,11 @@
 
 namespace weir::app {
 
-/// One worker's front door and what it asks.
+/// One worker's front doors and what they ask.
 struct Wiring::Worker {
   Worker(net::Worker& in, std::size_t index, std::size_t workers, gate::Shared& shared,
          const config::Server& settings, const proxy::Settings& proxy,
-         const authz::DoorSettings& doors_wanted, GrpcDoor* grpc_wanted,
+         const authz::DoorSettings& checks_wanted, Entrances& entrances,
          telemetry::MetricCells& cells, telemetry::RuleStats& rules,
          authz::LimitadorCounters& limitador_counters, policies::Observer& observer,
          const SharedStoreSettings* store)
@@ -33,8 +35,8 @@ struct Wiring::Worker {
         desk(gate, cells, rules),
         limitador(gate, cells, rules, limitador_counters) {
     lines.settle_by(unsettled, index, workers);
-    if (!doors_wanted.doors.empty()) doors.emplace(in, doors_wanted, gate, unsettled, cells);
-    if (grpc_wanted != nullptr) grpc.emplace(in, *grpc_wanted, gate, unsettled, cells);
+    if (!checks_wanted.doors.empty()) checks.emplace(in, checks_wanted, gate, unsettled, cells);
+    doors = entrances.on_worker({in, gate, unsettled, cells});
     if (store == nullptr) return;
     policies::Sharing sharing = store->sharing;
     sharing.origin = random_origin();
@@ -47,32 +49,41 @@ struct Wiring::Worker {
   }
 
   ~Worker() {
-    doors.reset();  // what it has passed but not answered is still to be released
-    grpc.reset();
+    checks.reset();  // what they have passed but not answered is still to be released
+    doors.clear();
     unsettled.release_all(thread.now());
   }
 
+  /// These policies are in force from now on.
+  void use(const std::shared_ptr<const policies::PolicySet>& set,
+           const std::vector<std::string>& header_names) {
+    gate.use(set);
+    server.use(header_names, set->path_rules);
+    if (checks) checks->use(set->path_rules);
+    for (const auto& door : doors) door->use(*set);
+  }
   void begin_drain(bool draining) {
     server.begin_drain(draining);
-    if (doors) doors->begin_drain(draining);
-    if (grpc) grpc->begin_drain(draining);
+    if (checks) checks->begin_drain(draining);
+    for (const auto& door : doors) door->begin_drain(draining);
   }
   /// Stops accepting; `stopped` is called when no door has a connection left, at the latest at
   /// `deadline`, when the rest is cut.
   void stop_by(TimePoint deadline, std::function<void()> stopped) {
-    const auto left = std::make_shared<int>(1 + (doors ? 1 : 0) + (grpc ? 1 : 0));
+    const auto left = std::make_shared<std::size_t>(1 + (checks ? 1 : 0) + doors.size());
     const auto one = [left, stopped = std::move(stopped)] {
       if (--*left == 0) stopped();
     };
     server.stop_accepting();
     server.finish_by(deadline, one);
-    if (doors) {
-      doors->stop_accepting();
-      doors->finish_by(deadline, one);
+    if (checks) {
+      checks->stop_accepting();
+      checks->finish_by(deadline, one);
     }
-    if (!grpc) return;
-    grpc->stop_accepting();
-    grpc->finish_by(deadline, one);
+    for (const auto& door : doors) {
+      door->stop_accepting();
+      door->finish_by(deadline, one);
+    }
   }
 
   net::Worker& thread;
@@ -85,10 +96,10 @@ struct Wiring::Worker {
   proxy::Server server;
   gate::Unsettled unsettled;
   // Their turns end after the proxy's, which ticks the gate, and before Redis' own.
-  std::optional<authz::DoorServer> doors;
-  std::optional<GrpcWorker> grpc;  // none: it is not wanted
-  api::LineJudge lines;            // of the event API
-  authz::RateLimitDesk desk;       // of paths of other rate limit services
+  std::optional<authz::DoorServer> checks;         // of proxies that ask over HTTP
+  std::vector<std::unique_ptr<WorkerDoor>> doors;  // in the order of the Entrances
+  api::LineJudge lines;                            // of the event API
+  authz::RateLimitDesk desk;                       // of paths of other rate limit services
   authz::LimitadorDesk limitador;
   telemetry::RequestSink* sink = nullptr;  // null: neither access log nor traces
 };

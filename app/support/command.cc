@@ -29,6 +29,10 @@ void print(std::string_view text) {
   if (!written && !lost && written.error().value() != EPIPE) lost = written.error();
 }
 
+void print_data(std::string_view text) {
+  ::isatty(STDOUT_FILENO) == 1 ? print(escape_hidden(text)) : print(text);
+}
+
 boost::system::error_code lost_output() { return lost; }
 
 void complain(std::string_view message) {

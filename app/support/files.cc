@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 
 namespace weir::app {
@@ -15,12 +18,28 @@ boost::system::error_code last_error() noexcept {
   return {errno, boost::system::system_category()};
 }
 
-std::string draft_of(const std::string& path) { return path + ".new"; }
+/// A path on the stack: a file is committed, or dropped, without memory too. One that is too long
+/// is empty, and no file has it.
+class ShortPath {
+ public:
+  ShortPath(std::string_view head, std::string_view tail) noexcept {
+    if (head.size() + tail.size() >= text_.size()) return;
+    std::copy(tail.begin(), tail.end(), std::copy(head.begin(), head.end(), text_.begin()));
+  }
+  const char* c_str() const noexcept { return text_.data(); }
+
+ private:
+  std::array<char, PATH_MAX> text_{};
+};
+
+ShortPath draft_of(const std::string& path) noexcept { return {path, ".new"}; }
 
 // A rename is on the disk when its directory is.
 Result<void> sync_directory_of(const std::string& path) noexcept {
   const std::size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const auto directory = slash == std::string::npos
+                             ? ShortPath(".", {})
+                             : ShortPath(std::string_view(path).substr(0, slash + 1), {});
   const net::Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return last_error();
   if (::fsync(fd.get()) != 0 && errno != EINVAL) return last_error();  // EINVAL: not on this kind

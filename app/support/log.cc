@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/json_numbers.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -46,7 +47,7 @@ std::string LogLine::to_json(Level level, TimePoint time) const {
     if (field.quoted) {
       append_json(out, field.text);
     } else {
-      out += field.text;
+      out += plain_numbers(field.text);
     }
   }
   out += '}';

@@ -160,6 +160,9 @@ Machine look_at_machine(const std::string& root) {
   if (::sched_getaffinity(0, sizeof(set), &set) == 0) {
     out.affinity = static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
   }
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
+  if (pages > 0 && page > 0)
+    out.installed = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
   const auto own = read_file(root + "/proc/self/cgroup", kSmallFile);
   if (!own) return out;
   const std::string mount = root + "/sys/fs/cgroup";
@@ -171,14 +174,14 @@ Machine look_at_machine(const std::string& root) {
 ConnectionShares share_connections(std::uint64_t wanted, std::uint64_t open_files,
                                    std::size_t workers, OpenDoors doors) noexcept {
   // An Envoy opens one for each of its threads; so do the pools of other clients.
-  constexpr std::uint64_t kGrpcMost = 4'096;
+  constexpr std::uint64_t kDoorMost = 4'096;
   constexpr std::uint64_t kHttpDoorMost = 1'024;
-  ConnectionShares out{wanted, kGrpcMost, kHttpDoorMost};
+  ConnectionShares out{wanted, kDoorMost, kHttpDoorMost};
   if (open_files == 0) return out;
-  out.grpc = std::clamp<std::uint64_t>(open_files / 8, 16, kGrpcMost);
+  out.door = std::clamp<std::uint64_t>(open_files / 8, 16, kDoorMost);
   out.http_door = std::clamp<std::uint64_t>(open_files / 8 / workers, 8, kHttpDoorMost);
   std::uint64_t reserved = 64 + 16 * workers;
-  if (doors.grpc) reserved += out.grpc;
+  reserved += out.door * doors.own;
   if (doors.http) reserved += out.http_door * workers;
   reserved = std::min(reserved, open_files / 2);
   out.clients = std::min(wanted, std::max<std::uint64_t>(1, (open_files - reserved) / 2));

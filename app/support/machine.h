@@ -38,6 +38,7 @@ struct Machine {
   unsigned affinity = 1;                ///< cores that this process may run on
   std::optional<double> quota;          ///< the tightest of its cgroup and those above
   std::optional<std::uint64_t> memory;  ///< the same for memory
+  std::uint64_t installed = 0;          ///< bytes of memory that the machine has; 0: unknown
 };
 /// Reads the cgroups of version 1 and 2 (below /sys/fs/cgroup) and the affinity mask; what can't be
 /// read is no limit, and where both versions have one, the tighter counts. `root`: stands before
@@ -47,12 +48,12 @@ Machine look_at_machine(const std::string& root = {});
 /// How many connections each may have.
 struct ConnectionShares {
   std::uint64_t clients;    ///< of the proxy, in all
-  std::uint64_t grpc;       ///< of the gRPC door, in all
+  std::uint64_t door;       ///< of a door with an address of its own, in all
   std::uint64_t http_door;  ///< of proxies that ask over HTTP, in each worker
 };
 struct OpenDoors {
-  bool grpc = false;
-  bool http = false;
+  std::size_t own = 0;  ///< with an address of their own
+  bool http = false;    ///< proxies may ask over HTTP
 };
 
 /// What fits into `open_files` (0: unknown, all of it) of `wanted` downstream connections: each may

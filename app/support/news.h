@@ -30,7 +30,7 @@ struct News {
   std::optional<Number> limit;
   Address client;
   telemetry::ShortText<16> method;
-  telemetry::ShortText<200> path;
+  telemetry::ShortText<208> path;
   telemetry::ShortText<64> event;    ///< verdict: of one that did not come as a request; else empty
   telemetry::ShortText<64> decider;  ///< policy or list
   telemetry::ShortText<64> list_name;    ///< listed

@@ -34,18 +34,14 @@ std::string RequestDraft::take_url(const policies::PolicySet& set) {
     }
   }
   path_room_.resize(net::normal_path_room(target_.size()));
-  net::NormalTarget normal;
-  if (net::normalise_target(target_, set.path_rules, path_room_, normal) !=
+  if (net::normalise_target(target_, set.path_rules, path_room_, normal_) !=
       net::HttpRefusal::none) {
     return "weir answers such a path with 400: it has a broken escape, or %00";
   }
-  request_.target = normal.target;
-  request_.path = normal.path;
-  request_.query = normal.query;
-  if (set.refuses_path(text_.method, normal)) {
-    return "weir answers such a path with 400: servers read it in different ways, and a policy can "
-           "refuse there (proxy.path says what is kept)";
-  }
+  request_.target = normal_.target;
+  request_.path = normal_.path;
+  request_.query = normal_.query;
+  request_.readings = normal_.is_plain() ? nullptr : &normal_;
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/address.h"
 #include "core/event.h"
+#include "net/http/target.h"
 #include "policies/set/policy_set.h"
 
 namespace weir::app {
@@ -47,6 +48,7 @@ class RequestDraft {
   std::string host_, target_;
   std::vector<HeaderField> fields_;
   std::vector<char> path_room_;
+  net::NormalTarget normal_;
 };
 
 }  // namespace weir::app

@@ -235,8 +235,10 @@ void CaseRun::check_entry(const Flight& flight, const config::CaseEntry& entry, 
           "the list \"" + list->name + "\" has no such keys as \"" + joined(entry.key) + "\"");
     }
     const auto address = list->of_address ? Address::parse(texts.front()) : std::nullopt;
+    const limiter::BulkList* const bulk = list->bulk ? list->bulk->get() : nullptr;
     is_listed = is_listed || lists_.find(list->id, *key, now_).listed ||
-                list->fixed.find(*key, address ? &*address : nullptr, now_) != nullptr;
+                list->fixed.find(*key, address ? &*address : nullptr, now_) != nullptr ||
+                (bulk != nullptr && bulk->find(*key, address ? &*address : nullptr, now_));
   }
   if (is_listed == wanted) return;
   std::string key;

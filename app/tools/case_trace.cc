@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/key.h"
 #include "policies/explain/pattern_text.h"
 #include "policies/set/describe.h"
 
@@ -10,20 +11,12 @@ namespace {
 
 constexpr std::size_t kLinesMost = 8;
 
-std::string value_text(const limiter::Reading& reading) {
-  using Datum = limiter::Datum::Type;
-  if (reading.datum == nullptr) return reading.has_value ? reading.value.to_string() : "none";
-  switch (reading.datum->type) {
-    case Datum::none:
-      return "none";
-    case Datum::boolean:
-      return reading.datum->boolean ? "true" : "false";
-    case Datum::number:
-      return reading.datum->number.to_string();
-    case Datum::text:
-      return std::string(reading.datum->text);
-  }
-  return {};
+std::string value_text(const Value& value) {
+  if (value.is_null()) return "none";
+  if (value.is_number()) return value.as_number().to_string();
+  std::string out;
+  append_canonical(out, value);
+  return out;
 }
 
 }  // namespace
@@ -62,12 +55,13 @@ void CaseTrace::skipped(const policies::Policy& policy, policies::Skip skip, std
 }
 
 void CaseTrace::counted(const policies::Policy& policy, const policies::Binding&,
-                        const policies::Counter& counter, const limiter::Reading& reading) {
-  std::string value = value_text(reading);
+                        const policies::Counter& counter, const policies::PlannedCounter& planned) {
+  std::string value = value_text(planned.value(false));
   std::string& line = line_of(policy.name);
   if (!line.empty()) line += "; ";
   line += policies::counter_text(counter) + " = " + value;
-  if (reading.in_flight != 0) line += " (" + std::to_string(reading.in_flight) + " in flight)";
+  if (planned.reading.in_flight != 0)
+    line += " (" + std::to_string(planned.reading.in_flight) + " in flight)";
   values_.emplace(policy.name, std::move(value));  // the first counter is the policy's own
 }
 

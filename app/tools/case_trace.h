@@ -24,7 +24,7 @@ class CaseTrace final : public policies::Trace {
   void skipped(const policies::Policy& policy, policies::Skip skip, std::string_view field,
                policies::MissReason reason) override;
   void counted(const policies::Policy& policy, const policies::Binding& binding,
-               const policies::Counter& counter, const limiter::Reading& reading) override;
+               const policies::Counter& counter, const policies::PlannedCounter& planned) override;
   void rung(const policies::Policy& policy, std::size_t rung, const Value& value,
             std::optional<Number> limit, bool holds) override;
   void pattern(const policies::Policy& policy, const policies::PlannedPattern& planned,

@@ -102,6 +102,7 @@ int check(const CheckFlags& flags, const Globals& globals) {
     paths.push_back(default_config_path(environment));
   }
   std::optional<std::vector<policies::Lineage>> running;
+  std::vector<std::string> closed;
   if (!flags.against.empty()) {
     Against found = find_running(flags.against, flags.token_file);
     if (!found.running) {
@@ -109,6 +110,7 @@ int check(const CheckFlags& flags, const Globals& globals) {
       return found.code;
     }
     running = std::move(found.running);
+    closed = std::move(found.closed);
   }
   const bool json = globals.output == Output::json;
   bool errors = false;
@@ -126,7 +128,8 @@ int check(const CheckFlags& flags, const Globals& globals) {
     errors = errors || !good;
     std::vector<policies::Inheritance> changes;
     if (running && configuration.good()) {
-      changes = policies::foretell_reload(*running, policies::lineage_of(*configuration.set));
+      changes =
+          policies::foretell_reload(*running, policies::lineage_of(*configuration.set), closed);
       warnings = warnings || emptied(changes) != 0;
     }
     if (json) {

@@ -45,6 +45,7 @@ std::optional<std::vector<policies::Lineage>> read(const json::value& body) {
     const json::value* const shared = row->if_contains("shared");
     line.shared = shared != nullptr && shared->is_bool() && shared->get_bool();
     line.what = text_at(*row, "what");
+    line.form = text_at(*row, "form");
     line.quantum_ms = number_at(*row, "quantum_ms");
     line.kept_ms = number_at(*row, "kept_ms");
     line.length_ms = number_at(*row, "length_ms");
@@ -62,6 +63,8 @@ std::string_view word_of(Fate fate) {
       return "empties";
     case Fate::inherits:
       return "inherits";
+    case Fate::returns:
+      return "returns";
     case Fate::goes:
       return "goes";
     case Fate::begins:
@@ -91,6 +94,13 @@ Against find_running(const std::string& given, const std::string& token_file) {
     return out;
   }
   out.running = read(answer.body);
+  const json::object* const body = answer.body.if_object();
+  const json::value* const closed = body == nullptr ? nullptr : body->if_contains("closed");
+  if (closed != nullptr && closed->is_array()) {
+    for (const json::value& identity : closed->get_array()) {
+      if (identity.is_string()) out.closed.emplace_back(std::string_view(identity.get_string()));
+    }
+  }
   if (!out.running) {
     out.problem = given + " does not answer as the admin door of weir does";
     out.code = kUnreachable;

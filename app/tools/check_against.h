@@ -14,6 +14,7 @@ namespace weir::app {
 /// another configuration file. Empty: unavailable; `problem` says why, and `code` is the exit code.
 struct Against {
   std::optional<std::vector<policies::Lineage>> running;
+  std::vector<std::string> closed;  ///< counters that the process still holds (foretell_reload)
   std::string problem;
   int code = 0;
 };

@@ -64,6 +64,7 @@ std::string banner(const config::Model& model, const DevFlags& flags, bool colou
   out += "  send requests to  " + bold(at(model.server.proxy.listen.value)) + "\n";
   out += "  the app           " + upstream_of(flags.target) + "\n";
   out += "  policies          " + names + "\n";
+  out += "  dashboard         " + at(model.server.admin.listen.value) + "/\n";
   out += "  lists, counters   " + at(model.server.admin.listen.value) + "/v1/status\n";
   out += "  metrics           " + at(model.server.health.listen.value) + "/metrics\n";
   out += "\n  Verdicts appear below; Ctrl-C ends it.\n\n";

@@ -51,6 +51,7 @@ static_resources:
           use_remote_address: true
           normalize_path: true
           merge_slashes: true
+          common_http_protocol_options: {headers_with_underscores_action: DROP_HEADER}
           route_config:
             virtual_hosts:
             - name: all

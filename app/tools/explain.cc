@@ -10,9 +10,9 @@
 #include <boost/json/serialize.hpp>
 #include <memory>
 
+#include "app/doors/settings.h"
 #include "app/remote/included_texts.h"
 #include "app/remote/list_feeds.h"
-#include "app/serve/door_settings.h"
 #include "app/support/columns.h"
 #include "app/support/command.h"
 #include "app/support/configuration.h"
@@ -83,23 +83,20 @@ std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t bod
 /// A check of Envoy's, from a file.
 struct CheckDraft {
   /// What is wrong; empty: `reader` has the request.
-  std::string fill(const std::string& file, const config::Server& server,
-                   const policies::PolicySet& set) {
+  std::string fill(const std::string& file, const config::Server& server) {
     const auto text = read_file(file, std::size_t{16} << 20);
     if (!text) return file + ": " + text.error().message();
+    envoy::service::auth::v3::CheckRequest message;
     if (const std::string wrong = read_check(*text, message); !wrong.empty())
       return file + ": " + wrong;
+    bytes = message.SerializeAsString();
+    if (!reader.parse(bytes, memory)) return file + ": weir takes no such CheckRequest";
     rules = check_rules(server);
-    const std::string_view wrong = reader.read(message, {}, rules, Clock::wall());
-    if (!wrong.empty()) return file + ": " + std::string(wrong);
-    if (set.refuses_path(reader.request().method, reader.readings())) {
-      return file +
-             ": weir refuses such a path with 400: servers read its escapes in different "
-             "ways, and a policy can refuse there (proxy.path says what is kept)";
-    }
-    return {};
+    const std::string_view wrong = reader.read({}, rules, Clock::wall());
+    return wrong.empty() ? std::string() : file + ": " + std::string(wrong);
   }
-  authz::CheckReader::Message message;
+  std::string bytes;
+  authz::Messages memory;
   authz::CheckRules rules;
   authz::CheckReader reader;
 };
@@ -126,9 +123,9 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
   const config::Server::Limits& limits = configuration.model().server.limits;
   RequestDraft draft;
   const auto check = std::make_unique<CheckDraft>();
-  const std::string wrong =
-      flags.door.empty() ? fill(draft, flags, limits.body, *configuration.set)
-                         : check->fill(flags.url, configuration.model().server, *configuration.set);
+  const std::string wrong = flags.door.empty()
+                                ? fill(draft, flags, limits.body, *configuration.set)
+                                : check->fill(flags.url, configuration.model().server);
   if (!wrong.empty()) {
     complain(wrong);
     return kUsage;

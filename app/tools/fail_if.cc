@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/words.h"
+#include "app/tools/ctl/action_word.h"
 
 namespace weir::app {
 namespace {
@@ -25,19 +25,12 @@ std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem)
     return std::nullopt;
   }
   const std::string_view word = trimmed(text.substr(0, sign));
-  std::string known;
-  bool found = false;
-  for (const ActionRow& row : kActions) {
-    if (row.action == Action::none) continue;
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
-    if (row.name != word && (word.empty() || row.alias != word)) continue;
-    out.action = row.action;
-    found = true;
-  }
-  if (!found) {
-    problem = "\"" + std::string(word) + "\" is no action; known are " + known;
+  const auto action = action_called(word);
+  if (!action) {
+    problem = "\"" + std::string(word) + "\" is no action; known are " + known_actions();
     return std::nullopt;
   }
+  out.action = *action;
   std::string_view rest = text.substr(sign + 1);
   if (rest.starts_with('=')) {
     out.inclusive = true;

@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kImportExamples =
     "Examples:\n"
     "  weir import envoy-ratelimit config/        a directory of its YAML files, or one of them\n"
+    "  weir import envoy-ratelimit --env ratelimit.env > weir.yaml\n"
     "  weir import limitador limits.yaml\n"
     "  weir import nginx /etc/nginx/nginx.conf > weir.yaml\n"
     "  weir import haproxy haproxy.cfg\n"
@@ -31,6 +32,7 @@ constexpr std::size_t kBytesMost = std::size_t{4} << 20;
 
 struct ImportFlags {
   std::string path;
+  std::string environment;  ///< a file; empty: none
 };
 
 /// The file, or the YAML files of the directory in the order of their names.
@@ -108,6 +110,20 @@ int import(const ImportFlags& flags, bool directories, Read read) {
   return kOk;
 }
 
+int import_envoy_rate_limits(const ImportFlags& flags) {
+  if (flags.path.empty() == flags.environment.empty()) {
+    complain(flags.path.empty()
+                 ? "say what to read: CONFIG, or --env FILE"
+                 : "CONFIG becomes policies, and --env leaves the files as they are: "
+                   "name one of them");
+    return kUsage;
+  }
+  if (flags.environment.empty()) return import(flags, true, config::import_envoy_rate_limits);
+  return import({flags.environment, {}}, false, [](const auto& texts) {
+    return config::import_envoy_environment(texts.front().text);
+  });
+}
+
 std::function<int()> declare_import(CLI::App& app, const Globals&) {
   app.require_subcommand(1);
   struct Kind {
@@ -116,34 +132,39 @@ std::function<int()> declare_import(CLI::App& app, const Globals&) {
     const char* argument;
     int (*run)(const ImportFlags& flags);
   };
-  static constexpr Kind kKinds[] = {{"envoy-ratelimit", "Files of envoyproxy/ratelimit", "CONFIG",
-                                     [](const ImportFlags& flags) {
-                                       return import(flags, true, config::import_envoy_rate_limits);
-                                     }},
-                                    {"limitador", "A file of limitador's limits", "FILE",
-                                     [](const ImportFlags& flags) {
-                                       return import(flags, false, [](const auto& texts) {
-                                         return import_limitador(texts.front().text);
-                                       });
-                                     }},
-                                    {"nginx", "limit_req and limit_conn", "FILE",
-                                     [](const ImportFlags& flags) {
-                                       return import(flags, false, [](const auto& texts) {
-                                         return config::import_nginx(texts.front().text);
-                                       });
-                                     }},
-                                    {"haproxy", "stick-tables and the rules that read them", "FILE",
-                                     [](const ImportFlags& flags) {
-                                       return import(flags, false, [](const auto& texts) {
-                                         return config::import_haproxy(texts.front().text);
-                                       });
-                                     }}};
+  static constexpr Kind kKinds[] = {
+      {"envoy-ratelimit", "Files of envoyproxy/ratelimit, or its environment", "CONFIG",
+       import_envoy_rate_limits},
+      {"limitador", "A file of limitador's limits", "FILE",
+       [](const ImportFlags& flags) {
+         return import(flags, false,
+                       [](const auto& texts) { return import_limitador(texts.front().text); });
+       }},
+      {"nginx", "limit_req and limit_conn", "FILE",
+       [](const ImportFlags& flags) {
+         return import(flags, false,
+                       [](const auto& texts) { return config::import_nginx(texts.front().text); });
+       }},
+      {"haproxy", "stick-tables and the rules that read them", "FILE",
+       [](const ImportFlags& flags) {
+         return import(flags, false, [](const auto& texts) {
+           return config::import_haproxy(texts.front().text);
+         });
+       }}};
   auto flags = std::make_shared<ImportFlags>();
   std::vector<std::pair<CLI::App*, const Kind*>> kinds;
   for (const Kind& kind : kKinds) {
     CLI::App* sub = app.add_subcommand(kind.name, kind.help);
     sub->set_help_flag("-h,--help", "Say this");
-    sub->add_option(kind.argument, flags->path, "What to read")->required();
+    CLI::Option* const path = sub->add_option(kind.argument, flags->path, "What to read");
+    if (kind.run != import_envoy_rate_limits) {
+      path->required();
+    } else {
+      sub->add_option("--env", flags->environment,
+                      "Its environment instead: lines NAME=VALUE, or /proc/PID/environ; makes the "
+                      "settings with which weir reads its files where they lie")
+          ->type_name("FILE");
+    }
     kinds.emplace_back(sub, &kind);
   }
   return [flags, kinds] {

@@ -291,7 +291,7 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
   task.side = {&configuration->model(), configuration->set};
   if (against) task.other = {&against->model(), against->set};
   if (gives_rows) {
-    task.rows = {[](std::string_view text) { print(text); }, readings,
+    task.rows = {[](std::string_view text) { print_data(text); }, readings,
                  globals.output == Output::csv ? replay::RowWriter::Form::csv
                                                : replay::RowWriter::Form::ndjson};
   }

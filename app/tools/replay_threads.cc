@@ -38,17 +38,20 @@ Threads threads_for(std::size_t asked, const replay::Plan& plan, bool store) {
 }
 
 void tell_threads(const replay::Split& split, const Threads& threads, bool verbose) {
-  const bool less = threads.asked > 1 && split.threads == 1;
+  const bool reads_too = threads.most > 1;  // beside one that judges
+  const bool less = split.threads == 1 && threads.asked > (reads_too ? 2U : 1U);
   if (!less && !verbose) return;
   if (split.threads > 1)
     return complain(std::to_string(split.threads) + " threads share out " + split.text);
   const std::string asked = less ? "--threads " + std::to_string(threads.asked) + ": " : "";
-  complain(asked + "one thread: " + (threads.why.empty() ? split.text : threads.why));
+  complain(asked + (reads_too ? "one thread judges, another one reads: " : "one thread: ") +
+           (threads.why.empty() ? split.text : threads.why));
 }
 
 std::string threads_text(const policies::PolicySet& set) {
   const replay::Split split = replay::make_split(set, nullptr, kMost, false);
-  if (split.by == replay::Split::By::nothing) return "replay: one thread: " + split.text + "\n";
+  if (split.by == replay::Split::By::nothing)
+    return "replay: one thread judges: " + split.text + "\n";
   if (split.by == replay::Split::By::rows) return "replay: threads share out " + split.text + "\n";
   return "replay: up to " + std::to_string(split.threads) + " threads share out " + split.text +
          "\n";

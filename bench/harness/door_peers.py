@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from .process import Child, free_port, pinned
-from .products import ROOT
+from .products import ROOT, Weir
 
 LIMITS = """domain: shop
 descriptors:
@@ -15,6 +15,11 @@ descriptors:
 LIMITADOR = """- {namespace: shop, max_value: 4000000000, seconds: 3600, conditions: [], variables: ["descriptors[0].remote_address"]}
 """
 CORE = 0  # the client has the other one
+
+
+def grpcpp_version():
+    done = subprocess.run(["pkg-config", "--modversion", "grpc++"], stdout=subprocess.PIPE, text=True, check=False)
+    return done.stdout.strip()
 
 
 class Beside:
@@ -56,15 +61,31 @@ class Beside:
                 child.stop()
 
 
+class BehindGrpcPlusPlus(Beside):
+    """weir's own handlers and policies, carried by grpc++: what is left between the two is the gRPC server."""
+
+    kinds = ("ext_authz", "rate limit")
+    label = "grpc++, the same handler"
+    path = ("weir_behind_grpcpp",)
+
+    version = classmethod(lambda cls: grpcpp_version())
+
+    @staticmethod
+    def binary(*path):
+        found = os.path.join(os.path.dirname(Weir.binary), "bench", *path)  # of the same build as weir
+        return found if os.access(found, os.X_OK) else None
+
+    def start(self):
+        config = os.path.join(os.path.dirname(self.directory), "weir.yaml")
+        self.launch("server", [self.binary(*self.path), str(self.port), config], self.port)
+
+
 class GrpcPlusPlus(Beside):
     kinds = ("ext_authz", "rate limit")
-    label = "grpc++, one thread"
+    label = "grpc++, two counters, no policy"
     path = ("grpcpp", "door_server")
 
-    @classmethod
-    def version(cls):
-        done = subprocess.run(["pkg-config", "--modversion", "grpc++"], stdout=subprocess.PIPE, text=True, check=False)
-        return done.stdout.strip()
+    version = classmethod(lambda cls: grpcpp_version())
 
     def start(self):
         self.launch("server", [self.binary(*self.path), str(self.port)], self.port)
@@ -112,14 +133,14 @@ class Limitador(Beside):
                                str(free_port()), limits, "memory"], self.port, ["TOKIO_WORKER_THREADS=1"])
 
 
-PEERS = (GrpcPlusPlus, RateLimit, Limitador)
+PEERS = (BehindGrpcPlusPlus, GrpcPlusPlus, RateLimit, Limitador)
 
 
 def started(directory):
     """Those that are there, started; and the labels of those that are not."""
     out, missing = [], []
     for kind in PEERS:
-        if Beside.binary(*kind.path) is None:
+        if kind.binary(*kind.path) is None:
             missing.append(kind.label)
             continue
         peer = kind(directory)

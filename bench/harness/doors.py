@@ -25,6 +25,10 @@ def add_arguments(parser):
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.md")
 
 
+def has_grpcpp():
+    return bool(door_peers.grpcpp_version())
+
+
 def field(number, content):
     """One field of a protobuf message: a text, bytes, or a list of fields (a message)."""
     data = b"".join(content) if isinstance(content, list) else content.encode() if isinstance(content, str) else content
@@ -134,7 +138,7 @@ def measure(o, server, kind, directory, raw):
 
 def table_of(o, results, missing):
     lines = [f"1 connection, {o.streams} streams, {o.calls} calls a run, {o.runs} runs in alternation, each server on one core",
-             "", f"{'CPU us a call':40}{'least':>9}{'median':>9}{'most':>9}{'calls/s':>10}{'beside':>9}{'/ weir':>8}"]
+             "", f"{'CPU us a call':46}{'least':>9}{'median':>9}{'most':>9}{'calls/s':>10}{'beside':>9}{'/ weir':>8}"]
     for kind in KINDS:
         own = statistics.median(row[0] for row in results["weir", kind])
         for (label, of), rows in results.items():
@@ -142,13 +146,13 @@ def table_of(o, results, missing):
                 continue
             micros = [row[0] for row in rows]
             others = statistics.median(row[2] for row in rows)
-            lines.append(f"{kind + ': ' + label:40}{min(micros):9.2f}{statistics.median(micros):9.2f}{max(micros):9.2f}"
+            lines.append(f"{kind + ': ' + label:46}{min(micros):9.2f}{statistics.median(micros):9.2f}{max(micros):9.2f}"
                          f"{statistics.median(row[1] for row in rows):10.0f}{f'{others:.2f}' if others else '':>9}"
                          f"{statistics.median(micros) / own:8.1f}")
     if any(label == door_peers.RateLimit.label for label, _ in results):
         lines += ["", "beside: Redis, for envoyproxy/ratelimit. weir counts in memory here, as limitador does."]
     if o.peers and missing:
-        lines += ["", "not here (bench/peers/build): " + ", ".join(missing)]
+        lines += ["", "not here (bench/README.md says how to build them): " + ", ".join(missing)]
     return "\n".join(lines)
 
 

@@ -60,7 +60,8 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
     std::string hint = needs <= static_cast<double>(kKeepMost)
                            ? "write keep: " + std::to_string(static_cast<std::int64_t>(needs))
                            : "keep is at most 50000 of a key here";
-    if (by_under && !is_under && !window->exact && !policy.keep) {
+    if (policy.metric.kind == Metric::count && by_under && !is_under && !window->exact &&
+        !policy.keep) {
       hint = "a rung with \"under\" makes the window exact, and an exact window keeps at most " +
              std::to_string(keep) + " events of a key: give one of the two a policy of its own";
     }
@@ -93,8 +94,9 @@ void check_bounds(Reader& reader, const PolicyDef& policy) {
     if (kind == Kind::exists && never_from(1)) {
       why = "can never hold: exists reads 1, or 0 if there is none";
     } else if (leaks && never_from(window->capacity.as_real() + 1)) {
-      why = "is above what the bucket reads: its capacity of " + window->capacity.to_string() +
-            ", and 1 more";
+      why = std::string(window->is_rate ? "is above what a rate reads: its burst of "
+                                        : "is above what the bucket reads: its capacity of ") +
+            window->capacity.to_string() + ", and 1 more";
     } else if (rung.compare == Compare::under && limit->value.as_real() <= 0) {
       why = "can never hold: nothing is counted below 0";
     } else if ((over && limit->value.as_real() < 0) ||
@@ -379,8 +381,9 @@ void check_clock(Reader& reader, const PolicyDef& policy) {
     if (!leaks && !window.from_first) return;
     reader.problems().error(
         window.where,
-        leaks ? "a leaky bucket drains by the wall clock, not by the times of events"
-              : "where a key's window begins would depend on what comes late",
+        window.is_rate ? "a rate goes by the wall clock, not by the times of events"
+        : leaks        ? "a leaky bucket drains by the wall clock, not by the times of events"
+                       : "where a key's window begins would depend on what comes late",
         leaks ? "write window: {last: 10m}, or leave out clock: event"
               : "leave out \"from: first\"");
   };

@@ -29,6 +29,9 @@ struct Imported {
 
 /// Files of envoyproxy/ratelimit.
 Imported import_envoy_rate_limits(const std::vector<SourceText>& files);
+/// Its environment, `NAME=VALUE` a line (or as /proc/PID/environ): the settings that it means,
+/// which read its files where they lie. Variables of others are passed over.
+Imported import_envoy_environment(std::string_view text);
 /// A file of limitador's limits. `refused`: lines of limits that cannot be policies, and why; each
 /// policy has the line of its limit above it, as a comment.
 Imported import_limitador(std::string_view text,

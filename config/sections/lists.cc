@@ -36,6 +36,20 @@ std::optional<std::string> read_header_text(Reader& reader, const Member& m) {
   return std::move(text->value);
 }
 
+std::optional<std::string> read_media_type(Reader& reader, const Member& m) {
+  auto text = read_header_text(reader, m);
+  if (!text) return std::nullopt;
+  const std::string_view type = std::string_view(*text).substr(0, text->find(';'));
+  const std::string_view name = type.substr(0, type.find_last_not_of(' ') + 1);
+  const std::size_t slash = name.find('/');
+  const bool is_one = slash != std::string_view::npos && slash != 0 && slash + 1 < name.size() &&
+                      name.find('/', slash + 1) == std::string_view::npos &&
+                      name.find_first_of(" ,\"()<>@:\\[]?={}") == std::string_view::npos;
+  if (is_one) return text;
+  reader.error(*m.value, "this is no media type", "write text/html or application/json");
+  return std::nullopt;
+}
+
 namespace {
 
 /// The list as it is read: its entries wait until `of` is known, wherever it stands in the map.
@@ -89,7 +103,7 @@ constexpr Row<ListDraft> kList[] = {
     {{"content_type", shape::kText, "media type", "`text/plain; charset=utf-8`", "Of the body."},
      [](Reader& r, const Member& m, ListDraft& d) {
        d.content_type = m.key;
-       set(read_header_text(r, m), d.list.content_type);
+       set(read_media_type(r, m), d.list.content_type);
      }},
     {{"entries",
       R"({"type":"array","items":{"anyOf":[{"type":["string","number"]},{"type":"array"},{"$ref":"#/$defs/entry"}]}})",

@@ -135,9 +135,13 @@ void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
     from = dot + 1;
   }
   if (!ok) {
+    const std::string_view name = field.starts_with('$') ? field.substr(1) : std::string_view{};
+    const ForeignWord foreign = foreign_word("expression", name);  // of nginx
     return reader.error(
         *m.value, quoted(field) + " is no field",
-        "a key names fields; give an expression a name under \"fields\" of the event");
+        foreign.hint.empty()
+            ? "a key names fields; give an expression a name under \"fields\" of the event"
+            : std::string(foreign.hint));
   }
   part.field = {std::string(field), within(*text, 0, field.size())};
   if (slash != std::string_view::npos && !read_masks(reader, m, all.substr(slash + 1), part))

@@ -31,6 +31,13 @@ void read_threshold(Reader& reader, const Member& m, RungDraft& draft) {
   draft.rung.compare = Compare;
   const auto text = reader.expression(m);
   if (!text) return;
+  const auto meant = meant_rate(text->value);
+  const bool divides = meant && text->value == meant->text();  // by a field `m`: it may be there
+  if (meant && !divides) {
+    return reader.error(
+        *m.value, quoted(text->value) + " is a rate, and a threshold is a number",
+        "write " + std::string(m.key->text) + ": " + meant->many + ", in: " + meant->window);
+  }
   if (const auto number = parse_number(text->value)) {
     draft.rung.limit = Located<Number>{*number.value, m.value->where};
   } else {
@@ -150,7 +157,7 @@ constexpr Row<RungDraft> kRung[] = {
     {{"content_type", shape::kText, "media type", "`text/plain; charset=utf-8`", "Of the body."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.content_type = m.key;
-       set(read_header_text(r, m), d.rung.content_type);
+       set(read_media_type(r, m), d.rung.content_type);
      }},
     {{"mode", shape::kMode, kValuesOf<kModes>, "the policy's",
       "This rung's own mode; in `shadow` its `clear` empties nothing. In a policy with `mode: "

@@ -78,6 +78,8 @@ inline constexpr std::string_view kBodyRange = "text, at most 64 KiB";
 inline constexpr std::string_view kBodyType = "text/plain; charset=utf-8";
 void read_refusal_body(Reader& reader, const Member& m, std::string& out);
 std::optional<std::string> read_header_text(Reader& reader, const Member& m);
+/// The same of a media type, `text/html; charset=utf-8`.
+std::optional<std::string> read_media_type(Reader& reader, const Member& m);
 
 // Each source's tables, for all_tables().
 void add_event_tables(std::vector<TableDoc>& out);

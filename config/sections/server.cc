@@ -356,7 +356,7 @@ constexpr Row<ChallengeDraft> kChallenge[] = {
      }},
     {{"content_type", shape::kText, "media type", "`text/plain; charset=utf-8`", "Of the body."},
      [](Reader& r, const Member& m, ChallengeDraft& d) {
-       set(read_header_text(r, m), d.challenge->content_type);
+       set(read_media_type(r, m), d.challenge->content_type);
      }},
     {{"redirect", shape::kText, "URL or path", "", "Location to send the caller to."},
      [](Reader& r, const Member& m, ChallengeDraft& d) {

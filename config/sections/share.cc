@@ -56,7 +56,10 @@ std::optional<Obstacle> obstacle(Metric metric, const WindowDef* window) {
   if (const std::string_view why = row_of(metric).alone; !why.empty()) return Obstacle{why};
   if (window == nullptr) return {};
   if (metric == Kind::distinct && window->kind == Form::leaky)
-    return Obstacle{"what others have poured into a bucket does not say which members are in it"};
+    return Obstacle{window->is_rate
+                        ? "what others have taken of a burst does not say which members took it"
+                        : "what others have poured into a bucket does not say which members are in "
+                          "it"};
   if (window->kind == Form::events) return Obstacle{"each replica would see other last events"};
   if (window->from_first && metric != Kind::count && metric != Kind::sum) {
     return Obstacle{"only of counts and sums Redis says when the first event was",

@@ -39,7 +39,9 @@ void read_rate(Reader& r, const Member& m, WindowDraft& d) {
   if (!time.empty() && (time.front() < '0' || time.front() > '9')) time.insert(0, 1, '1');
   const auto per = parse_duration(time);
   if (!many || !per) {
-    return r.error(*m.value, quoted(*word) + " is no rate", std::string(kHint));
+    const auto meant = meant_rate(*word);
+    return r.error(*m.value, quoted(*word) + " is no rate",
+                   meant ? "did you mean \"" + meant->text() + "\"?" : std::string(kHint));
   }
   constexpr std::int64_t kMost = 1'000'000;  // limiter::kDrainsMax
   if (*many.value < 1 || *many.value > kMost || *per.value < kWindowShortest ||
@@ -51,13 +53,13 @@ void read_rate(Reader& r, const Member& m, WindowDraft& d) {
   d.window.drain = *per.value / common;
 }
 
-void read_capacity(Reader& r, const Member& m, Number& out) {
+void read_capacity(Reader& r, const Member& m, std::string_view what, Number& out) {
   const auto word = r.scalar(m);
   const auto number = word ? r.take(*m.value, parse_number(*word)) : std::nullopt;
   if (!number) return;
   constexpr double kMost = 2'147'483'647;
   if (number->is_negative() || number->is_zero() || !(number->as_real() <= kMost)) {
-    return r.error(*m.value, "a bucket holds more than 0 and at most 2147483647");
+    return r.error(*m.value, std::string(what) + " more than 0 and at most 2147483647");
   }
   out = *number;
 }
@@ -123,7 +125,7 @@ constexpr Row<WindowDraft> kWindow[] = {
       "A leaky bucket of this capacity; a rung without threshold fires above it and empties it."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.leaky = m.key;
-       read_capacity(r, m, d.window.capacity);
+       read_capacity(r, m, "a bucket holds", d.window.capacity);
      }},
     {{"drain", shape::kDuration, "duration, 1ms to 31d", "required with `leaky`",
       "The time in which one drains from the bucket."},
@@ -139,7 +141,7 @@ constexpr Row<WindowDraft> kWindow[] = {
       "required with `rate`", "How much may come at once before the rate holds."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.burst = m.key;
-       read_capacity(r, m, d.window.capacity);
+       read_capacity(r, m, "a burst is", d.window.capacity);
      }},
     {{"hop", shape::kDuration, "duration, 1ms to `last`", "required with `last` in a view",
       "Only in views: a result every so often."},
@@ -258,6 +260,14 @@ std::optional<WindowDef> read(Reader& reader, const Member& m, bool view) {
     }
     draft.window.kind = WindowDef::Kind::all;
     return draft.window;
+  }
+  if (const auto meant = m.value->is_scalar() ? meant_rate(m.value->text) : std::nullopt) {
+    std::string hint = "write window: " + meant->window + ", then: [{over: " + meant->many +
+                       ", do: deny}]; or, for a steady pace, window: {rate: " + meant->text() +
+                       ", burst: " + meant->many + "}";
+    reader.error(*m.value, quoted(m.value->text) + " is a rate, and a window is a time",
+                 std::move(hint));
+    return std::nullopt;
   }
   if (m.value->is_scalar()) {
     const auto length = reader.duration(m, kWindowShortest, kWindowLongest);

@@ -6,25 +6,80 @@
 namespace weir::config {
 namespace {
 
-struct ForeignRow {
-  std::string_view place;
-  std::string_view words;  ///< separated by blanks, in small letters
-  std::string_view hint;
-  std::string_view means;
-};
-
 constexpr ForeignRow kForeign[] = {
     {"a policy", "rate requests_per_unit requests_per_second average rps",
      "a rate is a threshold over a window: window: 1s, then: [{over: 10, do: deny}]", "window"},
-    {"a policy", "limit limits threshold thresholds max maximum quota",
+    {"a policy",
+     "limit limits threshold thresholds max maximum quota over at under requests hits points "
+     "max_requests requests_per_period max_retry max_retries max_attempts max_events max_hits "
+     "limit_for_period quota_max allow_requests",
      "a limit is a rung: then: [{over: 100, do: deny}]", "then"},
+    {"a policy", "second minute hour day month year",
+     "a limit is a rung over a window: window: 1m, then: [{over: 100, do: deny}]; a second one has "
+     "its own: {over: 1000, in: 1h, do: deny}",
+     "then"},
+    {"a policy",
+     "rate_limit rate_limits rate_limiting rate_limiter request_rate_limiter limiter throttling "
+     "throttle_rates",
+     "a limit is a window and a rung: key: ip, window: 1m, then: [{over: 100, do: deny}]", "then"},
+    {"a policy",
+     "limit_by limited_by limit_key key_type key_generator key_resolver aggregate_key_type "
+     "characteristics source source_criterion ip_strategy scope consumer header header_name "
+     "request_header_name request_host remote_address remote_addr client_ip remote_ip ip user",
+     "whom it counts is the key: key: ip, or key: header.x_user_id", "key"},
+    {"a policy", "per", "for whom it counts is key: ip, and the time is window: 1m", ""},
     {"a policy", "burst burst_size max_burst",
      "write window: {rate: 10/s, burst: 20}, then: [{do: deny}]; or a rung with a short window "
      "beside "
      "a long one: [{over: 20, in: 1s, do: deny}, {over: 100, do: deny}]",
      "window"},
-    {"a policy", "capacity leakspeed drain leaky", "write window: {leaky: 5, drain: 10s}",
-     "window"},
+    {"a policy",
+     "token_bucket bucket tokens max_tokens tokens_per_fill fill_interval refill refill_rate "
+     "refill_speed replenish_rate burst_capacity algorithm",
+     "write window: {rate: 10/s, burst: 20}, then: [{do: deny}]", "window"},
+    {"a policy", "capacity leakspeed drain leaky leaky_bucket",
+     "write window: {leaky: 5, drain: 10s}", "window"},
+    {"a policy", "delay pace pacing queue",
+     "a rung may hold requests: window: {rate: 10/s, burst: 20}, then: [{do: delay}]", "then"},
+    {"a policy", "in_flight concurrency concurrent connections max_connections conn amount",
+     "write metric: in_flight, then: [{over: 20, do: deny}]", "metric"},
+    {"a policy", "cost weight hits_addend requested_tokens num_tokens increment",
+     "what an event costs is added up: metric: sum(cost)", "metric"},
+    {"a policy",
+     "status status_code code error_code rejected_code message error_message rejected_msg body "
+     "content_type response custom_response handler on_limit retry_after",
+     "what a refused caller gets stands in the rung: then: [{over: 100, do: deny, status: 429, "
+     "body: '...'}]",
+     ""},
+    {"a policy",
+     "headers standard_headers legacy_headers hide_client_headers enable_x_ratelimit_headers "
+     "show_limit_quota_header",
+     "write announce: true for RateLimit headers, and tell: full, retry or nothing in the rung",
+     ""},
+    {"a policy",
+     "fault_tolerant failure_mode failure_mode_deny fail_open fail_closed pass_on_store_error "
+     "allow_degradation",
+     "write on_error: local, allow or deny", "on_error"},
+    {"a policy",
+     "policy strategy store storage backend redis global local cluster distributed sync_rate",
+     "write share: redis, with redis: {url: 'redis://HOST:6379'} in the main file", "share"},
+    {"a policy",
+     "skip exempt exclude except unlimited ignore_ip excluded_ips whitelist allowlist allow "
+     "trusted bypass",
+     "write lists: {office: {of: ip, kind: allow, entries: [10.0.0.0/8]}} in the main file, or "
+     "when: 'path != \"/healthz\"'",
+     ""},
+    {"a policy", "skip_successful_requests skip_failed_requests counting_expression",
+     "what an answer decides is counted with when: 'status == 401'", "when"},
+    {"a policy", "priority order precedence",
+     "every policy judges, and the severest verdict counts: there is no order", ""},
+    {"a policy", "description comment note notes", "write a comment: # why", ""},
+    {"a policy", "plugin plugins config filters middlewares args settings",
+     "what it does stands beside its name: {name: per-ip, watch: request, key: ip, window: 1m, "
+     "then: [{over: 100, do: deny}]}",
+     ""},
+    {"a policy", "log alert notify",
+     "a rung that only tells: then: [{over: 100, do: flag, notify: NAME}]", "then"},
     {"a policy", "domain",
      "write watch: {domain: api, descriptors: {remote_address: \"*\"}}; docs/migrating.md has all "
      "words of envoyproxy/ratelimit",
@@ -40,29 +95,42 @@ constexpr ForeignRow kForeign[] = {
     {"a policy",
      "stick_table track_sc0 track_sc1 track_sc2 http_req_rate sc_http_req_rate conn_cur",
      "weir import haproxy FILE writes such rules as policies; docs/migrating.md", ""},
-    {"a policy", "per period interval unit duration timespan time_window window_size",
+    {"a policy",
+     "period interval unit duration timespan time_window window_size window_ms window_type "
+     "window_seconds find_time evaluation_window_sec limit_refresh_period quota_renewal_rate",
      "the time is the window: window: 1m", "window"},
-    {"a policy", "block ban deny reject drop throttle challenge flag action actions",
+    {"a policy", "block ban deny reject drop throttle challenge flag action actions do",
      "what follows is a rung: then: [{over: 100, do: deny, for: 10m}]", "then"},
     {"a policy", "rules rungs steps stages", "the thresholds stand under then: [...]", "then"},
-    {"a policy", "match route path url endpoint",
+    {"a policy",
+     "match route routes path paths url uri endpoint method methods host hosts prefix predicates "
+     "service services",
      "define an event, events: {login: {match: POST /api/login}}, and write watch: login", "watch"},
     {"a policy", "event events on_event", "write watch: login", "watch"},
     {"a policy", "filter condition if expression", "write when: 'status == 401'", "when"},
-    {"a policy", "group_by groupby by track_by identifier selector zone", "write key: ip", "key"},
-    {"a policy", "dry_run dryrun shadow shadow_mode log_only enabled disabled",
+    {"a policy", "group_by by track_by identifier selector zone", "write key: ip", "key"},
+    {"a policy", "dry_run shadow shadow_mode log_only enabled disabled",
      "write mode: shadow (or enforce, disabled)", "mode"},
     {"a policy", "count counter aggregate aggregation", "write metric: count", "metric"},
     {"a policy", "distinct unique cardinality", "write metric: distinct(user)", "metric"},
-    {"a policy", "blackhole ttl expire cooldown",
+    {"a policy",
+     "blackhole ttl expire cooldown for ban_time ban_duration block_duration mitigation_timeout "
+     "penalty timeout",
      "how long a key is remembered stands in the rung: {over: 100, do: deny, for: 10m}", ""},
     {"a policy", "score_over total_score",
      "it stands in a rung: then: [{score_over: 70, do: challenge}]", "then"},
     {"a policy", "id title", "write name: my-policy", "name"},
 
     {"a rung", "action actions then", "write do: deny", "do"},
-    {"a rung", "gt above greater_than more_than exceeds limit limits threshold max requests",
+    {"a rung",
+     "gt above greater_than more_than exceed exceeds limit limits threshold max requests count "
+     "hits points max_requests",
      "write over: 100", "over"},
+    {"a rung", "second minute hour day month", "write over: 100, in: 1m", "over"},
+    {"a rung", "response message error_message rejected_msg text html",
+     "write body: '...', and content_type: text/html where it is no plain text", "body"},
+    {"a rung", "retry_after headers",
+     "write tell: full (all of it), retry (when to come again) or nothing", "tell"},
     {"a rung", "rate requests_per_unit",
      "a rate is a window: window: {rate: 10/s, burst: 20}, then: [{do: deny}]", "over"},
     {"a rung", "unit", "a rung's own window is in: 1m", "in"},
@@ -73,17 +141,20 @@ constexpr ForeignRow kForeign[] = {
     {"a rung", "total_score", "write score_over: 70", "score_over"},
     {"a rung", "gte ge at_least min_count", "write at: 100", "at"},
     {"a rung", "lt below less_than fewer_than", "write under: 5", "under"},
-    {"a rung", "duration ttl expire timeout ban_time block_duration cooldown", "write for: 10m",
-     "for"},
+    {"a rung",
+     "duration ttl expire timeout ban_time ban_duration block_time block_duration cooldown "
+     "mitigation_timeout penalty",
+     "write for: 10m", "for"},
     {"a rung", "when condition filter", "write if: 'value > 5'", "if"},
     {"a rung", "window period per interval", "a rung's own window is in: 1m", "in"},
-    {"a rung", "code status_code http_status", "write status: 429", "status"},
+    {"a rung", "code status_code http_status error_code rejected_code", "write status: 429",
+     "status"},
     {"a rung", "burst", "a burst is a rung with a short window: {over: 20, in: 1s, do: deny}",
      "in"},
     {"a rung", "delay wait sleep", "write do: delay, hold: 2s", "do"},
     {"a rung", "block ban deny reject drop throttle", "write do: deny", "do"},
     {"a rung", "alert webhook", "write notify: NAME, defined under \"notify\"", "notify"},
-    {"a rung", "dry_run dryrun shadow log_only", "write mode: shadow", "mode"},
+    {"a rung", "dry_run shadow log_only", "write mode: shadow", "mode"},
 
     {"an event", "route path url uri endpoint method methods request location",
      "write match: POST /api/login", "match"},
@@ -101,8 +172,8 @@ constexpr ForeignRow kForeign[] = {
     {"a list", "action do", "write effect: flag", "effect"},
     {"a list", "size capacity limit", "write max: 100000", "max"},
 
-    {"a view", "group_by groupby key keys", "write by: path", "by"},
-    {"a view", "limit topk top_k n", "write top: 5", "top"},
+    {"a view", "group_by key keys", "write by: path", "by"},
+    {"a view", "limit topk n", "write top: 5", "top"},
     {"a view", "filter condition", "write when: 'status == 200'", "when"},
 
     {"the main file", "domain descriptors",
@@ -111,19 +182,31 @@ constexpr ForeignRow kForeign[] = {
      "ratelimit"},
     {"the main file", "namespace max_value conditions variables",
      "weir import limitador FILE writes such limits as policies; docs/migrating.md", ""},
+    {"the main file",
+     "plugins middlewares http_filters filters limiters limiter rate_limiting rate_limiter "
+     "request_rate_limiter throttle throttling zones quota quotas resilience4j bucket4j jail jails "
+     "max window window_ms requests",
+     "write policies: [{name: per-ip, watch: request, key: ip, window: 1m, then: [{over: 100, do: "
+     "deny}]}]",
+     "policies"},
+    {"the main file", "rate_limit_service rls",
+     "Envoy asks weir at its gRPC door: grpc: {listen: 0.0.0.0:8484}; docs/migrating.md", "grpc"},
     {"the main file", "http location limit_req limit_conn limit_req_zone limit_conn_zone",
      "weir import nginx FILE writes such limits as policies; docs/migrating.md", ""},
     {"the main file", "frontend stick_table track_sc0 http_request tcp_request",
      "weir import haproxy FILE writes such rules as policies; docs/migrating.md", ""},
-    {"the main file", "limits_by rate_limits ratelimits rate_limit limit rate burst rules policy",
+    {"the main file", "limits_by rate_limits rate_limit limit rate burst rules policy",
      "write policies: [{name: per-ip, watch: request, key: ip, window: 1m, then: [{over: 100, do: "
      "deny}]}]",
      "policies"},
     {"the main file",
-     "listen port bind upstream upstreams backend backends target server servers app",
+     "listen port bind upstream upstreams backend backends target server servers app services "
+     "routes clusters entrypoints",
      "write proxy: {listen: 0.0.0.0:8480, upstream: http://127.0.0.1:3000}", "proxy"},
     {"the main file", "whitelist allowlist blacklist denylist blocklist graylist greylist",
      "write lists: {office: {of: ip, kind: allow, entries: [10.0.0.0/8]}}", "lists"},
+    {"the main file", "trusted_proxies trust real_ip trusted trust_proxy set_real_ip_from",
+     "write proxy: {client_ip: {trust: [10.0.0.0/8]}}", ""},
     {"the main file", "version apiversion", "the first line is weir: 1", "weir"},
     {"the main file", "logging", "write log: {level: info}", "log"},
     {"the main file", "storage store backend_storage", "write redis: {url: 'redis://HOST:6379'}",
@@ -131,21 +214,35 @@ constexpr ForeignRow kForeign[] = {
     {"the main file", "metrics prometheus",
      "metrics stand at the health door: health: {listen: ...}", "health"},
 
+    {"\"defaults\"", "window key metric watch over limit limits rate burst then do for",
+     "what is counted and what follows stands in each policy: policies: [{name: per-ip, watch: "
+     "request, key: ip, window: 1m, then: [{over: 100, do: deny}]}]",
+     ""},
+
     {"\"proxy\"", "port bind address", "write listen: 0.0.0.0:8480", "listen"},
     {"\"proxy\"", "backend target app url", "write upstream: http://127.0.0.1:3000", "upstream"},
     {"\"proxy\"", "trusted_proxies trust real_ip trusted", "write client_ip: {trust: [10.0.0.0/8]}",
      "client_ip"},
 
-    {"a window", "size length period duration interval time seconds sliding rolling",
+    {"a window",
+     "size length period duration interval time seconds minutes hours days sliding rolling unit "
+     "window_ms window_size",
      "write {last: 10m}", "last"},
     {"a window", "fixed tumbling", "write {every: 10m}", "every"},
     {"a window", "slide step advance", "write hop: 5s (of views)", "hop"},
-    {"a window", "capacity bucket tokens token_bucket", "write {leaky: 5, drain: 10s}", "leaky"},
-    {"a window", "leak leakspeed refill refill_rate", "write {leaky: 5, drain: 10s}", "drain"},
-    {"a window", "timezone time_zone zone", "write tz: Asia/Shanghai", "tz"},
+    {"a window",
+     "token_bucket bucket tokens max_tokens average replenish_rate tokens_per_fill fill_interval "
+     "refill refill_rate requests_per_second rps",
+     "write {rate: 10/s, burst: 20}", "rate"},
+    {"a window", "burst_capacity burst_size max_burst", "write {rate: 10/s, burst: 20}", "burst"},
+    {"a window", "capacity", "write {rate: 10/s, burst: 20}, or {leaky: 5, drain: 10s}", "leaky"},
+    {"a window", "leak leakspeed", "write {leaky: 5, drain: 10s}", "drain"},
+    {"a window", "timezone zone", "write tz: Asia/Shanghai", "tz"},
 
     {"do", "block reject drop refuse forbid abort", "write deny", ""},
     {"do", "ban blacklist jail", "write do: deny, for: 1h", ""},
+    {"do", "429 403 503 401", "write do: deny, status: 429", ""},
+    {"do", "limit rate_limit", "write deny, or delay, which holds a request", ""},
     {"do", "throttle slow slowdown queue wait tarpit", "delay holds a request, deny refuses it",
      ""},
     {"do", "captcha managed_challenge js_challenge redirect verify", "write challenge", ""},
@@ -161,7 +258,7 @@ constexpr ForeignRow kForeign[] = {
     {"kind", "whitelist allowlist white pass safelist", "write allow", ""},
     {"kind", "blacklist denylist blocklist black block ban", "write deny", ""},
     {"kind", "greylist grey", "write gray", ""},
-    {"mode", "dry_run dryrun monitor detect detection log log_only test audit report permissive",
+    {"mode", "dry_run monitor detect detection log log_only test audit report permissive",
      "write shadow", ""},
     {"mode", "active block enabled live prevent production", "write enforce", ""},
     {"mode", "off inactive none", "write disabled", ""},
@@ -173,10 +270,21 @@ constexpr ForeignRow kForeign[] = {
     {"metric", "mean average", "write avg(gold)", ""},
     {"metric", "concurrency connections concurrent inflight", "write in_flight", ""},
 
-    {"expression", "remote_addr remote_address client_ip source_ip src_ip peer clientip",
+    {"expression",
+     "remote_addr remote_address remote_ip client_ip client_address source_ip source_address "
+     "src_ip "
+     "src peer ip_address real_ip binary_remote_addr x_forwarded_for x_real_ip",
      "write ip", ""},
+    {"expression", "user username user_id uid consumer account principal credential",
+     "say where it stands: header.x_user_id, cookie.user, or a field of the event: fields: {user: "
+     "body.username}",
+     ""},
+    {"expression", "api_key token jwt authorization",
+     "write header.x_api_key, or header.authorization", ""},
+    {"expression", "session session_id sid", "write cookie.session", ""},
+    {"expression", "global everyone everybody", "one count for all has no key: leave key out", ""},
     {"expression", "uri request_uri http_uri", "write path, or url with the query", ""},
-    {"expression", "user_agent useragent http_user_agent", "write header.user_agent", ""},
+    {"expression", "user_agent http_user_agent", "write header.user_agent", ""},
     {"expression", "request req http",
      "fields stand alone: method, path, ip, header.x_name, query.name, body.name", ""},
     {"expression", "headers", "write header.x_name", ""},
@@ -192,21 +300,31 @@ constexpr ForeignRow kForeign[] = {
     {"expression", "not", "write not (a == b), or !(a == b)", ""},
     {"expression", "and or", "write a and b, or a && b; a or b, or a || b", ""},
     {"expression", "none nil undefined", "write null", ""},
-    {"expression", "lower tolower lowercase to_lower", "write name.lowerAscii()", ""},
-    {"expression", "upper toupper uppercase to_upper", "write name.upperAscii()", ""},
+    {"expression", "lower tolower lowercase", "write name.lowerAscii()", ""},
+    {"expression", "upper toupper uppercase", "write name.upperAscii()", ""},
+    {"expression", "strip trimspace trimmed", "write name.trim()", ""},
     {"expression", "len length strlen count", "write size(name)", ""},
-    {"expression", "startswith starts_with hasprefix begins_with",
-     "write path.startsWith(\"/api\")", ""},
-    {"expression", "endswith ends_with hassuffix", "write path.endsWith(\".php\")", ""},
+    {"expression", "startswith hasprefix begins_with", "write path.startsWith(\"/api\")", ""},
+    {"expression", "endswith hassuffix", "write path.endsWith(\".php\")", ""},
     {"expression", "regex regexp re match rematch", "write path.matches(\"^/api/\")", ""},
     {"expression", "exists defined isset", "write has(header.x_name)", ""},
-    {"expression", "in_cidr incidr ip_in_range cidr_match", "write ip.cidr(\"10.0.0.0/8\")", ""},
+    {"expression", "in_cidr ip_in_range cidr_match", "write ip.cidr(\"10.0.0.0/8\")", ""},
 };
+
+/// `Limit-By`, `limitBy` and `limit_by` are one word.
+std::string plain(std::string_view word) {
+  std::string out;
+  for (const char c : word) {
+    if (c == '_' || c == '-') continue;
+    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
+}
 
 bool holds_word(std::string_view words, std::string_view word) {
   for (std::size_t from = 0; from < words.size();) {
     const std::size_t end = std::min(words.find(' ', from), words.size());
-    if (words.substr(from, end - from) == word) return true;
+    if (plain(words.substr(from, end - from)) == word) return true;
     from = end + 1;
   }
   return false;
@@ -214,17 +332,16 @@ bool holds_word(std::string_view words, std::string_view word) {
 
 }  // namespace
 
+std::span<const ForeignRow> foreign_rows() noexcept { return kForeign; }
+
 ForeignWord foreign_word(std::string_view place, std::string_view word) {
-  constexpr std::size_t kLongest = 32;
+  constexpr std::size_t kLongest = 48;
   if (word.empty() || word.size() > kLongest) return {};
-  std::string plain(word);
-  for (char& c : plain) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (c == '-') c = '_';
-  }
+  // Spring writes `redis-rate-limiter.replenishRate`: the last name is the word.
+  const std::string last = plain(word.substr(word.rfind('.') + 1));
   if (place == "an included file") place = "the main file";
   for (const ForeignRow& row : kForeign) {
-    if (row.place == place && holds_word(row.words, plain)) return {row.hint, row.means};
+    if (row.place == place && holds_word(row.words, last)) return {row.hint, row.means};
   }
   return {};
 }

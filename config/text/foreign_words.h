@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 /// Words of other rate limiters, proxies and rule engines, and what weir writes for them: what a
@@ -12,9 +13,18 @@ struct ForeignWord {
   std::string_view means;  ///< the key of weir that the word stands for; empty: none by itself
 };
 
+/// One row of the words: of a place, and with one meaning there.
+struct ForeignRow {
+  std::string_view place;
+  std::string_view words;  ///< separated by blanks, in small letters
+  std::string_view hint;
+  std::string_view means;
+};
+std::span<const ForeignRow> foreign_rows() noexcept;
+
 /// `place`: where the word stands, as messages say it ("a policy", "a rung") or, for a value, the
-/// key before it ("do", "mode"); "expression": a name or function in an expression. Letter case and
-/// `-` for `_` do not matter.
+/// key before it ("do", "mode"); "expression": a name or function in an expression. Letter case,
+/// `_` and `-` do not matter: `limit_by` is also `limitBy`.
 ForeignWord foreign_word(std::string_view place, std::string_view word);
 
 }  // namespace weir::config

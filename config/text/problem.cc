@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "config/text/edit_distance.h"
 #include "config/text/secrets.h"
 
 namespace weir::config {
@@ -12,9 +13,18 @@ auto order(const Problem& p) {
   return std::tie(p.where.file, p.where.line, p.where.column, p.severity, p.message);
 }
 
-/// Edit distance with transpositions of neighbours (optimal string alignment), or `bound` + 1 as
-/// soon as it must be larger. Words are short: the caller cuts them.
-std::size_t distance(std::string_view a, std::string_view b, std::size_t bound) {
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '-') c = '_';
+  }
+  return out;
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t bound) {
   if (a.size() > b.size() + bound || b.size() > a.size() + bound) return bound + 1;
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -32,26 +42,15 @@ std::size_t distance(std::string_view a, std::string_view b, std::size_t bound) 
   return last[b.size()];
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (c == '-') c = '_';
-  }
-  return out;
-}
-
-}  // namespace
-
 void Problems::error(Where where, std::string message, std::string hint) {
   all_.push_back(
-      {Problem::Severity::error, where, without_url_passwords(message), std::move(hint)});
+      {Problem::Severity::error, where, without_secrets_of_message(message), std::move(hint)});
   ++errors_;
 }
 
 void Problems::warning(Where where, std::string message, std::string hint) {
   all_.push_back(
-      {Problem::Severity::warning, where, without_url_passwords(message), std::move(hint)});
+      {Problem::Severity::warning, where, without_secrets_of_message(message), std::move(hint)});
 }
 
 std::vector<const Problem*> Problems::first(std::size_t most) const {
@@ -89,7 +88,7 @@ std::string_view nearest(std::string_view found, const std::vector<std::string_v
   std::size_t best_distance = bound + 1;
   for (const std::string_view word : allowed) {
     if (word.size() > kLongest) continue;
-    const std::size_t d = distance(wanted, lower(word), bound);
+    const std::size_t d = edit_distance(wanted, lower(word), bound);
     if (d < best_distance) {
       best = word;
       best_distance = d;

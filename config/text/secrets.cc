@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/text/edit_distance.h"
+
 namespace weir::config {
 namespace {
 
@@ -9,6 +11,9 @@ constexpr auto npos = std::string_view::npos;
 constexpr std::string_view kSecretWords[] = {"password", "passwd",        "passphrase",
                                              "secret",   "token",         "api_key",
                                              "apikey",   "authorization", "credential"};
+
+/// Too short to stand anywhere in a key: a part of it between underscores.
+constexpr std::string_view kShortWords[] = {"pass", "pwd", "requirepass"};
 
 bool is_word(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -24,10 +29,33 @@ std::string lower_word(std::string_view word) {
   return out;
 }
 
+/// Whether somebody meant `word` and has mistyped it: a letter or two are missing, too many,
+/// changed or in the wrong order.
+bool is_nearly(std::string_view text, std::string_view word) {
+  constexpr std::size_t kLongest = 32;
+  const std::size_t bound = word.size() >= 8 ? 2 : 1;
+  return text.size() <= kLongest && edit_distance(text, word, bound) <= bound;
+}
+
+/// Also of a mistyped key: the message about it shows its line.
 bool is_secret_key(const std::string& key) {
   if (key.ends_with("_file")) return false;
-  return std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
-                     [&](std::string_view word) { return key.find(word) != npos; });
+  if (std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
+                  [&](std::string_view word) { return key.find(word) != npos; }))
+    return true;
+  for (std::string_view rest = key; !rest.empty();) {  // `redis_pasword`, too
+    if (std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
+                    [&](std::string_view word) { return is_nearly(rest, word); }))
+      return true;
+    const std::size_t next = rest.find('_');
+    const std::string_view word = rest.substr(0, next);
+    if (std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
+                    [&](std::string_view secret) { return is_nearly(word, secret); }) ||
+        std::find(std::begin(kShortWords), std::end(kShortWords), word) != std::end(kShortWords))
+      return true;
+    rest.remove_prefix(next == npos ? rest.size() : next + 1);
+  }
+  return false;
 }
 
 void cover(std::string& line, std::size_t from, std::size_t to) {
@@ -55,11 +83,22 @@ std::size_t end_of_value(std::string_view line, std::size_t from) {
   return i;
 }
 
-/// Covers the text between `://` and `@`, from the first colon on.
+/// The values of a query: tokens and signatures stand there under many names.
+void cover_query(std::string& line, std::size_t from, std::size_t end) {
+  std::size_t at = std::min(line.find('?', from), end);
+  while ((at = line.find('=', at)) < end) {
+    const std::size_t to = std::min(line.find('&', at), end);
+    cover(line, at + 1, to);
+    at = to;
+  }
+}
+
+/// Covers the text between `://` and `@`, from the first colon on, and the values of queries.
 void cover_passwords(std::string& line) {
   for (std::size_t at = 0; (at = line.find("://", at)) != npos; at += 3) {
     const std::size_t begin = at + 3;
     const std::size_t end = std::min(line.find_first_of(" \t\"'<>", begin), line.size());
+    cover_query(line, begin, end);
     // A password may hold `/` or `@` although it should not.
     const std::size_t sign = std::string_view(line).substr(0, end).rfind('@');
     if (sign == npos || sign < begin) continue;
@@ -68,11 +107,28 @@ void cover_passwords(std::string& line) {
   }
 }
 
+/// What stands in the list of `query.token in ["a", "b"]`, whose `in` is at `at`.
+void cover_choice(std::string& out, std::string_view line, std::size_t at) {
+  if (!line.substr(std::min(at, line.size())).starts_with("in")) return;
+  const std::size_t open = line.find_first_not_of(' ', at + 2);
+  if (open == npos || line[open] != '[') return;
+  cover(out, open + 1, std::min(line.find(']', open), line.size()));
+}
+
 }  // namespace
 
-std::string without_url_passwords(std::string_view text) {
+std::string without_secrets_of_message(std::string_view text) {
   std::string out(text);
   cover_passwords(out);
+  // Without a blank after the colon, YAML takes `password:abc` as a key.
+  for (std::size_t at = 0; (at = out.find('"', at)) != npos; ++at) {
+    std::size_t end = at + 1;
+    while (end < out.size() && is_word(out[end])) ++end;
+    if (end >= out.size() || (out[end] != ':' && out[end] != '=')) continue;
+    const std::size_t close = out.find('"', end);
+    if (close == npos || !is_secret_key(lower_word(out.substr(at + 1, end - at - 1)))) continue;
+    cover(out, end + 1, close);
+  }
   return out;
 }
 
@@ -87,6 +143,8 @@ std::string without_secrets(std::string_view line, std::string_view before) {
     std::size_t at = end;
     if (at < line.size() && (line[at] == '"' || line[at] == '\'')) ++at;
     while (at < line.size() && line[at] == ' ') ++at;
+    if (is_secret_key(key)) cover_choice(out, line, at);
+    if (line.substr(at).starts_with("!=")) ++at;
     if (at >= line.size() || (line[at] != ':' && line[at] != '=')) continue;
     ++at;
     while (at < line.size() && (line[at] == ' ' || line[at] == '=')) ++at;

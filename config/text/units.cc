@@ -60,6 +60,24 @@ std::string_view meant_unit(std::string_view word) {
   return found == kUnits.end() ? std::string_view{} : found->name;
 }
 
+/// `minute`, `hourly`, `5 minutes` without the 5: one of that unit.
+std::string_view unit_of_word(std::string_view word) {
+  struct Named {
+    std::string_view unit, words;
+  };
+  constexpr Named kWords[] = {
+      {"1s", " s sec second seconds secondly "}, {"1m", " m min mins minute minutes minutely "},
+      {"1h", " h hr hour hours hourly "},        {"1d", " d day days daily "},
+      {"7d", " w week weeks weekly "},           {"30d", " month months monthly "}};
+  std::string small = " ";
+  for (const char c : word) small += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  small += ' ';
+  for (const Named& named : kWords) {
+    if (small.size() > 2 && named.words.find(small) != std::string_view::npos) return named.unit;
+  }
+  return {};
+}
+
 std::optional<std::uint16_t> parse_port(std::string_view text) {
   if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), digit))
     return std::nullopt;
@@ -94,11 +112,46 @@ bool is_host_name(std::string_view host) {
 
 }  // namespace
 
+std::optional<MeantRate> meant_rate(std::string_view text) {
+  std::string_view rest = text;
+  const auto many = take_digits(rest);
+  if (!many || rest.empty()) return std::nullopt;
+  const auto skip_blanks = [&] {
+    while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  };
+  skip_blanks();
+  for (const std::string_view word : {"requests", "request", "reqs", "req", "r"}) {
+    if (!rest.starts_with(word)) continue;
+    rest.remove_prefix(word.size());
+    break;
+  }
+  skip_blanks();
+  if (rest.starts_with("per ")) {
+    rest.remove_prefix(4);
+  } else if (!rest.empty() && (rest.front() == '/' || rest.front() == '-')) {
+    rest.remove_prefix(1);
+  } else {
+    return std::nullopt;
+  }
+  skip_blanks();
+  std::string time(unit_of_word(rest));
+  if (time.empty() && !rest.empty() && digit(rest.front()) && parse_duration(rest))
+    time = std::string(rest);
+  if (time.empty()) return std::nullopt;
+  return MeantRate{std::to_string(*many), std::move(time)};
+}
+
 Parsed<milliseconds> parse_duration(std::string_view text) {
   std::string_view rest = text;
   std::int64_t total = 0;
   std::size_t least = 0;  // index into kUnits from which the next unit may come
   if (rest.empty()) return bad_duration(text);
+  if (!digit(rest.front())) {
+    Parsed<milliseconds> bad = bad_duration(text);
+    if (const auto meant = unit_of_word(text); !meant.empty())
+      bad.hint = "did you mean \"" + std::string(meant) + "\"?";
+    return bad;
+  }
   while (!rest.empty()) {
     if (!digit(rest.front())) return bad_duration(text);
     const auto amount = take_digits(rest);

@@ -22,6 +22,18 @@ struct Parsed {
 /// `15m`, `500ms`, `1h30m`, `7d`: whole numbers with ms, s, m, h, d, the larger units first.
 /// 0 .. 36500 d.
 Parsed<milliseconds> parse_duration(std::string_view text);
+/// What somebody means who writes a rate where weir has a window or a threshold: `10/m`, `10r/s`,
+/// `100 per minute`, `5/15m`. Only for hints.
+struct MeantRate {
+  std::string many;    ///< `10`
+  std::string window;  ///< `1m`
+  /// As weir writes it: `10/m`.
+  std::string text() const {
+    const bool one = window.size() == 2 && window.front() == '1';
+    return many + "/" + (one ? window.substr(1) : window);
+  }
+};
+std::optional<MeantRate> meant_rate(std::string_view text);
 /// `64KiB`, `256MiB`, `512B`; also GiB. Bytes.
 Parsed<std::uint64_t> parse_size(std::string_view text);
 /// `1000m`, `1.5km`: a number with m or km, not negative. Metres.

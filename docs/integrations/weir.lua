@@ -25,8 +25,9 @@ core.register_action("weir", { "http-req" }, function(txn, address)
   end
   headers["x-forwarded-for"] = { [0] = hops .. txn.sf:src() }
 
-  for _, name in ipairs(COPIED) do
-    txn.http:req_del_header(name)
+  -- Every spelling: many apps read X_Weir_Verdict as X-Weir-Verdict.
+  for name in pairs(headers) do
+    if name:gsub("[_.]", "-"):sub(1, 7) == "x-weir-" then txn.http:req_del_header(name) end
   end
   local answer = core.httpclient():get{
     url = "http://" .. address .. "/forward_auth/haproxy", headers = headers, timeout = TIMEOUT }

@@ -46,7 +46,7 @@ void resolve(Counter& c, const Hash128& identity, const CounterSpec& spec, const
   c.identity = identity;
   c.spec = spec;
   c.kind = kind;
-  c.ops = ops_of(*kind, spec);
+  c.ops = spec.late ? kind->own_time : kind->ops;
   c.rule = Rule::of(spec);
   c.salt = identity.lo ^ std::rotl(identity.hi, 17);
   c.keep = keep_of(spec);
@@ -108,7 +108,11 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_aske
     Counter& c = held.counter;
     if (!same_kind(c.spec, spec)) return Error::unsupported;
     if (keep_of(spec) > c.keep) c.keep = keep_of(spec);
-    if (held.closed) impl_->back.push_back(&held);
+    if (held.closed) {
+      impl_->back.push_back(&held);
+      held.reopened = true;
+      held.opened_ms = impl_->latest();
+    }
     held.closed = false;
     held.closed_at = {};
     impl_->ages.counters[c.index].closed = 0;
@@ -147,6 +151,7 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_aske
   impl_->heirs.push_back(&held);
   held.is_heir = true;
   held.covers_from = impl_->opening;
+  held.opened_ms = impl_->latest();
   if (impl_->openings == 0) impl_->inherit();
   return CounterId{c.index, c.generation};
 }
@@ -173,9 +178,19 @@ void Bank::close_unused(std::span<const CounterId> used) {
     held->closed = true;
     held->closed_at = {};
     held->closed_in = impl_->opening;
+    held->closed_ms = impl_->latest();
     held->closing = ++impl_->closings;
     impl_->ages.counters[c.index].closed = 1;
   }
+}
+
+std::vector<Hash128> Bank::closed() const {
+  std::vector<Hash128> out;
+  const std::scoped_lock hold(impl_->control);
+  for (const auto& [identity, held] : impl_->by_identity) {
+    if (held->closed) out.push_back(identity);
+  }
+  return out;
 }
 
 void Bank::prefetch(CounterId id, const CounterKey& key) const noexcept {

@@ -71,7 +71,9 @@ class Bank {
   /// Error::unsupported: no such kind.
   /// A new one whose window fits into what another one of the same `what` keeps, open or closed,
   /// begins with that one's settled events (log: always; ring: where its buckets add up to the new
-  /// one's). That goes through the tables, bucket by bucket: see Opening.
+  /// one's); a new bucket begins as full as others of the same `what`. One that is there also gets
+  /// what came while it was closed, as far as others have it (Joining). That goes through the
+  /// tables, bucket by bucket: see Opening.
   Result<CounterId> open(const Hash128& identity, const CounterSpec& spec, std::size_t keys = 0);
   /// While one exists, new counters wait with what they begin with until the last one goes: then
   /// one pass through the tables serves them all, where each would take one of its own.
@@ -89,6 +91,8 @@ class Bank {
   /// all they hold if the identity is opened again in time. Call it when no new request uses them;
   /// requests still in flight may go on with their ids.
   void close_unused(std::span<const CounterId> used);
+  /// The identities of counters that are closed and could come back with what they hold.
+  std::vector<Hash128> closed() const;
   /// The bytes that a table of its own for `keys` keys takes from BankLimits::memory.
   static std::uint64_t table_bytes(std::size_t keys) noexcept;
 

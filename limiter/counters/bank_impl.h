@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <list>
@@ -14,7 +15,7 @@
 
 namespace weir::limiter {
 
-/// State that bank.cc, heritage.cc, retirement.cc and snapshot.cc share.
+/// State that bank.cc, heritage.cc, catch_up.cc, joining.cc, retirement.cc and snapshot.cc share.
 struct Bank::Impl {
   explicit Impl(const BankLimits& limits);
 
@@ -30,8 +31,11 @@ struct Bank::Impl {
     // has every event, its own or inherited.
     std::uint64_t closed_in = 0, covers_from = 0;
     std::int64_t copies_until = 0;  // ms: earlier events may be copies of events of other counters
-    bool is_heir = false;           // among `heirs`
-    bool gone = false;              // given up, and its keys are
+    // The latest second of each clock when it was opened, or opened again, and when it was closed.
+    std::array<std::int64_t, 2> opened_ms{}, closed_ms{};
+    bool reopened = false;  // so it holds events of several times at which it was open
+    bool is_heir = false;   // among `heirs`
+    bool gone = false;      // given up, and its keys are
     TimePoint gone_at{};
   };
   /// Where the scan for the keys of counters that leave has come to.
@@ -59,7 +63,17 @@ struct Bank::Impl {
   Instant own_instant(Counter& counter, const Moment& now, bool tells) const noexcept;
   /// The latest time of any event, of those that count by the clock.
   std::int64_t latest_ms() const noexcept {
-    return std::int64_t{ages.now[0].load(std::memory_order_relaxed)} * 1000;
+    return std::int64_t{ages.now[Ages::kNow].load(std::memory_order_relaxed)} * 1000;
+  }
+  /// What each clock (Ages) shows, as far as events and maintain() have told: ms, some seconds
+  /// behind at most.
+  std::array<std::int64_t, 2> latest() const noexcept {
+    std::array<std::int64_t, 2> out{};
+    for (std::size_t clock = 0; clock < out.size(); ++clock) {
+      const std::int64_t told = ages.now[clock].load(std::memory_order_relaxed);
+      out[clock] = std::max(told * 1000, to_ms(maintained[clock]) / 1000 * 1000);
+    }
+    return out;
   }
 
   // heritage.cc
@@ -72,6 +86,12 @@ struct Bank::Impl {
   // catch_up.cc
   void catch_up(Held& again);
   std::vector<Held*> open_meanwhile(const Held& again) const;
+  // joining.cc
+  void join(Held& to);
+  std::vector<const Held*> to_join(const Held& to) const;
+  void join_from(Held& to, const Held& source);
+  void join_key(Held& to, const Held& source, Table::Region& region, Slot& slot,
+                std::vector<PlainEntry>& entries);
 
   /// Calls found(region, slot) for each slot of a table that looked like a key of one of these
   /// counters (by index; null: not of them). Holds no lock then: the slot may be another's by now.
@@ -196,7 +216,7 @@ struct Bank::Impl {
   unsigned openings = 0;      // Opening objects
   std::uint64_t opening = 1;  // the number of the one under way, or of the last
   std::size_t gone = 0;       // of `all`
-  TimePoint maintained{};     // when maintain() was called last
+  std::array<TimePoint, 2> maintained{};  // when maintain() was called last, on each clock
   std::uint16_t next_index = 0;
   bool huge = false;  // pages, behind the common table and the blocks
 };

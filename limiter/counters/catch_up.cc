@@ -12,9 +12,10 @@ namespace {
 
 constexpr std::size_t kMeanwhileMost = 4;  // each costs a pass through a table
 
+/// Of `last` only the newest matters: joining.cc.
 bool trails(const Counter& counter) noexcept {
   const Window window = counter.spec.window;
-  return window == Window::log || window == Window::ring;
+  return counter.spec.metric != Metric::last && (window == Window::log || window == Window::ring);
 }
 
 /// Entries that differ only by their times and amounts; a repeated member is renewed.

@@ -20,16 +20,17 @@ void Charging::move(TimePoint now) noexcept {
 }
 
 // In one piece for most counters: a call into each kind costs as much as the counting.
-void Charging::charge(const Table::Place& place, const Amount& event, const Ceiling* ceiling,
+bool Charging::charge(const Table::Place& place, const Amount& event, const Ceiling* ceiling,
                       Undo* undo, Reading& r) noexcept {
   place.region->lock.lock();
   const bool retired = counter_->retired.load(std::memory_order_relaxed);
   Slot* const slot = retired ? nullptr : counter_->table->find(place, counter_->index);
-  if (!is_packed_ || slot == nullptr ||
-      !RingCounts::charge_in_place(*slot, *counter_, bank_->arena, *at_, event, ceiling, undo, r)) {
-    r = charge_otherwise(slot, place, event, ceiling, undo);
-  }
+  const bool in_place =
+      is_packed_ && slot != nullptr &&
+      RingCounts::charge_in_place(*slot, *counter_, bank_->arena, *at_, event, ceiling, undo, r);
+  if (!in_place) r = charge_otherwise(slot, place, event, ceiling, undo);
   place.region->lock.unlock();
+  return in_place;
 }
 
 Reading Charging::charge_otherwise(Slot* slot, const Table::Place& place, const Amount& event,

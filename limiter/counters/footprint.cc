@@ -28,7 +28,7 @@ std::size_t block_bytes(const CounterSpec& spec, std::size_t entries) noexcept {
                                    : block_bytes<std::uint64_t>(entries);
 }
 
-std::size_t entries_at_most(const CounterSpec& spec) noexcept {
+std::size_t entries_at_most(const CounterSpec& spec) {
   if (spec.metric == Metric::in_flight) return 1;
   if (spec.window == Window::ring) {
     const Rule rule = Rule::of(spec);
@@ -39,7 +39,7 @@ std::size_t entries_at_most(const CounterSpec& spec) noexcept {
 }
 
 /// Of a counter whose events bring their own times.
-std::size_t timeline_at_most(const CounterSpec& spec) noexcept {
+std::size_t timeline_at_most(const CounterSpec& spec) {
   const Rule rule = Rule::of(spec);
   std::size_t most = spec.keep;
   if (spec.window == Window::events) most += spec.events;
@@ -73,7 +73,7 @@ void add_journals(Footprint& out, std::size_t most) noexcept {
 
 }  // namespace
 
-Footprint footprint(const CounterSpec& spec) noexcept {
+Footprint footprint(const CounterSpec& spec) {
   constexpr std::size_t kMany = 1 << 20;
   Footprint out;
   out.sparse = Bank::table_bytes(kMany) / kMany;

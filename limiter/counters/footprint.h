@@ -15,6 +15,6 @@ struct Footprint {
 };
 
 /// Pure; for `weir check`. The spec must be one that find_kind() knows.
-Footprint footprint(const CounterSpec& spec) noexcept;
+Footprint footprint(const CounterSpec& spec);
 
 }  // namespace weir::limiter

@@ -82,7 +82,9 @@ void Bank::Impl::inherit() {
   // that still counts is taken for too old.
   const TimePoint now = from_ms(latest_ms());
   for (Held* const again : back) catch_up(*again);
+  for (Held* const again : back) join(*again);
   back.clear();
+  for (Held* const heir : heirs) join(*heir);
   std::array<std::map<const Counter*, Bequest>, kSourcesMost> passes;
   for (Held* const heir : heirs) {
     const std::vector<const Held*> sources = sources_of(*heir);

@@ -7,6 +7,19 @@
 
 namespace weir::limiter {
 
+/// How a counter gets what came while it was closed from another one of the same `what` that was
+/// open then; of the same metric and type, neither of events with times of their own.
+enum class Joining : std::uint8_t {
+  none,    ///< nobody can tell what belongs to its window
+  gaps,    ///< both trail: what it lacks (catch_up.cc)
+  times,   ///< the events of the time in between, each at its time
+  renew,   ///< members, each with its time: one that it has already is not counted twice
+  totals,  ///< the total, if all of it came in between and in the window that is open now
+  level,   ///< buckets: the higher level
+  newest,  ///< `last`: what came later
+};
+Joining joining(Metric metric, Window to, Window from) noexcept;
+
 /// The facts about a counter that another counter of the same `what` needs to start with its
 /// events.
 struct Heritage {

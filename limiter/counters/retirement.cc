@@ -50,7 +50,7 @@ void Bank::Impl::end_scan() {
     }
     free_indices.push_back(held->counter.index);
     held->gone = true;
-    held->gone_at = maintained;
+    held->gone_at = maintained[Ages::kNow];
     ++gone;
   }
   leaving.clear();
@@ -154,7 +154,7 @@ void Bank::Impl::free_what_is_gone(TimePoint now) {
 
 void Bank::maintain(TimePoint now, TimePoint wall) {
   const std::scoped_lock hold(impl_->control);
-  impl_->maintained = now;
+  impl_->maintained = {now, wall};
   impl_->give_up_what_is_over(now, wall);
   impl_->scan_slice(kBucketsPerSlice);
   impl_->free_what_is_gone(now);

@@ -31,12 +31,12 @@ Haste haste_for(double counted, double left, double limit) noexcept {
 void SyncRounds::queue(SyncEntry& entry) {
   entry.touched = true;
   if (entry.queued) return;
-  entry.queued = true;
   const milliseconds interval = entry.counter.interval;
   auto queue = std::find_if(queues_.begin(), queues_.end(),
                             [&](const Queue& q) { return q.interval == interval; });
   if (queue == queues_.end()) queue = queues_.insert(queue, {interval, {}, {}});
   queue->keys.push_back(entry.key);
+  entry.queued = true;  // without memory for it the next event tries again
 }
 
 void SyncRounds::hasten(SyncEntry& entry, TimePoint now, Haste haste) {
@@ -44,8 +44,8 @@ void SyncRounds::hasten(SyncEntry& entry, TimePoint now, Haste haste) {
   if (!entry.urgent) {
     const milliseconds least = std::max(entry.counter.interval / kHastePerInterval, kHasteLeast);
     if (!entry.empties && now - entry.sent_at < least) return;
-    entry.urgent = true;
     urgent_.push_back(entry.key);
+    entry.urgent = true;
   }
   urgent_now_ = urgent_now_ || haste == Haste::now;
 }

@@ -1,6 +1,7 @@
 #include "limiter/exchange/synced_bank.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "limiter/exchange/synced_average.h"
@@ -175,7 +176,12 @@ void SyncedBank::uncharge(const SyncedCounter& counter, const CounterKey& key,
   } else {
     // The next counts, and the next answer, compensate for what was sent already.
     entry->pending = amount_of(entry->pending) - undo.amount.amount;
-    if (entry->merge == Merge::gauge) rounds_.queue(*entry);  // it may have been sent already
+    if (entry->merge != Merge::gauge) return;
+    try {
+      rounds_.queue(*entry);  // it may have been sent already
+    } catch (const std::bad_alloc&) {
+      return;  // the next event of the key tells it
+    }
   }
 }
 

@@ -177,8 +177,9 @@ struct BlockOps {
   }
 
   template <class Add>
-  static Reading judge(Subject& s, const Instant& now, const Amount& event, const Ceiling* ceiling,
-                       Undo* undo, Add&& add) noexcept {
+  [[gnu::always_inline]] static inline Reading judge(Subject& s, const Instant& now,
+                                                     const Amount& event, const Ceiling* ceiling,
+                                                     Undo* undo, Add&& add) noexcept {
     if (undo != nullptr) *undo = Undo{};
     Journal journal = open(s, now);
     Reading r = read(s, journal, now, &event);
@@ -230,8 +231,6 @@ struct BlockOps {
 };
 
 template <class K>
-constexpr KindOps kBlockOps{BlockOps<K>::charge,   BlockOps<K>::uncharge, BlockOps<K>::peek,
-                            BlockOps<K>::reserve,  BlockOps<K>::settle,   BlockOps<K>::reset,
-                            BlockOps<K>::take_out, BlockOps<K>::put_in};
+constexpr KindOps kBlockOps = kOpsOf<BlockOps<K>>;
 
 }  // namespace weir::limiter

@@ -34,10 +34,9 @@ inline std::int64_t earliest(const Counter& counter, const Instant& now) noexcep
   return now.newest > counter.rule.late ? now.newest - counter.rule.late : 0;
 }
 
-/// The first entry of a journal that is not earlier, or size().
 template <class Journal>
-std::uint32_t first_from(const Journal& journal, std::int64_t ms) noexcept {
-  std::uint32_t low = 0, high = journal.size();
+std::uint32_t search_from(const Journal& journal, std::int64_t ms) noexcept {
+  std::uint32_t low = 1, high = journal.size();
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
     if (journal.entry(middle).ms() >= ms) {
@@ -47,6 +46,11 @@ std::uint32_t first_from(const Journal& journal, std::int64_t ms) noexcept {
     }
   }
   return low;
+}
+/// The first entry of a journal that is not earlier, or size(). It is nearly always the oldest.
+template <class Journal>
+std::uint32_t first_from(const Journal& journal, std::int64_t ms) noexcept {
+  return journal.size() == 0 || journal.entry(0).ms() >= ms ? 0 : search_from(journal, ms);
 }
 
 }  // namespace weir::limiter

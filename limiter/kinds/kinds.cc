@@ -4,23 +4,20 @@
 #include <cmath>
 
 #include "limiter/kinds/in_flight.h"
+#include "limiter/kinds/log.h"
 #include "limiter/kinds/ops.h"
 #include "limiter/kinds/tally.h"
 
 namespace weir::limiter {
 namespace {
 
-template <class O>
-constexpr KindOps kOps{O::charge, O::uncharge, O::peek,     O::reserve,
-                       O::settle, O::reset,    O::take_out, O::put_in};
-
-constexpr const KindOps* kUnits = &kOps<WindowOps<Unit>>;
-constexpr const KindOps* kCounts = &kOps<WindowOps<std::uint32_t>>;
-constexpr const KindOps* kIntegers = &kOps<WindowOps<std::int64_t>>;
-constexpr const KindOps* kReals = &kOps<WindowOps<double>>;
-constexpr const KindOps* kMembers = &kOps<WindowOps<std::uint64_t>>;
-constexpr const KindOps* kExisting = &kOps<WindowOps<std::uint64_t, true>>;
-constexpr const KindOps* kFlights = &kOps<InFlightOps>;
+constexpr const KindOps* kUnits = &kOpsOf<WindowOps<Unit>>;
+constexpr const KindOps* kCounts = &kOpsOf<WindowOps<std::uint32_t>>;
+constexpr const KindOps* kIntegers = &kOpsOf<WindowOps<std::int64_t>>;
+constexpr const KindOps* kReals = &kOpsOf<WindowOps<double>>;
+constexpr const KindOps* kMembers = &kOpsOf<WindowOps<std::uint64_t>>;
+constexpr const KindOps* kExisting = &kOpsOf<WindowOps<std::uint64_t, true>>;
+constexpr const KindOps* kFlights = &kOpsOf<InFlightOps>;
 
 /// How a metric is kept over a window, here and in the shared store.
 struct Way {
@@ -38,56 +35,93 @@ struct Measure {
   bool real;
   std::string_view name;
   std::string_view what;
+  const KindOps* own_time;  // over any window
   Way ring, log;
   Way fixed;  // grids, calendars, and the window that the key's first event begins
   Way events, leaky;
   Way near;  // within a radius, of the last W
 };
 
+/// What a log of its events is folded to (log_fold.h).
+struct FoldOps {
+  const KindOps* in_time;
+  const KindOps* near;
+};
+constexpr FoldOps kAmounts{&kLogOfAmounts, &kNearAmounts};
+constexpr FoldOps kDifferent{&kLogOfMembers, &kNearMembers};
+constexpr FoldOps kPresence{&kLogOfPresence, &kNearPresence};
+
 constexpr Way kNone{};
-constexpr Way kLists{&kListOps, SharedForm::log};
 constexpr Way kTallies{&kTallyOps, SharedForm::tally};
 constexpr Way kBuckets{&kLeakyOps, SharedForm::leaky};
 constexpr Way kLasts{&kLastOps, SharedForm::last};
-constexpr Way kNear{&kNearOps, SharedForm::near};
 
+constexpr Way in_log(const KindOps* ops) { return {ops, SharedForm::log}; }
 constexpr Way in_members(const KindOps* ops) { return {ops, SharedForm::members}; }
+constexpr Way in_radius(FoldOps fold) { return {fold.near, SharedForm::near}; }
+
 /// Counts and sums: the totals of a few buckets, or of one window.
 constexpr Measure totals(Metric metric, bool real, std::string_view name, std::string_view what,
                          const KindOps* ops, const KindOps* log) {
-  return {metric,
-          real,
-          name,
-          what,
-          {ops, SharedForm::ring},
-          {log, SharedForm::log},
-          {ops, SharedForm::fixed},
-          kLists,
-          kBuckets,
-          kNear};
+  return {.metric = metric,
+          .real = real,
+          .name = name,
+          .what = what,
+          .own_time = kAmounts.in_time,
+          .ring = {ops, SharedForm::ring},
+          .log = in_log(log),
+          .fixed = {ops, SharedForm::fixed},
+          .events = in_log(kAmounts.in_time),
+          .leaky = kBuckets,
+          .near = in_radius(kAmounts)};
 }
 /// Metrics that need all amounts of a sliding window, and of a fixed one a few numbers.
 constexpr Measure of_amounts(Metric metric, bool real, std::string_view name,
                              std::string_view what) {
-  return {metric, real, name, what, kNone, kLists, kTallies, kLists, kNone, kNear};
+  const Way log = in_log(kAmounts.in_time);
+  return {.metric = metric,
+          .real = real,
+          .name = name,
+          .what = what,
+          .own_time = kAmounts.in_time,
+          .ring = kNone,
+          .log = log,
+          .fixed = kTallies,
+          .events = log,
+          .leaky = kNone,
+          .near = in_radius(kAmounts)};
+}
+/// Metrics of members: each has its time.
+constexpr Measure of_members(Metric metric, std::string_view name, std::string_view what,
+                             const KindOps* ops, FoldOps fold, Way leaky) {
+  return {.metric = metric,
+          .real = false,
+          .name = name,
+          .what = what,
+          .own_time = fold.in_time,
+          .ring = kNone,
+          .log = in_members(ops),
+          .fixed = in_members(ops),
+          .events = in_log(fold.in_time),
+          .leaky = leaky,
+          .near = in_radius(fold)};
 }
 
 constexpr std::array kMeasures{
     totals(Metric::count, false, "count", "events", kCounts, kUnits),
     totals(Metric::sum, false, "sum", "sum of the integers", kIntegers, kIntegers),
     totals(Metric::sum, true, "real_sum", "sum of the doubles", kReals, kReals),
-    Measure{Metric::distinct, false, "distinct", "different members", kNone, in_members(kMembers),
-            in_members(kMembers), kLists, kBuckets, kNear},
-    Measure{Metric::exists, false, "exists", "1 if an earlier event had the member, else 0:", kNone,
-            in_members(kExisting), in_members(kExisting), kLists, kNone, kNear},
+    of_members(Metric::distinct, "distinct", "different members", kMembers, kDifferent, kBuckets),
+    of_members(Metric::exists, "exists", "1 if an earlier event had the member, else 0:", kExisting,
+               kPresence, kNone),
     of_amounts(Metric::average, false, "average", "average of the integers"),
     of_amounts(Metric::average, true, "real_average", "average of the doubles"),
     of_amounts(Metric::minimum, false, "minimum", "least integer"),
     of_amounts(Metric::minimum, true, "real_minimum", "least double"),
     of_amounts(Metric::maximum, false, "maximum", "greatest integer"),
     of_amounts(Metric::maximum, true, "real_maximum", "greatest double"),
-    Measure{Metric::last, false, "last", "what the previous event remembered:", kNone, kLasts,
-            kLasts, kLasts, kNone, kNone},
+    Measure{Metric::last, false, "last", "what the previous event remembered:", &kLastOps, kNone,
+            kLasts, kLasts, kLasts, kNone, kNone},
 };
 
 struct WindowRow {
@@ -150,9 +184,9 @@ constexpr auto kHelps = texts_of_pairs(&Measure::what, &WindowRow::what, " ");
 
 /// What is open has no window.
 constexpr std::array kOpen{
-    Kind{"in_flight", Metric::in_flight, Window::none, false, kFlights, SharedForm::flights,
-         "events begun and not ended"},
-    Kind{"in_flight_of_replicas", Metric::in_flight, Window::none, true, kFlights,
+    Kind{"in_flight", Metric::in_flight, Window::none, false, kFlights, nullptr,
+         SharedForm::flights, "events begun and not ended"},
+    Kind{"in_flight_of_replicas", Metric::in_flight, Window::none, true, kFlights, nullptr,
          SharedForm::gauges, "events begun and not ended, as each replica says how many it has"},
 };
 
@@ -160,8 +194,10 @@ constexpr auto kTable = [] {
   std::array<Kind, kPairs + kOpen.size()> out{};
   std::size_t at = 0;
   for_each_kind([&](const Measure& measure, const WindowRow& window, const Way& way) {
-    out[at] = {kNames[at].view(), measure.metric, window.window,     measure.real,
-               way.ops,           way.shared,     kHelps[at].view(), window.way == &Measure::near};
+    const bool is_near = window.way == &Measure::near;
+    out[at] = {kNames[at].view(), measure.metric,    window.window,
+               measure.real,      way.ops,           is_near ? way.ops : measure.own_time,
+               way.shared,        kHelps[at].view(), is_near};
     ++at;
   });
   for (const Kind& kind : kOpen) out[at++] = kind;
@@ -213,12 +249,6 @@ bool parameters_fit(const CounterSpec& spec) noexcept {
 }
 
 }  // namespace
-
-const KindOps* ops_of(const Kind& kind, const CounterSpec& spec) noexcept {
-  // The journals of near and last know both; other kinds keep less than a late event would read.
-  const bool knows_both = kind.near || kind.metric == Metric::last;
-  return spec.late && !knows_both ? &kTimelineOps : kind.ops;
-}
 
 CounterSpec in_whole_parts(CounterSpec spec) noexcept {
   if (spec.window != Window::leaky || !spec.capacity.is_real()) return spec;

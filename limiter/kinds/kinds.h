@@ -52,6 +52,10 @@ struct KindOps {
   void (*put_in)(Subject&, const Instant&, std::span<const PlainEntry>) noexcept;
 };
 
+template <class O>
+constexpr KindOps kOpsOf{O::charge, O::uncharge, O::peek,     O::reserve,
+                         O::settle, O::reset,    O::take_out, O::put_in};
+
 /// The form of a kind in the shared store: the script that holds it (store/redis/scripts/).
 enum class SharedForm : std::uint8_t {
   fixed,    ///< one total, and its window
@@ -78,14 +82,13 @@ struct Kind {
   Window window{};
   bool real = false;
   const KindOps* ops = nullptr;
+  const KindOps* own_time = nullptr;  ///< of events that bring their own times; null: not counted
   SharedForm shared{};
   std::string_view help;
   bool near = false;  ///< has a radius
 };
 
 std::span<const Kind> kinds() noexcept;
-/// How it is done for events that bring their own times, if the spec says so.
-const KindOps* ops_of(const Kind& kind, const CounterSpec& spec) noexcept;
 /// The row that serves a spec whose parameters are in range, or null.
 const Kind* find_kind(const CounterSpec& spec) noexcept;
 /// The same counter in smaller units: the bucket then holds a whole number of them (up to a

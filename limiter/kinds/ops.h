@@ -26,10 +26,12 @@ class WindowOps : WindowEntries<V> {
   static Reading charge(Subject& s, const Instant& now, const Amount& event, const Ceiling* ceiling,
                         Undo* undo) noexcept {
     Reading r;  // one variable, so that it is built in the caller's storage
-    if constexpr (kCount) {
-      if (s.slot != nullptr &&
-          charge_in_place(*s.slot, s.counter, s.arena, now, event, ceiling, undo, r))
+    if constexpr (kCount || (kMembers && !kExists)) {
+      if (s.slot == nullptr) {
+        if (charge_first(s, now, event, ceiling, undo, r)) return r;
+      } else if (charge_in_place(*s.slot, s.counter, s.arena, now, event, ceiling, undo, r)) {
         return r;
+      }
     }
     r = judge(s, now, event, ceiling, undo, [&](State<V>& state, Memory& memory, Undo& u) {
       u.what = Undo::What::charge;
@@ -47,6 +49,22 @@ class WindowOps : WindowEntries<V> {
                                                      Undo* undo, Reading& r) noexcept {
     return !stale(slot, counter, now) &&
            Packed<V>::charge(slot, counter, arena, now, event, ceiling, undo, r);
+  }
+
+  /// The same for a key that is not there: its slot then holds this event alone. In a log of many
+  /// callers that is every second event.
+  static bool charge_first(Subject& s, const Instant& now, const Amount& event,
+                           const Ceiling* ceiling, Undo* undo, Reading& r) noexcept {
+    if (!Packed<V>::may_begin(s.counter, event)) return false;
+    r.value = r.settled = Number(1);
+    r.refused = ceiling != nullptr && ceiling->broken_by(r.value);
+    if (r.refused) return true;
+    const Table::Claim claim = s.counter.table->claim(s.place, s.counter.index, s.ages, s.arena);
+    s.slot = claim.slot;
+    r.displaced = claim.displaced;
+    r.full = claim.slot == nullptr;
+    if (!r.full) Packed<V>::begin(*s.slot, now, event, undo, r);
+    return true;
   }
 
   static Reading reserve(Subject& s, const Instant& now, const Amount& event,

@@ -13,10 +13,11 @@
 
 namespace weir::limiter {
 
-/// The common case of a count, straight on the slot's 16 bytes or the key's block: a key that is
-/// there, and one event more at the newest time, or a look at it. Opening and closing a State costs
-/// some 60 ns beside it. What does not fit returns false with nothing changed, and takes the
-/// general way; both are held to the same model by the tests. Layouts: state.h.
+/// The common case of a count, straight on the slot's 16 bytes or the key's block: a key's first
+/// event, one event more at the newest time, or a look at it; of members: the first one, and one
+/// more in a block. Opening and closing a State costs some 60 ns beside it. What does not fit
+/// returns false with nothing changed, and takes the general way; both are held to the same model
+/// by the tests. Layouts: state.h.
 template <class V>
 struct Packed {
   /// `undo`, unless it is null, and `r` are as made.
@@ -24,10 +25,13 @@ struct Packed {
                                             const Instant& now, const Amount& event,
                                             const Ceiling* ceiling, Undo* undo,
                                             Reading& r) noexcept {
-    if (!counter.rule.plain || event.amount.is_real() || event.amount.integer() != 1) return false;
+    if (!counter.rule.plain || !is_one(event)) return false;
     bool done = false;
     std::uint32_t stamp = now.stamp;  // of the entry
-    if constexpr (std::is_same_v<V, Unit>) {
+    if constexpr (kMembers) {
+      return slot.form == static_cast<unsigned>(Slot::Form::block) &&
+             charge_members(slot, counter, arena, now, event, ceiling, undo, r);
+    } else if constexpr (std::is_same_v<V, Unit>) {
       done = slot.form == static_cast<unsigned>(Slot::Form::packed) && slot.size != 0 &&
              charge_stamps(slot, counter, now, ceiling, r);
     } else if (slot.form == static_cast<unsigned>(Slot::Form::block)) {
@@ -41,6 +45,25 @@ struct Packed {
     }
     if (done && !r.refused) stored(r, slot, now, stamp, event, undo);
     return done;
+  }
+
+  /// Whether begin() can write the first event of a key.
+  static bool may_begin(const Counter& counter, const Amount& event) noexcept {
+    return counter.rule.plain && !counter.rule.own_time && counter.delta_bits < 16 && is_one(event);
+  }
+  /// The first event of a key, whose slot has just been claimed.
+  static void begin(Slot& slot, const Instant& now, const Amount& event, Undo* undo,
+                    Reading& r) noexcept {
+    if constexpr (kMembers) {
+      std::memcpy(slot.word, &event.member, sizeof event.member);
+      slot.word[2] = now.stamp;
+    } else {
+      slot.word[0] = now.stamp;
+      if constexpr (!std::is_same_v<V, Unit>) slot.word[1] = 1;  // no quantum before it, one event
+    }
+    slot.size = 1;
+    slot.touched = now.second;
+    stored(r, slot, now, now.stamp, event, undo);
   }
 
   /// `r` is as made.
@@ -72,6 +95,11 @@ struct Packed {
   }
 
  private:
+  static constexpr bool kMembers = std::is_same_v<V, std::uint64_t>;
+  static bool is_one(const Amount& event) noexcept {
+    return kMembers || (!event.amount.is_real() && event.amount.integer() == 1);
+  }
+
   /// How many of a slot's stamps have left the window; `age`: of the newest.
   static unsigned dead_stamps(const Slot& slot, const Instant& now, std::int64_t age) noexcept {
     const std::uint32_t newest = slot.word[slot.size - 1U];
@@ -233,6 +261,58 @@ struct Packed {
     block.size -= dead.entries;
     ++block.total;
     block.write();
+    return true;
+  }
+
+  /// A member that joins those of a block, none of which has left the window or is reserved. As
+  /// WindowEntries::insert().
+  static bool charge_members(Slot& slot, const Counter& counter, const Arena& arena,
+                             const Instant& now, const Amount& event, const Ceiling* ceiling,
+                             Undo* undo, Reading& r) noexcept {
+    std::byte* const bytes = arena.at(slot.word[2]);
+    const BlockLayout<std::uint64_t> at(bytes, slot.order);
+    std::uint32_t bounds[2];  // where the members begin, and how many there are
+    std::memcpy(bounds, bytes, sizeof bounds);
+    const auto [head, size] = bounds;
+    if (size == 0 || slot.word[0] != 0 || slot.held != 0 || counter.rule.own_time) return false;
+    const std::uint32_t newest = at.times[head + size - 1];
+    const std::int64_t age = now.age(newest);
+    if (age < 0 || !now.live(age + std::int64_t{newest - at.times[head]})) return false;
+    // What might fit into a smaller block goes the general way: State::commit.
+    if (slot.order > 0 && size <= at.all / 8) return false;
+    const std::uint64_t* const members = at.values + head;
+    const auto i =
+        static_cast<std::uint32_t>(std::find(members, members + size, event.member) - members);
+    const bool fresh = i == size;
+    const std::uint32_t end = head + size;
+    const bool full = size >= counter.keep.load(std::memory_order_relaxed) || end == at.all;
+    if (fresh && full) return false;
+    judge(r, slot, counter, size + (fresh ? 1 : 0), ceiling);
+    if (r.refused) return true;
+    const std::uint32_t former = fresh ? 0 : at.times[head + i];
+    std::uint32_t stamp = now.stamp;
+    if (fresh) {
+      at.values[end] = event.member;
+      at.times[end] = stamp;
+      bounds[1] = size + 1;
+      std::memcpy(bytes, bounds, sizeof bounds);
+    } else if (!counter.rule.aligned && former != stamp) {  // it becomes the newest
+      std::copy(at.values + head + i + 1, at.values + end, at.values + head + i);
+      std::copy(at.times + head + i + 1, at.times + end, at.times + head + i);
+      at.values[end - 1] = event.member;
+      at.times[end - 1] = stamp;
+    } else {
+      stamp = former;  // nothing has changed
+      r.stored = true;
+      if (undo != nullptr)
+        *undo = {Undo::What::charge, false, false, stamp, former, 0, 0, 0, {}, event,
+                 from_ms(now.ms)};
+      return true;
+    }
+    stored(r, slot, now, stamp, event, undo);
+    if (undo == nullptr) return true;
+    undo->fresh = fresh;
+    undo->former = former;
     return true;
   }
 

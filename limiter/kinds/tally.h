@@ -49,14 +49,6 @@ class Tally {
 
 /// average, minimum and maximum over fixed windows: a few numbers a key, however many events.
 extern const KindOps kTallyOps;
-/// average, minimum, maximum over logs; count, sum, distinct, exists and those over the last n
-/// events: a list of them.
-extern const KindOps kListOps;
-/// Metrics of what happened within a radius, over logs: a list of places for each cell.
-extern const KindOps kNearOps;
-/// Counters whose events bring their own times (CounterSpec::late): a list of events, from which
-/// any window can be computed.
-extern const KindOps kTimelineOps;
 /// The leaky bucket.
 extern const KindOps kLeakyOps;
 /// The datum of the previous event.

@@ -25,7 +25,7 @@ bool keeps_times(Metric metric) noexcept {
 
 }  // namespace
 
-Rule Rule::of(const CounterSpec& spec) noexcept {
+Rule Rule::of(const CounterSpec& spec) {
   Rule rule;
   rule.length = spec.length.count();
   rule.span = rule.length - 1;

@@ -43,8 +43,8 @@ struct Rule {
   std::shared_ptr<const CalendarSpan> calendar;
 
   static constexpr std::int64_t kForever = std::int64_t{1} << 60;
-  /// The rule of a valid spec (kinds.h says which are).
-  static Rule of(const CounterSpec& spec) noexcept;
+  /// The rule of a valid spec (kinds.h says which are). Allocates: a calendar has a state.
+  static Rule of(const CounterSpec& spec);
   /// The largest quantum up to W/N that keeps the ring's inequality where N does not divide W.
   static std::uint32_t ring_quantum(std::int64_t length, unsigned buckets) noexcept;
   /// The elapsed part of the current aligned window; ms.

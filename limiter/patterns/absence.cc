@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "limiter/memory/make_room.h"
+
 namespace weir::limiter {
 
 std::size_t Absence::feed(const PatternSpec& spec, const PatternEvent& event, std::uint64_t order,
@@ -9,6 +11,7 @@ std::size_t Absence::feed(const PatternSpec& spec, const PatternEvent& event, st
   const bool waits = (event.steps & 1U) != 0;
   const bool answers = (event.steps & 2U) != 0;
   bool answered = false;
+  if (answers) make_room(answers_);  // first: without memory nothing has changed
   if (waits) {
     // Events of one millisecond keep their order of arrival: a b that has come before this a is
     // earlier, and answers it only if its own time is later. Rows of a file that is put in order by
@@ -36,6 +39,7 @@ TimePoint Absence::due(const PatternSpec& spec, bool forgets) const noexcept {
 void Absence::expire(const PatternSpec& spec, TimePoint watermark, bool forgets,
                      PatternMatches& out) {
   const std::size_t due = waiting_.count_until(watermark - spec.within);
+  make_room(out, due);
   for (std::size_t i = 0; i < due; ++i) {
     const WaitingEvents::Event& event = waiting_.events()[i];
     PatternMatch& match = out.emplace_back();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "limiter/memory/make_room.h"
+
 namespace weir::limiter {
 namespace {
 
@@ -62,6 +64,7 @@ TimePoint Pair::due(const PatternSpec& spec, bool) const noexcept {
 
 void Pair::unmatched(const PatternSpec& spec, std::size_t side, std::size_t count, TimePoint last,
                      PatternMatches& out) {
+  make_room(out, count);
   for (std::size_t i = 0; i < count; ++i) {
     const WaitingEvents::Event& event = sides_[side].events()[i];
     PatternMatch& match = out.emplace_back();

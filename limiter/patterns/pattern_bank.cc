@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "limiter/patterns/pattern_bank_impl.h"
 
@@ -112,21 +114,26 @@ const PatternBank::Impl::Entry* PatternBank::Impl::find(PatternId id) const noex
   return entry->generation == id.generation ? entry : nullptr;
 }
 
-PatternKey& PatternBank::Impl::key_of(PatternShard& shard, const Hash128& hash,
+PatternKey* PatternBank::Impl::key_of(PatternShard& shard, const Hash128& hash,
                                       std::uint16_t pattern) {
-  const auto [at, fresh] = shard.keys.try_emplace(hash);
-  PatternKey& key = at->second;
-  if (fresh) {
-    key.key = hash;
-    key.pattern = pattern;
-    key.state = make_state(entries[pattern]->spec.kind);
-    shard.idle[0].push(key);
+  try {
+    const auto [at, fresh] = shard.keys.try_emplace(hash);
+    PatternKey& key = at->second;
+    if (fresh) {
+      key.key = hash;
+      key.pattern = pattern;
+      key.state = make_state(entries[pattern]->spec.kind);
+      shard.idle[0].push(key);
+    }
+    return &key;
+  } catch (const std::bad_alloc&) {
+    ++dropped;
+    return nullptr;
   }
-  return key;
 }
 
 /// After an event, a timer or an import: bytes, idleness and timer follow the state; an empty key
-/// goes.
+/// goes, and so does one for whose timer there is no memory.
 void PatternBank::Impl::changed(PatternShard& shard, PatternKey& key, std::size_t open_before) {
   const std::size_t open = open_of(key);
   shard.open += open - open_before;
@@ -143,9 +150,20 @@ void PatternBank::Impl::changed(PatternShard& shard, PatternKey& key, std::size_
       [&](const auto& state) { return state.due(entries[key.pattern]->spec, limits.forgets); },
       key.state);
   if (due != key.due) {
-    if (key.due != kNever) shard.timers.erase(&key);
+    auto timer = shard.timers.extract(&key);  // its node serves again
     key.due = due;
-    if (due != kNever) shard.timers.insert(&key);
+    if (due == kNever) return;
+    if (!timer.empty()) {
+      shard.timers.insert(std::move(timer));
+    } else {
+      try {
+        shard.timers.insert(&key);
+      } catch (const std::bad_alloc&) {
+        key.due = kNever;
+        dropped += open;
+        return erase(shard, key);
+      }
+    }
   }
   note_due(due);
 }
@@ -223,13 +241,19 @@ void PatternBank::feed(PatternId id, const Hash128& hash, const PatternEvent& ev
     const auto found = shard.keys.find(hash);
     if (found == shard.keys.end() && event.steps == 0)
       return;  // there is nothing that it could end
-    PatternKey& key =
-        found == shard.keys.end() ? impl_->key_of(shard, hash, id.index) : found->second;
+    PatternKey* const made =
+        found == shard.keys.end() ? impl_->key_of(shard, hash, id.index) : &found->second;
+    if (made == nullptr) return;
+    PatternKey& key = *made;
     if (key.pattern != id.index) return;
     const std::size_t open = open_of(key);
     const std::uint64_t order = impl_->next_order.fetch_add(1, std::memory_order_relaxed);
-    std::visit([&](auto& state) { impl_->dropped += state.feed(entry->spec, event, order, out); },
-               key.state);
+    try {
+      std::visit([&](auto& state) { impl_->dropped += state.feed(entry->spec, event, order, out); },
+                 key.state);
+    } catch (const std::bad_alloc&) {  // the key is as it was, or takes less
+      ++impl_->dropped;
+    }
     impl_->changed(shard, key, open);
     if (shard.bytes > impl_->limits.memory / impl_->shards.size()) {
       const auto still = shard.keys.find(hash);
@@ -274,9 +298,14 @@ void PatternBank::advance(TimePoint watermark, PatternMatches& out) {
       const std::size_t before = out.size();
       const std::size_t open = open_of(key);
       const Impl::Entry& entry = *impl_->entries[key.pattern];
-      std::visit(
-          [&](auto& state) { state.expire(entry.spec, watermark, impl_->limits.forgets, out); },
-          key.state);
+      try {
+        std::visit(
+            [&](auto& state) { state.expire(entry.spec, watermark, impl_->limits.forgets, out); },
+            key.state);
+      } catch (const std::bad_alloc&) {  // the key is as it was: the next call begins with it
+        impl_->note_due(watermark);
+        break;
+      }
       for (std::size_t i = before; i < out.size(); ++i)
         out[i].pattern = {key.pattern, entry.generation};
       impl_->changed(shard, key, open);

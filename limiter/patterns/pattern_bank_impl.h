@@ -79,7 +79,8 @@ struct PatternBank::Impl {
   PatternShard& shard_of(const Hash128& key) noexcept { return shards[key.hi % shards.size()]; }
   const Entry* find(PatternId id) const noexcept;
   // All with the shard's lock held.
-  PatternKey& key_of(PatternShard& shard, const Hash128& key, std::uint16_t pattern);
+  /// Null: there is no memory for it, which is counted.
+  PatternKey* key_of(PatternShard& shard, const Hash128& key, std::uint16_t pattern);
   void changed(PatternShard& shard, PatternKey& key, std::size_t open_before);
   void erase(PatternShard& shard, PatternKey& key);
   void make_room(PatternShard& shard, const PatternKey* but);

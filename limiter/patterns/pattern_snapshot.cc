@@ -152,9 +152,10 @@ Result<std::size_t> PatternBank::import(std::string_view snapshot, TimePoint now
     PatternShard& shard = impl_->shard_of(from.key);
     const std::scoped_lock hold_shard(shard.mutex);
     if (shard.keys.contains(from.key)) continue;
-    PatternKey& key = impl_->key_of(shard, from.key, from.pattern);
-    key.state = std::move(from.state);
-    impl_->changed(shard, key, 0);
+    PatternKey* const key = impl_->key_of(shard, from.key, from.pattern);
+    if (key == nullptr) continue;
+    key->state = std::move(from.state);
+    impl_->changed(shard, *key, 0);
     ++taken;
     impl_->make_room(shard, nullptr);
   }

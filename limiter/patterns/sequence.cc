@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "limiter/memory/make_room.h"
+
 namespace weir::limiter {
 namespace {
 
@@ -29,6 +31,16 @@ bool Sequence::completes(const PatternSpec& spec, const PatternEvent& event) con
 std::size_t Sequence::feed(const PatternSpec& spec, const PatternEvent& event, std::uint64_t order,
                            PatternMatches& out) {
   const std::size_t stride = stride_of(spec);
+  // First all that may lack memory: then nothing has changed.
+  if (is_step(event, stride)) {
+    const auto last = std::count(done_.begin(), done_.end(), static_cast<std::uint8_t>(stride));
+    make_room(out, static_cast<std::size_t>(last));
+  }
+  if (is_step(event, 0)) {
+    make_room(done_);
+    make_room(orders_);
+    make_room(marks_, stride);
+  }
   bool completed = false;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < done_.size(); ++i) {

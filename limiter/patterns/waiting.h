@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "limiter/memory/frame.h"
+#include "limiter/memory/make_room.h"
 #include "limiter/patterns/pattern.h"
 
 namespace weir::limiter {
@@ -27,6 +29,9 @@ class WaitingEvents {
 
   /// Returns how many had to go for it: with `keep` of them waiting the oldest gives way.
   std::size_t add(const PatternEvent& event, std::uint64_t order, std::size_t keep) {
+    // First all that may lack memory: then nothing has changed.
+    Event added{event.ts, event.line, order, std::string(event.payload)};
+    make_room(events_);
     std::size_t dropped = 0;
     if (events_.size() >= keep) {
       erase(0);
@@ -35,7 +40,7 @@ class WaitingEvents {
     const auto at = std::upper_bound(events_.begin(), events_.end(), event.ts,
                                      [](TimePoint ts, const Event& e) { return ts < e.ts; });
     payload_bytes_ += event.payload.size();
-    events_.insert(at, Event{event.ts, event.line, order, std::string(event.payload)});
+    events_.insert(at, std::move(added));
     return dropped;
   }
   void erase(std::size_t index, std::size_t count = 1) {

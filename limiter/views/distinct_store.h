@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <vector>
 
 #include "core/prefetch.h"
+#include "limiter/memory/make_room.h"
 #include "limiter/views/index.h"
 #include "limiter/views/view.h"
 #include "limiter/views/view_delta.h"
@@ -32,16 +34,18 @@ class DistinctStore {
     // The total has members of its own: a member of two groups is one of the whole.
     if (grouped_) add_member(pane, whole_, {}, event.member, inside, budget);
     const Index::Slot* slot = groups_.find(event.key);
-    std::uint32_t group;
-    if (slot != nullptr) {
-      group = slot->id;
-    } else {
-      const std::size_t cost = kGroupBytes + event.parts.size();
-      if (!budget.has(cost + kMemberBytes + kEntryBytes)) return View::Seen::dropped;
-      budget.used += cost;
-      group = add_group(event.key, event.parts);
+    if (slot != nullptr) return add_member(pane, slot->id, event.key, event.member, inside, budget);
+    const std::size_t cost = kGroupBytes + event.parts.size();
+    if (!budget.has(cost + kMemberBytes + kEntryBytes)) return View::Seen::dropped;
+    const std::uint32_t group = add_group(event.key, event.parts);
+    budget.used += cost;
+    try {
+      return add_member(pane, group, event.key, event.member, inside, budget);
+    } catch (const std::bad_alloc&) {  // a group lives by its members
+      groups_.remove(group);
+      budget.used -= cost;
+      throw;
     }
-    return add_member(pane, group, event.key, event.member, inside, budget);
   }
   View::Seen absorb(Pane& pane, const ViewEvent& member, const ViewPart&, bool inside,
                     Budget& budget) {
@@ -118,6 +122,7 @@ class DistinctStore {
   static constexpr std::size_t kEntryBytes = 2 * sizeof(std::uint32_t);
 
   std::uint32_t add_group(const Hash128& key, std::string_view parts) {
+    make_room(state_);
     const std::uint32_t group = groups_.add(key, parts)->id;
     if (group == state_.size()) state_.emplace_back();
     state_[group] = {};
@@ -129,11 +134,14 @@ class DistinctStore {
     // Both are keyed hashes, so any mixture that keeps both halves is as good as a hash of the two.
     const Hash128 key{owner.lo * kOdd + member.lo, owner.hi * kOdd + member.hi};
     Index::Slot* slot = index_.find(key);
+    // First all that may lack memory: a member is noted whole, or not at all.
+    if (slot == nullptr || slot->serial != pane.serial) make_room(pane.log);
     if (slot == nullptr) {
       if (!budget.has(kMemberBytes + kEntryBytes)) return View::Seen::dropped;
-      budget.used += kMemberBytes;
+      make_room(members_);
       slot = index_.add(key);
       if (slot->id == members_.size()) members_.emplace_back();
+      budget.used += kMemberBytes;
       members_[slot->id] = {key, kNever, group, 0};
       ++state_[group].members;
     }

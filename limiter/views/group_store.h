@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 
 #include "core/prefetch.h"
+#include "limiter/memory/make_room.h"
 #include "limiter/views/index.h"
 #include "limiter/views/view.h"
 #include "limiter/views/view_delta.h"
@@ -14,7 +16,8 @@ namespace weir::limiter {
 
 /// The state of a view with one of limiter/views/metrics.h: groups with a Cell each, and in every
 /// pane a log of (group, Part). An event costs the group's slot, its cell and its entry in the
-/// pane's log. A group lives as long as some pane has an entry of it.
+/// pane's log. A group lives as long as some pane has an entry of it. Without memory an event (a
+/// pane that is entered) is not counted at all.
 template <class Metric>
 class GroupStore {
   using Part = typename Metric::Part;
@@ -37,6 +40,7 @@ class GroupStore {
 
   /// dropped: no room for the key. The total has the event all the same.
   View::Seen add(Pane& pane, const ViewEvent& event, bool inside, Budget& budget) {
+    if (inside) whole_.make_room();
     pane.whole.add(event);
     if (inside) whole_.add(pane.start, event);
     return add_to_group(pane, event, event, inside, budget);
@@ -47,6 +51,7 @@ class GroupStore {
     return add_to_group(pane, key, part, inside, budget);
   }
   void absorb_whole(Pane& pane, const ViewPart& part, bool inside) {
+    if (inside) whole_.make_room();
     pane.whole.add(part);
     if (inside) whole_.add(pane.start, part);
   }
@@ -59,6 +64,8 @@ class GroupStore {
   ViewPart whole(const Pane& pane) const noexcept { return pane.whole.told(); }
 
   void enter(const Pane& pane) {
+    for (const Entry& entry : pane.log) held_[entry.group].cell.make_room();
+    whole_.make_room();
     for (const Entry& entry : pane.log) held_[entry.group].cell.enter(pane.start, entry.part);
     whole_.enter(pane.start, pane.whole);
   }
@@ -102,15 +109,25 @@ class GroupStore {
   View::Seen add_to_group(Pane& pane, const ViewEvent& key, const Counted& counted, bool inside,
                           Budget& budget) {
     Index::Slot* slot = groups_.find(key.key);
+    // First all that may lack memory, so that an event is counted whole, or not at all.
+    if (slot == nullptr || slot->serial != pane.serial) make_room(pane.log);
     if (slot == nullptr) {
       const std::size_t cost = kGroupBytes + kEntryBytes + key.parts.size();
       if (!budget.has(cost)) {
         if (prunes_) prune(pane, budget);
         if (!budget.has(cost)) return View::Seen::dropped;
       }
-      budget.used += cost - kEntryBytes;
       slot = groups_.add(key.key, key.parts);
-      if (slot->id == held_.size()) held_.emplace_back();
+      try {
+        if (slot->id == held_.size()) held_.emplace_back();
+        if (inside) held_[slot->id].cell.make_room();
+      } catch (const std::bad_alloc&) {  // a group lives by its entries
+        groups_.remove(slot->id);
+        throw;
+      }
+      budget.used += cost - kEntryBytes;
+    } else if (inside) {
+      held_[slot->id].cell.make_room();
     }
     Held& held = held_[slot->id];
     if (slot->serial == pane.serial) {

@@ -1,6 +1,8 @@
 #include "limiter/views/index.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace weir::limiter {
 
@@ -8,6 +10,8 @@ Index::Slot* Index::add(const Hash128& key) {
   if ((size() + 1) * 4 > slots_.size() * 3) grow();
   std::uint32_t id;
   if (free_.empty()) {
+    // remove() may not lack memory: there is room for all numbers.
+    if (free_.capacity() <= capacity_) free_.reserve(2 * capacity_ + 1);
     id = static_cast<std::uint32_t>(capacity_++);
   } else {
     id = free_.back();
@@ -46,8 +50,8 @@ void Index::clear() noexcept {
 }
 
 void Index::grow() {
-  HugeVector<Slot> old = std::move(slots_);
-  slots_ = HugeVector<Slot>(std::max<std::size_t>(16, old.size() * 2));
+  HugeVector<Slot> old(std::max<std::size_t>(16, slots_.size() * 2));
+  std::swap(old, slots_);  // without memory nothing has changed
   mask_ = slots_.size() - 1;
   for (const Slot& slot : old) {
     if (slot.id == kNone) continue;
@@ -59,9 +63,14 @@ void Index::grow() {
 
 Index::Slot* Groups::add(const Hash128& key, std::string_view parts) {
   Index::Slot* slot = index_.add(key);
-  if (slot->id == names_.size()) names_.emplace_back();
+  try {
+    if (slot->id == names_.size()) names_.emplace_back();
+    names_[slot->id].parts.assign(parts);
+  } catch (const std::bad_alloc&) {  // a group has its name, or is none
+    index_.remove(key);
+    throw;
+  }
   names_[slot->id].key = key;
-  names_[slot->id].parts.assign(parts);
   return slot;
 }
 

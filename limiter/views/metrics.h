@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "limiter/memory/make_room.h"
 #include "limiter/views/sums.h"
 #include "limiter/views/view.h"
 #include "limiter/views/view_part.h"
@@ -25,6 +26,7 @@ struct CountMetric {
   };
   struct Cell {
     std::int64_t events = 0;
+    void make_room() noexcept {}
     void add(std::int64_t, const ViewEvent&) noexcept { ++events; }
     void add(std::int64_t, const ViewPart& part) noexcept { events += part.events; }
     void enter(std::int64_t, const Part& part) noexcept { events += part.events; }
@@ -57,6 +59,7 @@ struct AmountMetric {
   };
   struct Cell {
     Part all;
+    void make_room() noexcept {}
     void add(std::int64_t, const ViewEvent& event) noexcept { all.add(event); }
     void add(std::int64_t, const ViewPart& part) noexcept { all.add(part); }
     void enter(std::int64_t, const Part& part) noexcept {
@@ -105,6 +108,8 @@ struct ExtremeMetric {
     };
     std::vector<Entry> queue;  // panes ascending, each better than all behind it
 
+    /// For the next add() or enter().
+    void make_room() { limiter::make_room(queue); }
     void add(std::int64_t pane, const ViewEvent& event) { insert(pane, event.amount); }
     void add(std::int64_t pane, const ViewPart& part) {
       if (part.any) insert(pane, part.best);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "limiter/memory/make_room.h"
 #include "limiter/views/view_delta.h"
 #include "limiter/views/view_part.h"
 
@@ -79,8 +80,10 @@ SketchView::Window* SketchView::window_at(const Span& span) {
     if (!budget_.has(fresh.bytes)) return nullptr;
     fresh.filter = std::make_unique<Bloom>(expect, spec_.error);
   }
-  budget_.used += fresh.bytes;
-  return &*windows_.insert(found, std::move(fresh));
+  const std::size_t bytes = fresh.bytes;
+  found = windows_.insert(found, std::move(fresh));
+  budget_.used += bytes;
+  return &*found;
 }
 
 View::Seen SketchView::put(Window& window, const ViewEvent& event) {
@@ -89,10 +92,11 @@ View::Seen SketchView::put(Window& window, const ViewEvent& event) {
   if (slot == nullptr) {
     const std::size_t cost = kGroupBytes + event.parts.size();
     if (!budget_.has(cost)) return Seen::dropped;
-    budget_.used += cost;
-    window.bytes += cost;
+    make_room(window.counted);
     slot = window.groups.add(event.key, event.parts);
     window.counted.emplace_back();
+    budget_.used += cost;
+    window.bytes += cost;
     fresh = true;
   } else if (!budget_.has(0)) {
     return Seen::dropped;

@@ -10,6 +10,7 @@
 #include "limiter/views/ranking.h"
 #include "limiter/views/spans.h"
 #include "limiter/views/view.h"
+#include "limiter/views/view_delta.h"
 #include "limiter/views/view_part.h"
 
 namespace weir::limiter {
@@ -127,15 +128,15 @@ class SlidingView final : public View {
     } else if (first.start < window_.start) {
       rebuild(first);
     }
-    hot_span_ = spans_.pane(at);
+    const Span span = spans_.pane(at);
     const auto is_before = [](const Place& place, std::int64_t start) {
       return place.pane->start < start;
     };
     auto found = panes_.end();
-    if (!panes_.empty() && panes_.back().pane->start >= hot_span_.start) {
-      found = std::lower_bound(panes_.begin(), panes_.end(), hot_span_.start, is_before);
+    if (!panes_.empty() && panes_.back().pane->start >= span.start) {
+      found = std::lower_bound(panes_.begin(), panes_.end(), span.start, is_before);
     }
-    if (found == panes_.end() || found->pane->start != hot_span_.start) {
+    if (found == panes_.end() || found->pane->start != span.start) {
       Place place;
       if (spare_.empty()) {
         place.pane = std::make_unique<Pane>();
@@ -143,14 +144,15 @@ class SlidingView final : public View {
         place.pane = std::move(spare_.back());
         spare_.pop_back();
       }
-      place.pane->start = hot_span_.start;
+      place.pane->start = span.start;
       if (++serial_ == 0) ++serial_;  // no pane has serial 0
       place.pane->serial = serial_;
       place.pane->events = 0;
-      place.inside = hot_span_.start < window_.end;
+      place.inside = span.start < window_.end;
       found = panes_.insert(found, std::move(place));
     }
     hot_ = &*found;
+    hot_span_ = span;
     return true;
   }
 
@@ -166,9 +168,9 @@ class SlidingView final : public View {
 
   void enter(Place& place) {
     if (place.inside || place.pane->start >= window_.end) return;
+    store_.enter(*place.pane);
     place.inside = true;
     events_ += place.pane->events;
-    store_.enter(*place.pane);
   }
 
   void slide() {

@@ -14,6 +14,10 @@ class Sum {
   __extension__ using Wide = __int128;
 
  public:
+  /// Doubles are smaller. Beyond, the rounding of a sum could no longer be undone, and a sum of
+  /// 2^48 of them would be infinite.
+  static constexpr double kAmountMost = 1e290;
+
   /// All that it is, to be written down and read again.
   struct Raw {
     Wide whole = 0;

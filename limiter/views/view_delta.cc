@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "limiter/memory/make_room.h"
 #include "limiter/views/hyperloglog.h"
 
 namespace weir::limiter {
@@ -42,7 +43,7 @@ class ViewDelta::Absorption final : public ChunkSink {
     if (only_ && pane.start != *only_) return false;
     pane_ = &to_.pane_at(pane.start, pane.first);
     pane_->all.last = std::max(pane_->all.last, pane.last);
-    pane_->all.events += pane.events;
+    pane_->all.events = std::min(ViewPart::kEventsMost, pane_->all.events + pane.events);
     to_.merge(pane_->all.whole, pane.whole);
     return true;
   }
@@ -85,7 +86,11 @@ ViewDelta::Pane& ViewDelta::pane_at(std::int64_t start, std::int64_t at) {
   return pane;
 }
 
-void ViewDelta::merge(ViewPart& into, const ViewPart& part) const noexcept {
+void ViewDelta::merge(ViewPart& into, const ViewPart& part) noexcept {
+  if (into.events > ViewPart::kEventsMost - part.events) {  // no chunk could hold it
+    ++lost_;
+    return;
+  }
   into.events += part.events;
   into.sum.add(part.sum);
   if (!part.any) return;
@@ -99,8 +104,9 @@ void ViewDelta::merge(ViewPart& into, const ViewPart& part) const noexcept {
 /// An event of any key.
 ViewDelta::Pane& ViewDelta::note(std::int64_t at) {
   if (hot_ == nullptr || at < hot_span_.start || at >= hot_span_.end) {
-    hot_span_ = spans_.pane(at);
-    hot_ = &pane_at(hot_span_.start, at);
+    const Span span = spans_.pane(at);
+    hot_ = &pane_at(span.start, at);
+    hot_span_ = span;
   }
   hot_->all.first = std::min(hot_->all.first, at);
   hot_->all.last = std::max(hot_->all.last, at);
@@ -125,7 +131,7 @@ void ViewDelta::add(const ViewEvent& event) {
 void ViewDelta::add(const ViewPane& all) {
   Pane& pane = pane_at(all.start, all.first);
   pane.all.last = std::max(pane.all.last, all.last);
-  pane.all.events += all.events;
+  pane.all.events = std::min(ViewPart::kEventsMost, pane.all.events + all.events);
   merge(pane.all.whole, all.whole);
 }
 
@@ -157,6 +163,11 @@ ViewDelta::Group* ViewDelta::group_of(Pane& pane, const Hash128& key, std::strin
     ++lost_;
     return nullptr;
   }
+  // First all that may lack memory: a group is there whole, or not at all.
+  make_room(groups_);
+  make_room(pane.groups);
+  if (text_.capacity() - text_.size() < parts.size())
+    text_.reserve(text_.size() + std::max(text_.size(), parts.size()));
   const std::uint32_t id = group_index_.add(name)->id;  // dense: nothing is ever removed
   groups_.push_back({text_.size(), parts.size(), {}, kNone, 0});
   text_ += parts;
@@ -186,6 +197,7 @@ void ViewDelta::add_member(Pane& pane, const Hash128& key, std::string_view part
     ++lost_;
     return;
   }
+  make_room(members_);
   const std::uint32_t id = member_index_.add(name)->id;
   members_.push_back({member, entry, std::exchange(group->first, id)});
   ++group->members;

@@ -88,7 +88,7 @@ class ViewDelta {
   void add_part(Pane& pane, const Hash128& key, std::string_view parts, const ViewPart& part);
   void add_member(Pane& pane, const Hash128& key, std::string_view parts, const Hash128& member,
                   std::uint32_t entry);
-  void merge(ViewPart& into, const ViewPart& part) const noexcept;
+  void merge(ViewPart& into, const ViewPart& part) noexcept;
   Number value(const Group& group) const noexcept;
   std::size_t size_of(const Group& group) const noexcept;
   std::size_t cost_of(const Group& group) const noexcept;

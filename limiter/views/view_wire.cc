@@ -9,7 +9,7 @@ namespace weir::limiter {
 namespace {
 
 constexpr char kVersion = 1;
-constexpr std::int64_t kEventsMost = std::int64_t{1} << 48;  // of a part: sums of them fit
+constexpr std::uint64_t kEventsMost = ViewPart::kEventsMost;
 constexpr std::uint64_t kKeyPartsMost = 64;
 constexpr unsigned kWideBytes = 16;  // of 7 bits: sums of 2^48 amounts of 64 bits are smaller
 
@@ -78,6 +78,13 @@ class ChunkReader {
     if (value > kMost || value < -kMost) fail();
     return ok_ ? static_cast<std::int64_t>(value) : 0;
   }
+  /// Unix ms, far enough from the ends of the type for windows around it (limiter/views/spans.h).
+  std::int64_t time() {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;
+    const std::int64_t value = integer();
+    if (value > kMost || value < -kMost) fail();
+    return ok_ ? value : 0;
+  }
   double real() {
     double out = 0;
     const std::string_view bytes = take(sizeof out);
@@ -95,6 +102,15 @@ class ChunkReader {
   bool ok_ = true;
 };
 
+/// Whether so many amounts can have this sum: then sums of sums fit, too.
+bool is_possible(const Sum::Raw& raw, std::int64_t events) {
+  constexpr double kRounding = 1.001;
+  const Wide most = static_cast<Wide>(events) << 63;
+  const double reals = static_cast<double>(raw.reals) * Sum::kAmountMost * kRounding;
+  return raw.whole <= most && raw.whole >= -most && raw.reals <= events &&
+         std::abs(raw.high) <= reals && std::abs(raw.low) <= reals;
+}
+
 ViewPart read_part(ChunkReader& in, ViewShape::Form form) {
   using Form = ViewShape::Form;
   ViewPart out;
@@ -105,15 +121,16 @@ ViewPart read_part(ChunkReader& in, ViewShape::Form form) {
     if (kind == 2) out.best = Number::real(in.real());
     return out;
   }
-  out.events = static_cast<std::int64_t>(in.count(static_cast<std::uint64_t>(kEventsMost)));
+  out.events = static_cast<std::int64_t>(in.count(kEventsMost));
   if (form == Form::count) return out;
   Sum::Raw raw;
   raw.whole = in.wide(kWideBytes);
-  raw.reals = static_cast<std::int64_t>(in.count(static_cast<std::uint64_t>(kEventsMost)));
+  raw.reals = static_cast<std::int64_t>(in.count(kEventsMost));
   if (raw.reals != 0) {
     raw.high = in.real();
     raw.low = in.real();
   }
+  if (!is_possible(raw, out.events)) in.fail();
   out.sum = Sum(raw);
   return out;
 }
@@ -238,10 +255,10 @@ bool read_chunk(std::string_view bytes, const ViewShape& shape, ChunkSink& sink)
   std::string parts;
   while (in.ok() && !in.at_end()) {
     ViewPane pane;
-    pane.start = in.integer();
-    pane.first = in.integer();
-    pane.last = in.integer();
-    pane.events = static_cast<std::int64_t>(in.count(static_cast<std::uint64_t>(kEventsMost)));
+    pane.start = in.time();
+    pane.first = in.time();
+    pane.last = in.time();
+    pane.events = static_cast<std::int64_t>(in.count(kEventsMost));
     if (shape.has_parts()) pane.whole = read_part(in, shape.form);
     const std::uint64_t keys = in.count(in.left());
     if (pane.first > pane.last) in.fail();

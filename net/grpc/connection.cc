@@ -37,7 +37,7 @@ void Connection::open(Fd fd, const Address& peer) {
   readable_ = peer_ended_ = watching_writable_ = is_dirty_ = asked_ = in_session_ = broken_ = false;
   more_ = false;
   half_frame_ = std::numeric_limits<std::uint64_t>::max();
-  opened_ = half_since_ = last_read_ = last_written_ = ctx_.worker.now();
+  opened_ = half_since_ = last_read_ = last_written_ = used_ = ctx_.worker.now();
   account_ = {&ctx_.memory, 0};
   meter_ = {};
   resets_ = Credit(std::max(kResetsMost, static_cast<std::int32_t>(ctx_.settings.streams)),
@@ -153,7 +153,7 @@ void Connection::read() {
   last_read_ = ctx_.worker.now();
   asked_ = false;
   readable_ = peer_ended_ || more_;
-  feed({into.data(), result.bytes});
+  feed(into.first(result.bytes));
   if (state_ == State::open) arm();
   if (readable_ && state_ == State::open) read_later();
 }
@@ -199,7 +199,7 @@ void Connection::read_later() noexcept {
       fd_.get(), kConnectionEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
 }
 
-void Connection::feed(std::string_view bytes) {
+void Connection::feed(std::span<char> bytes) {
   const TimePoint now = ctx_.worker.now();
   resets_.refill(now);
   const bool flood = meter_.take(bytes, now) == FrameMeter::Verdict::flood;
@@ -209,6 +209,12 @@ void Connection::feed(std::string_view bytes) {
   }
   touch();
   if (flood) return shut_out(Abuse::flood);
+  const LongValues::Ready ready = meter_.ready(bytes);
+  if (!ready.kept.empty()) feed_session(ready.kept);
+  if (state_ == State::open) feed_session(ready.read);
+}
+
+void Connection::feed_session(std::string_view bytes) {
   in_session_ = true;
   const auto used = nghttp2_session_mem_recv(
       session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
@@ -427,15 +433,28 @@ void Connection::give_up() noexcept {
   touch();
 }
 
+Connection* least_useful(const Context& context, TimePoint used_by) noexcept {
+  const TimePoint now = context.worker.now();
+  Connection* worst = nullptr;
+  double most = 0;
+  for (Connection* c = context.open; c != nullptr; c = c->next_open()) {
+    if (c->last_use() > used_by) continue;
+    // Bytes times milliseconds: a busy peer keeps a lot for a moment, a hostile one for as long as
+    // it may. Among those that have just come the one with the most goes.
+    const auto unused = static_cast<double>(1 + (now - c->last_use()).count());
+    const double its = static_cast<double>(c->kept()) * unused;
+    if (its <= most) continue;
+    worst = c;
+    most = its;
+  }
+  return worst;
+}
+
 void make_room(Context& context) {
-  const std::size_t enough = context.settings.buffer_bytes - context.settings.buffer_bytes / 4;
-  while (context.kept() > enough) {
-    Connection* most = nullptr;
-    for (Connection* c = context.open; c != nullptr; c = c->next_open()) {
-      if (most == nullptr || c->kept() > most->kept()) most = c;
-    }
-    if (most == nullptr || most->kept() == 0) return;
-    most->evict();
+  while (context.kept() > context.enough()) {
+    Connection* const worst = least_useful(context, TimePoint::max());
+    if (worst == nullptr) return;
+    worst->evict();
   }
 }
 

@@ -30,7 +30,7 @@ enum class Abuse : std::uint8_t {
   flood,    ///< frames that ask for nothing, without end
   resets,   ///< calls that are reset before they are answered, without end
   fields,   ///< a list of fields many times larger than is taken
-  buffers,  ///< the connection holds the most memory, and the worker is short of buffers
+  buffers,  ///< the worker is short of buffers, and the connection makes the least use of its part
 };
 
 /// One HTTP/2 connection: the socket, libnghttp2's session and the streams on it.
@@ -65,6 +65,8 @@ class Connection final : EventHandler, Timer {
   std::size_t kept() const noexcept {
     return account_.held + stream_bytes_ + (tls_ ? kTlsBytes : 0);
   }
+  /// Of the last call that was answered here, or of the beginning.
+  TimePoint last_use() const noexcept { return used_; }
 
   // For streams.
   void submit(Stream& stream, std::span<const nghttp2_nv> fields,
@@ -106,7 +108,8 @@ class Connection final : EventHandler, Timer {
   IoResult receive(std::span<char> into) noexcept;
   IoResult transmit(std::string_view bytes) noexcept;
   void read();
-  void feed(std::string_view bytes);
+  void feed(std::span<char> bytes);
+  void feed_session(std::string_view bytes);
   bool send_queued();
   bool write(std::string_view bytes);
   void peer_ended();
@@ -143,7 +146,8 @@ class Connection final : EventHandler, Timer {
   bool broken_ : 1 = false;       // it ends as soon as nghttp2 returns
   bool more_ : 1 = false;         // the last read left something behind
   std::uint64_t half_frame_ = 0;  // the number of the frame that is half here
-  TimePoint opened_{}, half_since_{}, last_read_{}, last_written_{}, drained_at_{}, ends_at_{};
+  TimePoint opened_{}, half_since_{}, last_read_{}, last_written_{}, used_{}, drained_at_{},
+      ends_at_{};
   Address peer_;
   Memory::Account account_;
   std::unique_ptr<nghttp2_session, DeleteSession> session_;
@@ -157,7 +161,10 @@ class Connection final : EventHandler, Timer {
   Connection* next_dirty_ = nullptr;
 };
 
-/// Shuts out who keeps the most, until the worker's connections keep less than they may.
+/// Who keeps the most for the longest time without a call that was answered, of those without one
+/// since `used_by`. Null: there is none.
+Connection* least_useful(const Context& context, TimePoint used_by) noexcept;
+/// Shuts out the least useful connections until the worker's keep less than they may.
 void make_room(Context& context);
 
 /// Makes nghttp2's callbacks and options, the same for all connections.

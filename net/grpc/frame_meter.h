@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "core/clock.h"
+#include "net/grpc/long_values.h"
 
 namespace weir::net::grpc {
 
@@ -25,9 +27,11 @@ class Credit {
 };
 
 /// Watches the frames of one HTTP/2 connection before libnghttp2 sees them: which of them ask for
-/// nothing, and whether one is half here. Frames that ask for nothing (PING, SETTINGS, PRIORITY,
-/// WINDOW_UPDATE, RST_STREAM, CONTINUATION, DATA without a byte, frames of unknown kinds) cost
-/// their sender one each of 1,000; 200 come back a second and ten with each call that was answered.
+/// nothing, whether one is half here, and which values are longer than libnghttp2 takes
+/// (LongValues). Frames that ask for nothing (PING, SETTINGS, PRIORITY,
+/// WINDOW_UPDATE, RST_STREAM, CONTINUATION, DATA of nothing but padding, HEADERS of a call that has
+/// begun, frames of unknown kinds) cost their sender one each of 1,000; 200 come back a second and
+/// ten with each call that was answered.
 /// So keepalive, and clients that measure their path with a PING for each call, never run out; a
 /// flood does within its first read or two.
 class FrameMeter {
@@ -35,12 +39,19 @@ class FrameMeter {
   static constexpr std::int32_t kQuietMost = 1'000;
   static constexpr std::int32_t kQuietPerSecond = 200;
   static constexpr std::int32_t kPerCall = 10;
-  /// Pieces of one list of fields. libnghttp2 as Debian has it stops at 8 CONTINUATIONs.
-  static constexpr std::uint8_t kContinuationsMost = 8;
+  /// Pieces of one list of fields, after its HEADERS: 1 MiB in pieces of the usual 16 KiB. A list
+  /// that is too large for a call is read to its end, because what it does to the table of HPACK
+  /// holds for the calls that follow.
+  static constexpr std::uint8_t kContinuationsMost = 64;
 
   enum class Verdict : std::uint8_t { good, flood };
-  /// The next bytes as they come, the client's preface first.
-  Verdict take(std::string_view bytes, TimePoint now) noexcept;
+  /// The next bytes as they come, the client's preface first. Values that are too long are changed
+  /// in place.
+  Verdict take(std::span<char> bytes, TimePoint now) noexcept;
+  /// What of these bytes goes on to libnghttp2 now.
+  LongValues::Ready ready(std::span<const char> bytes) noexcept {
+    return long_values_.ready({bytes.data(), bytes.size()});
+  }
   void call_answered() noexcept { quiet_.earn(kPerCall); }
 
   /// A frame, a list of fields or the preface has begun and is not here in whole.
@@ -51,6 +62,8 @@ class FrameMeter {
   static constexpr std::size_t kPreface = 24;
   static constexpr std::size_t kHeader = 9;
   Verdict on_header() noexcept;
+  void begin_list_frame(std::uint8_t type, std::uint8_t flags) noexcept;
+  void take_list(std::span<char> payload) noexcept;
 
   Credit quiet_{kQuietMost, kQuietPerSecond};
   std::uint64_t frames_ = 0;
@@ -58,7 +71,16 @@ class FrameMeter {
   std::uint8_t have_ = 0;          // of the next header
   std::uint8_t header_[kHeader];
   std::uint8_t continuations_ = 0;
-  bool open_list_ = false;  // HEADERS without END_HEADERS
+  bool open_list_ = false;     // HEADERS without END_HEADERS
+  bool padding_next_ = false;  // the next byte says how much of the payload is padding
+  std::uint32_t newest_ = 0;   // the stream with the highest number so far
+
+  // Of a list that comes in several frames: a value that is too long does not fit into one.
+  bool in_list_ = false;          // the payload is of such a list
+  bool list_padded_ = false;      // its first byte says how much of it is padding
+  std::uint8_t list_lead_ = 0;    // bytes before the fields
+  std::uint8_t list_behind_ = 0;  // bytes of padding behind them
+  LongValues long_values_;
 };
 
 }  // namespace weir::net::grpc

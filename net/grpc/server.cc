@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "core/assert.h"
 #include "net/connection_budget.h"
 #include "net/grpc/connection.h"
 #include "net/grpc/context.h"
@@ -14,13 +15,16 @@ using telemetry::Metric;
 
 namespace {
 
-// A connection that is idle for this long may be closed to make room for a new one.
-constexpr milliseconds kIdle{1'000};
+// A connection that is idle for this long, or on which no call has been answered for this long, may
+// be closed to make room for a new one.
+constexpr milliseconds kUnused{1'000};
 
 }  // namespace
 
 Server::Server(Worker& worker, const Settings& settings, telemetry::MetricCells& metrics)
     : context_(std::make_unique<Context>(worker, settings, metrics)) {
+  // So a call with a value that LongValues changes is refused.
+  WEIR_ASSERT(settings.field_bytes <= LongValues::kTextMost);
   prepare_sessions(*context_);
   worker.reactor().add_hook(*this);
 }
@@ -67,7 +71,9 @@ std::size_t Server::kept_bytes() const noexcept { return context_->kept(); }
 void Server::on_accept(Fd fd, const Address& peer) {
   Context& ctx = *context_;
   ConnectionBudget* const budget = ctx.settings.connections;
-  if (budget != nullptr && !budget->take() && !(close_idle() && budget->take())) {
+  // A connection keeps memory before it has asked anything: those that are served come first.
+  const bool crowded = ctx.kept() > ctx.enough() && !make_place();
+  if (crowded || (budget != nullptr && !budget->take() && !(make_place() && budget->take()))) {
     ctx.metrics.add(Metric::grpc_connections_refused);
     return;  // closes it
   }
@@ -83,14 +89,21 @@ void Server::on_accept(Fd fd, const Address& peer) {
   connection->open(std::move(fd), peer);
 }
 
-// Peers that open connections and ask nothing must not keep others out.
-bool Server::close_idle() {
+// Peers that open connections, and ask nothing or never finish, must not keep others out. False:
+// each connection is new, or is being served.
+bool Server::make_place() {
+  const TimePoint unused_since = context_->worker.now() - kUnused;
   Connection* oldest = nullptr;
   for (Connection* c = context_->open; c != nullptr; c = c->next_open()) {
     if (c->is_idle() && (oldest == nullptr || c->last_read() < oldest->last_read())) oldest = c;
   }
-  if (oldest == nullptr || oldest->last_read() + kIdle > context_->worker.now()) return false;
-  oldest->abort();
+  if (oldest != nullptr && oldest->last_read() <= unused_since) {
+    oldest->abort();
+    return true;
+  }
+  Connection* const stalled = least_useful(*context_, unused_since);
+  if (stalled == nullptr) return false;
+  stalled->evict();
   return true;
 }
 

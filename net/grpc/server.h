@@ -56,7 +56,7 @@ class Server final : AcceptHandler, TurnHook, Timer {
   void on_accept(Fd fd, const Address& peer) override;
   void end_of_turn(TimePoint now) override;
   void on_timer(TimePoint now) override;
-  bool close_idle();
+  bool make_place();
   void bound_handshakes();
   Connection* take_connection();
   void reclaim();

@@ -60,6 +60,20 @@ struct Callbacks {
   }
 };
 
+namespace {
+
+/// libnghttp2 takes 8 CONTINUATIONs of a list unless it is told otherwise: Debian's 1.52, and 1.61
+/// and later. Others have no such limit, and no such function.
+template <class Option>
+auto take_continuations(Option* option, int /*preferred*/)
+    -> decltype(nghttp2_option_set_max_continuations(option, std::size_t{})) {
+  nghttp2_option_set_max_continuations(option, FrameMeter::kContinuationsMost);
+}
+template <class Option>
+void take_continuations(Option* /*option*/, long /*otherwise*/) {}
+
+}  // namespace
+
 void prepare_sessions(Context& context) {
   nghttp2_session_callbacks* callbacks = nullptr;
   if (nghttp2_session_callbacks_new(&callbacks) != 0) throw std::bad_alloc();
@@ -75,6 +89,7 @@ void prepare_sessions(Context& context) {
   if (nghttp2_option_new(&option) != 0) throw std::bad_alloc();
   context.option.reset(option);
   nghttp2_option_set_no_closed_streams(option, 1);
+  take_continuations(option, 0);
   // Connection::resets_ counts them by what they cost, and forgives those of busy peers.
   constexpr std::uint64_t kResets = 1 << 20;
   nghttp2_option_set_stream_reset_rate_limit(option, kResets, kResets);
@@ -128,6 +143,7 @@ int Connection::on_frame_sent(const nghttp2_frame& frame) {
   Stream* const stream = stream_of(frame.hd.stream_id);
   if (stream == nullptr) return 0;
   stream->on_answered();
+  used_ = ctx_.worker.now();
   meter_.call_answered();
   resets_.earn(1);
   // The answer came before the end of the question: the peer is to send no more of it.

@@ -19,6 +19,9 @@ namespace {
 using telemetry::Metric;
 
 constexpr std::size_t kFieldOverhead = 32;  // RFC 9113, section 6.5.2
+// A list of fields that is so many times larger than is taken ends the connection, not only its
+// call. It has been decoded so far for nothing.
+constexpr std::size_t kFieldsShutOut = 16;
 constexpr std::size_t kWhyMost = 1 << 10;
 // An answer from here on is worth compressing for a peer whose message was not.
 constexpr std::size_t kWorthCompressing = 1 << 10;
@@ -111,7 +114,8 @@ void Stream::on_field(std::string_view name, std::string_view value) {
   fields_counted_ += static_cast<std::uint32_t>(name.size() + value.size() + kFieldOverhead);
   if (fields_counted_ > ctx_.settings.field_bytes) {
     too_many_fields_ = true;
-    if (fields_counted_ / 4 > ctx_.settings.field_bytes) connection_->shut_out(Abuse::fields);
+    if (fields_counted_ / kFieldsShutOut > ctx_.settings.field_bytes)
+      connection_->shut_out(Abuse::fields);
     return;
   }
   if (state_ != State::reading || fields_ended_) return;  // trailers say nothing to us

@@ -1,7 +1,11 @@
 #include "net/http/fields.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
+
+#include "net/http/hop_fields.h"
+#include "net/http/token.h"
 
 namespace weir::net {
 namespace {
@@ -58,10 +62,12 @@ constexpr Known kKnown[] = {
     {"x-appengine-user-ip", FieldKind::x_forwarded_other},
     {"x-vercel-forwarded-for", FieldKind::x_forwarded_other},
     {"x-nf-client-connection-ip", FieldKind::x_forwarded_other},
-    {"x-remote-ip", FieldKind::x_forwarded_other},
-    {"x-remote-addr", FieldKind::x_forwarded_other},
     {"x-originating-ip", FieldKind::x_forwarded_other},
     {"x-arr-clientcert", FieldKind::x_forwarded_other},
+    {"$wscc", FieldKind::x_forwarded_other},  // the plugin of WebSphere
+    {"$wsra", FieldKind::x_forwarded_other},
+    {"$wsrh", FieldKind::x_forwarded_other},
+    {"$wsru", FieldKind::x_forwarded_other},
 };
 
 constexpr std::size_t kSlots = 256;
@@ -99,58 +105,32 @@ constexpr auto kFirstLetters = [] {
   return letters;
 }();
 
-constexpr std::uint64_t kFoldEight = 0x2020202020202020;
-
-std::uint64_t load_eight(const char* p) noexcept {
-  std::uint64_t out;
-  std::memcpy(&out, p, sizeof out);
-  return out;
-}
-
-/// Both of them tokens of `size` characters, `lower` of lower-case letters, digits and '-': then
-/// bit 5 is all that differs. Eight at a time; the last eight overlap.
-inline bool same_token(const char* name, const char* lower, std::size_t size) noexcept {
-  if (size >= 8) {
-    for (std::size_t i = 0; i + 8 < size; i += 8) {
-      if ((load_eight(name + i) | kFoldEight) != load_eight(lower + i)) return false;
-    }
-    return (load_eight(name + size - 8) | kFoldEight) == load_eight(lower + size - 8);
-  }
-  for (std::size_t i = 0; i < size; ++i) {
-    if (static_cast<char>(name[i] | 0x20) != lower[i]) return false;
-  }
-  return true;
-}
-
-/// Fields that a proxy in front of the app sets begin like this: the client that it forwards for,
-/// its certificate, its user. The third letter tells the prefixes apart. `size` > 2.
-FieldKind kind_by_prefix(const char* name, std::size_t size) noexcept {
-  const auto begins = [=](std::string_view prefix) {
-    return size >= prefix.size() && same_token(name, prefix.data(), prefix.size());
-  };
-  switch (name[2] | 0x20) {
-    case 'w':
-      return begins("x-weir-") ? FieldKind::x_weir : FieldKind::plain;
-    case 'f':
-      return begins("x-forwarded-") ? FieldKind::x_forwarded_other : FieldKind::plain;
-    case 'e':
-      return begins("x-envoy-") ? FieldKind::x_forwarded_other : FieldKind::plain;
-    default:
-      return FieldKind::plain;
-  }
-}
-
-}  // namespace
-
-FieldKind field_kind(std::string_view name) noexcept {
-  const char* const p = name.data();
-  const std::size_t size = name.size();
+[[gnu::always_inline]] inline FieldKind kind_of(const char* p, std::size_t size) noexcept {
   if (size < 2) return FieldKind::plain;
   if (size < kFirstLetters.size() && (kFirstLetters.data()[size] & letter_bit(*p)) != 0) {
     const Known& known = kTable.data()[slot(p, size)];
     if (known.name.size() == size && same_token(p, known.name.data(), size)) return known.kind;
   }
-  return size > 2 && (*p | 0x20) == 'x' ? kind_by_prefix(p, size) : FieldKind::plain;
+  if ((*p | 0x20) == 'x') {
+    return size > 2 && may_be_of_a_hop(p[2]) ? kind_by_prefix(p, size) : FieldKind::plain;
+  }
+  return size >= kShortestOfHops && may_be_of_a_hop(p[0], p[1]) ? kind_without_x(p, size)
+                                                                : FieldKind::plain;
+}
+
+}  // namespace
+
+FieldKind field_kind(std::string_view name) noexcept { return kind_of(name.data(), name.size()); }
+
+void FieldList::find_kinds() noexcept {
+  special = {};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view name = fields.data()[i].name;
+    FieldKind& kind = kinds.data()[i];
+    if (kind == FieldKind::plain) [[likely]]
+      kind = kind_of(name.data(), name.size());
+    if (kind != FieldKind::plain) special[i / 64] |= std::uint64_t{1} << i % 64;
+  }
 }
 
 bool same_ignoring_case(std::string_view a, std::string_view b) noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,8 +19,8 @@ enum class FieldKind : std::uint8_t {
   sec_websocket_version,
   sec_websocket_accept,
   underscore,  ///< its name has a `_` or `.`: dropped if it aliases a field that weir uses
-  /// Forwarded, X-Real-IP, X-Forwarded-Port, CF-Connecting-IP, X-Original-URL...: what a hop in
-  /// front says of a client. Copied from trusted peers only, or where a policy reads it.
+  /// Forwarded, X-Real-IP, X-Forwarded-Port, CF-Connecting-IP, X-Original-URL, Remote-User...: what
+  /// a hop in front says of a client. Copied from trusted peers only, or where a policy reads it.
   x_forwarded_other,
   max_forwards,  ///< of TRACE and OPTIONS: written again, reduced by one
   host,
@@ -62,6 +63,8 @@ struct FieldList {
 
   std::array<HeaderField, kMax> fields;
   std::array<FieldKind, kMax> kinds;
+  /// Bit i: field i is not plain. Most fields are, and what looks for others skips them.
+  std::array<std::uint64_t, (kMax + 63) / 64> special;
   std::uint32_t count = 0;
   const char* lines_end = nullptr;  ///< after the CRLF of the last line
 
@@ -71,6 +74,22 @@ struct FieldList {
   const char* line_begin(std::size_t i) const noexcept { return fields[i].name.data(); }
   const char* line_end(std::size_t i) const noexcept {
     return i + 1 < count ? fields[i + 1].name.data() : lines_end;
+  }
+  /// Finds the kinds of all fields but those that are `underscore` already, and which are special.
+  void find_kinds() noexcept;
+  void set_kind(std::size_t i, FieldKind kind) noexcept {
+    kinds[i] = kind;
+    special[i / 64] |= std::uint64_t{1} << i % 64;
+  }
+  /// Calls f(i) for each special field, in their order. f may make others special: they are not
+  /// visited.
+  template <class F>
+  void each_special(F f) const noexcept {
+    for (std::size_t word = 0; word * 64 < count; ++word) {
+      for (std::uint64_t bits = special[word]; bits != 0; bits &= bits - 1) {
+        f(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+      }
+    }
   }
   /// The value of the first field so named (letter case ignored), or nullptr.
   const HeaderField* find(std::string_view name) const noexcept;

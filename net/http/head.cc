@@ -34,6 +34,11 @@ constexpr bool is_method(char c) noexcept {
 
 Outcome parse_method(const char* p, const char* end, RequestHead& head) noexcept {
   const char* const begin = p;
+  if (end - p >= 4 && std::memcmp(p, "GET ", 4) == 0) {  // most requests
+    head.method = {begin, 3};
+    head.method_id = Method::get;
+    return {p + 4};
+  }
   const char* const limit =
       end - p > static_cast<std::ptrdiff_t>(kMethodMax) ? p + kMethodMax : end;
   while (p != limit && is_method(*p)) ++p;
@@ -126,15 +131,17 @@ bool split_authority(std::string_view authority, std::string_view& host) noexcep
   return !port.empty() && port.size() <= 5;
 }
 
-enum class HostByte : std::uint8_t { bad, good, upper, dot };
+/// What a byte is in a Host that is no literal.
+constexpr std::uint8_t kHostBad = 1, kHostUpper = 2, kHostDot = 4;
 constexpr auto kHostBytes = [] {
-  std::array<HostByte, 256> table{};
-  for (unsigned c = 0; c < 128; ++c) {
+  std::array<std::uint8_t, 256> table{};
+  for (unsigned c = 0; c < 256; ++c) {
     const auto byte = static_cast<char>(c);
-    if (scan::is_plain_name(byte) || byte == '_' || byte == '~') table[c] = HostByte::good;
-    if (byte >= 'A' && byte <= 'Z') table[c] = HostByte::upper;
+    const bool good = scan::is_plain_name(byte) || byte == '_' || byte == '~';
+    table[c] = c >= 128 || !good ? kHostBad : std::uint8_t{0};
+    if (byte >= 'A' && byte <= 'Z') table[c] = kHostUpper;
   }
-  table['.'] = HostByte::dot;
+  table['.'] = kHostDot;
   return table;
 }();
 
@@ -153,15 +160,20 @@ bool read_host(std::string_view value, RequestHead& head) noexcept {
     }
   }
   bool lower = true;
-  char previous = '.';
   if (!literal) {
+    unsigned found = 0;
+    unsigned pairs = 0;  // of dots
+    unsigned previous = kHostDot;
     for (const char c : host) {
-      const HostByte kind = kHostBytes.data()[static_cast<unsigned char>(c)];
-      if (kind == HostByte::bad || (kind == HostByte::dot && previous == '.')) return false;
-      lower &= kind != HostByte::upper;
-      previous = c;
+      const unsigned kind = kHostBytes.data()[static_cast<unsigned char>(c)];
+      found |= kind;
+      pairs |= kind & previous & kHostDot;
+      previous = kind;
     }
-    if (previous == '.') host.remove_suffix(1);  // `example.com.` is example.com, fully qualified
+    if ((found & kHostBad) != 0 || pairs != 0) return false;
+    lower = (found & kHostUpper) == 0;
+    if (host.back() == '.')
+      host.remove_suffix(1);  // `example.com.` is example.com, fully qualified
   } else {
     lower = std::none_of(host.begin(), host.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   }
@@ -298,18 +310,7 @@ HeadStatus parse_request_head(std::string_view bytes, const HeadLimits& limits,
     return HeadStatus::incomplete;
   }
   const Outcome outcome = parse(bytes.substr(0, limits.head), limits, head);
-  head.refusal = outcome.refusal;
-  if (outcome.next != nullptr) {
-    head.size = static_cast<std::uint32_t>(outcome.next - bytes.data());
-    return HeadStatus::complete;
-  }
-  if (outcome.refusal != Refusal::none) return HeadStatus::refused;
-  if (bytes.size() >= limits.head) {
-    head.refusal = Refusal::head_too_large;
-    return HeadStatus::refused;
-  }
-  lines::note_incomplete(bytes, progress);
-  return HeadStatus::incomplete;
+  return lines::conclude(outcome, bytes, limits, progress, head.refusal, head.size);
 }
 
 }  // namespace weir::net

@@ -54,11 +54,11 @@ bool parse_length(std::string_view text, std::uint64_t& out) noexcept {
 /// A field that ends here is as if it were not there: it loses its name, by which it would be read.
 void name_in_connection(FieldList& list, std::string_view option) noexcept {
   for (std::size_t i = 0; i < list.count; ++i) {
-    FieldKind& kind = list.kinds[i];
+    const FieldKind kind = list.kinds[i];
     std::string_view& name = list.fields[i].name;
     if ((kind == FieldKind::plain || kind == FieldKind::underscore) &&
         same_ignoring_case(name, option)) {
-      kind = FieldKind::named_in_connection;
+      list.set_kind(i, FieldKind::named_in_connection);
       name = name.substr(0, 0);  // still where its line begins
     }
   }
@@ -133,17 +133,28 @@ bool worth_parsing(std::string_view bytes, const HeadLimits& limits,
   return false;
 }
 
-void note_incomplete(std::string_view bytes, HeadProgress& progress) noexcept {
+HeadStatus conclude(const Outcome& outcome, std::string_view bytes, const HeadLimits& limits,
+                    HeadProgress& progress, HttpRefusal& refusal, std::uint32_t& size) noexcept {
+  refusal = outcome.refusal;
+  if (outcome.next != nullptr) {
+    size = static_cast<std::uint32_t>(outcome.next - bytes.data());
+    return HeadStatus::complete;
+  }
+  if (refusal != Refusal::none) return HeadStatus::refused;
+  if (bytes.size() >= limits.head) {
+    refusal = Refusal::head_too_large;
+    return HeadStatus::refused;
+  }
   const bool half_line_end = !bytes.empty() && bytes.back() == '\r';
   progress.scanned = static_cast<std::uint32_t>(bytes.size() - (half_line_end ? 1 : 0));
+  return HeadStatus::incomplete;
 }
 
-Outcome parse_line_end(const char* p, const char* end) noexcept {
+Outcome no_line_end(const char* p, const char* end) noexcept {
   if (p == end) return Outcome::incomplete();
   if (*p != '\r') return Outcome::refused(refusal_of(*p));
   if (p + 1 == end) return Outcome::incomplete();
-  if (p[1] != '\n') return Outcome::refused(Refusal::line_end);
-  return {p + 2};
+  return Outcome::refused(Refusal::line_end);
 }
 
 Outcome parse_fields(const char* begin, const char* p, const char* end, std::uint32_t limit,
@@ -154,18 +165,22 @@ Outcome parse_fields(const char* begin, const char* p, const char* end, std::uin
   for (;;) {
     if (p == end) return Outcome::incomplete();
     if (*p == '\r') {
+      const Outcome last = parse_line_end(p, end);
       list.count = count;
       list.lines_end = p;
-      return parse_line_end(p, end);
+      if (last.next != nullptr) list.find_kinds();
+      return last;
     }
     const char* const name = p;
-    bool underscore = false;
+    FieldKind kind = FieldKind::plain;  // until find_kinds()
     p = scan::find<scan::NotPlainName>(begin, p, end);
     if (p == end) return Outcome::incomplete();
     if (*p != ':' || p == name) [[unlikely]] {
+      bool underscore = false;
       const Outcome outcome = parse_odd_name(name, p, end, underscore);
       if (outcome.next == nullptr) return outcome;
       p = outcome.next;
+      if (underscore) kind = FieldKind::underscore;
     }
     if (count == limit) return Outcome::refused(Refusal::too_many_fields);
     HeaderField& field = list.fields.data()[count];
@@ -173,18 +188,17 @@ Outcome parse_fields(const char* begin, const char* p, const char* end, std::uin
     ++p;
     while (p != end && is_blank(*p)) ++p;
     const char* const value = p;
-    p = scan::find<scan::Control>(begin, p, end);
+    p = scan::find<scan::Unusual>(begin, p, end);
+    if (p != end && *p != '\r') [[unlikely]]
+      p = scan::find<scan::Control>(begin, p, end);
     if (p == end) return Outcome::incomplete();
-    const char* const line_end = p;
-    if (end - p >= 2 && p[0] == '\r' && p[1] == '\n') [[likely]] {
-      p += 2;
-    } else {
-      return parse_line_end(p, end);  // refused or incomplete
-    }
-    const char* value_end = line_end;
+    const char* value_end = p;
+    const Outcome line = parse_line_end(p, end);
+    if (line.next == nullptr) return line;
+    p = line.next;
     while (is_blank(value_end[-1]) && value_end != value) --value_end;  // a colon stands before it
     field.value = {value, static_cast<std::size_t>(value_end - value)};
-    list.kinds.data()[count] = underscore ? FieldKind::underscore : field_kind(field.name);
+    list.kinds.data()[count] = kind;
     ++count;
   }
 }
@@ -203,11 +217,9 @@ void decide(FieldList& list, bool http_1_0, Decided& out) noexcept {
   int keys = 0;
   int versions = 0;
   int accepts = 0;
-  for (std::size_t i = 0; i < list.count; ++i) {
-    const FieldKind kind = list.kinds.data()[i];
-    if (kind == FieldKind::plain) continue;
+  list.each_special([&](std::size_t i) {
     const HeaderField& field = list.fields.data()[i];
-    switch (kind) {
+    switch (list.kinds.data()[i]) {
       case FieldKind::host:
         out.host_repeated |= out.host != nullptr;
         out.host = &field;
@@ -247,7 +259,7 @@ void decide(FieldList& list, bool http_1_0, Decided& out) noexcept {
       default:
         break;
     }
-  }
+  });
   if (out.chunked && out.has_length) refuse(Refusal::length_with_coding);
   if (out.chunked && http_1_0) refuse(Refusal::coding_in_http_1_0);
 }

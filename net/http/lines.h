@@ -23,16 +23,24 @@ struct Outcome {
 bool worth_parsing(std::string_view bytes, const HeadLimits& limits,
                    HeadProgress& progress) noexcept;
 
-/// Notes that the head is incomplete although all of `bytes` was parsed.
-void note_incomplete(std::string_view bytes, HeadProgress& progress) noexcept;
+/// What the outcome of a head means: sets its refusal and size, or notes how far `bytes` were
+/// looked at.
+HeadStatus conclude(const Outcome& outcome, std::string_view bytes, const HeadLimits& limits,
+                    HeadProgress& progress, HttpRefusal& refusal, std::uint32_t& size) noexcept;
 
 /// Parses field lines, from p on, and the empty line after them; the head begins at `begin`. On
 /// success `next` is where the body begins.
 Outcome parse_fields(const char* begin, const char* p, const char* end, std::uint32_t limit,
                      FieldList& list) noexcept;
 
+/// Why no line ends at p, or that more bytes are needed.
+Outcome no_line_end(const char* p, const char* end) noexcept;
 /// Checks that a line ends at p, at CR. On success `next` is after the LF. `p` may be `end`.
-Outcome parse_line_end(const char* p, const char* end) noexcept;
+inline Outcome parse_line_end(const char* p, const char* end) noexcept {
+  if (end - p >= 2 && p[0] == '\r' && p[1] == '\n') [[likely]]
+    return {p + 2};
+  return no_line_end(p, end);
+}
 
 /// The content of the Connection fields.
 struct Connection {

@@ -20,8 +20,6 @@
   X(target_too_long, 414, "target-too-long", "the target is too long")                          \
   X(target_authority, 400, "target-authority", "the host in the target is not valid")           \
   X(path_escape, 400, "path-escape", "the path has a broken escape")                            \
-  X(path_ambiguous, 400, "path-ambiguous",                                                      \
-    "the path has no one meaning: servers read its escapes or segments in different ways")      \
   X(line_end, 400, "line-end", "a line ends with something else than CR LF")                    \
   X(control_byte, 400, "control-byte", "there is a control byte in the head")                   \
   X(obs_fold, 400, "obs-fold", "a header field goes on in a second line")                       \

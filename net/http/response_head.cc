@@ -141,18 +141,7 @@ HeadStatus parse_response_head(std::string_view bytes, const AnsweredRequest& re
     return HeadStatus::incomplete;
   }
   const Outcome outcome = parse(bytes.substr(0, limits.head), request, limits, head);
-  head.refusal = outcome.refusal;
-  if (outcome.next != nullptr) {
-    head.size = static_cast<std::uint32_t>(outcome.next - bytes.data());
-    return HeadStatus::complete;
-  }
-  if (outcome.refusal != Refusal::none) return HeadStatus::refused;
-  if (bytes.size() >= limits.head) {
-    head.refusal = Refusal::head_too_large;
-    return HeadStatus::refused;
-  }
-  lines::note_incomplete(bytes, progress);
-  return HeadStatus::incomplete;
+  return lines::conclude(outcome, bytes, limits, progress, head.refusal, head.size);
 }
 
 }  // namespace weir::net

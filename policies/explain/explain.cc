@@ -3,6 +3,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include "core/assert.h"
 #include "core/json_numbers.h"
 #include "policies/explain/pattern_text.h"
 #include "policies/explain/verdict_text.h"
@@ -11,24 +12,17 @@
 namespace weir::policies {
 namespace {
 
-std::string datum_text(const limiter::Datum& datum) {
-  switch (datum.type) {
-    case limiter::Datum::Type::none:
-      return "none";
-    case limiter::Datum::Type::boolean:
-      return datum.boolean ? "true" : "false";
-    case limiter::Datum::Type::number:
-      return datum.number.to_string();
-    case limiter::Datum::Type::text:
-      return "\"" + std::string(datum.text) + "\"";
-  }
-  return "";
-}
-
 std::string canonical(const Value& value) {
   std::string out;
   if (append_canonical(out, value)) return out;
   return "(" + std::string(type_name(value.type())) + ")";
+}
+
+/// Of a counter: a text that `last` remembers stands in quotation marks.
+std::string value_text(const Value& value) {
+  if (value.is_null()) return "none";
+  if (value.is_number()) return value.as_number().to_string();
+  return value.is(Type::text) ? "\"" + std::string(value.as_text()) + "\"" : canonical(value);
 }
 
 std::vector<std::pair<std::string, std::string>> key_of(const Policy& policy,
@@ -111,17 +105,15 @@ class Recorder final : public Trace {
   }
 
   void counted(const Policy& policy, const Binding& binding, const Counter& counter,
-               const limiter::Reading& reading) override {
+               const PlannedCounter& planned) override {
+    const limiter::Reading& reading = planned.reading;
     auto& line = out_.policies[policy.index];
     Explanation::PolicyLine::CounterLine row;
     row.what = counter_text(counter);
-    if (reading.datum != nullptr) {
-      row.value = datum_text(*reading.datum);
-    } else {
-      row.value = reading.has_value ? reading.value.to_string() : "none";
-    }
-    row.settled = reading.has_value ? reading.settled.to_string() : "none";
+    row.value = value_text(planned.value(false));
+    row.settled = value_text(planned.value(true));
     row.in_flight = reading.in_flight;
+    row.shared = counter.shared != nullptr;
     line.counters.push_back(std::move(row));
     (void)binding;
   }
@@ -173,33 +165,42 @@ std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& ve
   return {};
 }
 
-Explanation explain(Driver& driver, const Request& request, Instant at) {
+Explaining::Explaining(Driver& driver, const Request& request, Instant at)
+    : driver_(driver), request_(request), at_(at) {
   const PolicySet& set = driver.set();
-  Explanation out;
-  out.method = request.method;
-  out.url = request.target;
-  out.ip = request.client.to_string();
-  Frame frame;
-  frame.begin(set.slots, request, &driver.lists());
-  Recorder recorder(out, set, frame);
-  Driver::Options options;
-  options.may_wait = false;
-  options.dry = true;
-  options.trace = &recorder;
-  Judgement judgement;
-  const Verdict& verdict = *driver.start(judgement, request, at, options);
+  out_.method = request.method;
+  out_.url = request.target;
+  out_.ip = request.client.to_string();
+  frame_.begin(set.slots, request, &driver.lists());
+  recorder_ = std::make_unique<Recorder>(out_, set, frame_);
+  options_.may_wait = false;
+  options_.dry = true;
+  options_.trace = recorder_.get();
+  go_on(driver_.start(judgement_, request_, at_, options_));
+}
 
-  for (const PlannedPolicy& planned : judgement.plan.policies) {
+Explaining::~Explaining() = default;
+
+void Explaining::resume() { go_on(driver_.resume(judgement_, request_, at_, options_)); }
+
+void Explaining::go_on(const Verdict* verdict) {
+  waiting_ = verdict == nullptr;
+  if (!waiting_) conclude(*verdict);
+}
+
+void Explaining::conclude(const Verdict& verdict) {
+  const PolicySet& set = driver_.set();
+  for (const PlannedPolicy& planned : judgement_.plan.policies) {
     const Policy& policy = set.policies[planned.policy];
-    auto& line = out.policies[planned.policy];
+    auto& line = out_.policies[planned.policy];
     const Binding& binding = policy.bindings[planned.binding];
     line.event = set.events[binding.event].name;
-    line.key = key_of(policy, binding, frame);
+    line.key = key_of(policy, binding, frame_);
   }
   // A defect ends the judgement: policies after it say that they were not asked.
-  for (auto& line : out.policies) {
+  for (auto& line : out_.policies) {
     if (line.event.empty() && line.skipped.empty()) {
-      const auto& defect = judgement.plan.defect;
+      const auto& defect = judgement_.plan.defect;
       const bool own = defect && defect->policy && set.policies[*defect->policy].name == line.name;
       line.skipped = own ? "it refuses the request: " + std::string(defect->field) + " (" +
                                std::string(miss_reason_text(defect->why)) + ")"
@@ -210,16 +211,21 @@ Explanation explain(Driver& driver, const Request& request, Instant at) {
     Explanation::PolicyLine line;
     line.name = name;
     line.skipped = skip_text(Skip::disabled);
-    out.policies.push_back(std::move(line));
+    out_.policies.push_back(std::move(line));
   }
-  out.verdict = verdict_word(verdict);
-  out.decided_by = decided_by(set, judgement.plan, verdict);
+  out_.verdict = verdict_word(verdict);
+  out_.decided_by = decided_by(set, judgement_.plan, verdict);
   VerdictText text;
-  const Effect effect = text.render(set, judgement.plan, verdict, at);
-  if (effect.kind == Effect::Kind::answer) out.status = effect.status;
-  out.upstream_headers = effect.upstream_headers;
-  out.response_headers = effect.response_headers;
-  return out;
+  const Effect effect = text.render(set, judgement_.plan, verdict, at_);
+  if (effect.kind == Effect::Kind::answer) out_.status = effect.status;
+  out_.upstream_headers = effect.upstream_headers;
+  out_.response_headers = effect.response_headers;
+}
+
+Explanation explain(Driver& driver, const Request& request, Instant at) {
+  Explaining explaining(driver, request, at);
+  WEIR_ASSERT(!explaining.is_waiting());
+  return explaining.take();
 }
 
 std::string Explanation::to_json() const {
@@ -260,7 +266,8 @@ std::string Explanation::to_json() const {
         counters.push_back({{"what", counter.what},
                             {"value", counter.value},
                             {"settled", counter.settled},
-                            {"in_flight", counter.in_flight}});
+                            {"in_flight", counter.in_flight},
+                            {"shared", counter.shared}});
       }
       for (const RungLine& rung : line.rungs) {
         rungs.push_back({{"rung", rung.text},
@@ -284,6 +291,7 @@ std::string Explanation::to_json() const {
   verdict_row["upstream_headers"] = upstream_headers;
   verdict_row["response_headers"] = response_headers;
   root["verdict"] = std::move(verdict_row);
+  if (!here_only.empty()) root["counted_here_only"] = here_only;
   return plain_numbers(json::serialize(root)) + "\n";
 }
 

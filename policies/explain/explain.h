@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/event.h"
@@ -37,6 +39,7 @@ struct Explanation {
     struct CounterLine {
       std::string what, value, settled;
       std::uint32_t in_flight = 0;
+      bool shared = false;  ///< replicas share it
     };
     std::string pattern;  ///< "step 2 of 2; 1 open match of its key; it completes one"
     std::vector<CounterLine> counters;
@@ -53,6 +56,8 @@ struct Explanation {
   std::string decided_by;  ///< a policy or list; empty: none
   int status = 0;          ///< if it is answered by weir
   std::string upstream_headers, response_headers;
+  bool of_all = false;    ///< shared counters were read where all replicas count
+  std::string here_only;  ///< why they were not, for people; empty: they were, or nobody asked
 
   std::string to_text(bool colour) const;
   std::string to_json() const;
@@ -63,7 +68,40 @@ std::string verdict_word(const Verdict& verdict);
 /// The policy or list that decided; empty: none.
 std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& verdict);
 
-/// Judges the request without changing anything (JudgeOptions::dry) and explains the result.
+/// Judges a request without changing anything (JudgeOptions::dry), and explains the result. Where
+/// the driver shares counters, the store has to be asked in between. Driver and request must
+/// outlive it, and the driver must judge by the same set until the end.
+class Explaining {
+ public:
+  Explaining(Driver& driver, const Request& request, Instant at);
+  ~Explaining();
+  Explaining(const Explaining&) = delete;
+  Explaining& operator=(const Explaining&) = delete;
+
+  /// The replies to questions() have to be there before anything else is done: then resume().
+  /// Whoever has no replies drops this object.
+  bool is_waiting() const noexcept { return waiting_; }
+  StoreOps& questions() noexcept { return judgement_.asked; }
+  void resume();
+  /// Not while it is_waiting().
+  Explanation take() { return std::move(out_); }
+
+ private:
+  void go_on(const Verdict* verdict);
+  void conclude(const Verdict& verdict);
+
+  Driver& driver_;
+  const Request& request_;
+  Instant at_;
+  Explanation out_;
+  Frame frame_;
+  std::unique_ptr<Trace> recorder_;
+  Judgement judgement_;
+  JudgeOptions options_;
+  bool waiting_ = false;
+};
+
+/// The same with a driver that shares nothing, or whose store replies at once.
 Explanation explain(Driver& driver, const Request& request, Instant at);
 
 }  // namespace weir::policies

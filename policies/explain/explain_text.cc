@@ -75,6 +75,9 @@ std::string Explanation::to_text(bool colour) const {
     out += "\n";
   }
   out += "\npolicies\n";
+  if (!here_only.empty())
+    out += "  " + paint.yellow("counts that replicas share are those of this one: ") +
+           printable(here_only) + "\n";
   for (const PolicyLine& line : policies) {
     out += "  " + paint.bold(line.name) + (line.shadow ? " (shadow)" : "");
     if (!line.skipped.empty()) {
@@ -88,7 +91,10 @@ std::string Explanation::to_text(bool colour) const {
     out += "\n";
     if (!line.pattern.empty()) out += "    " + printable(line.pattern) + "\n";
     for (const auto& counter : line.counters) {
-      out += "    " + counter.what + " = " + counter.value;
+      out += "    " + counter.what;
+      if (counter.shared && of_all) out += ", over all replicas";
+      if (counter.shared && !here_only.empty()) out += ", of this replica";
+      out += " = " + counter.value;
       if (counter.in_flight != 0) {
         out += " (" + counter.settled + " settled, " + std::to_string(counter.in_flight) +
                " in flight)";

@@ -37,6 +37,8 @@ std::string_view detail_of(MissReason why) {
     case MissReason::unreadable:
       return "A field of the request cannot be read: a body must be JSON, a form or multipart, as "
              "its Content-Type says, values must be UTF-8, and a whole number has no fraction.";
+    case MissReason::path:
+      return "The path has no one meaning: servers read its escapes or segments in different ways.";
     case MissReason::none:
       return "This cannot be decided at the moment.";
     default:
@@ -220,6 +222,7 @@ void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, E
 }
 
 void VerdictText::render_announcements(const PolicySet& set, const Plan& plan, Instant at) {
+  if (plan.policies.empty()) return;
   quota_policies_.clear();
   quota_limits_.clear();
   for (const PlannedPolicy& planned : plan.policies) {

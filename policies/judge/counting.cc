@@ -142,8 +142,7 @@ void Counting::trace_counters(Trace& trace) {
     for (std::size_t k = 0; k < policy.counters.size(); ++k) {
       const auto& counter =
           work_.plan().counters[work_.plan().counter_refs[planned.first_counter + k]];
-      trace.counted(policy, policy.bindings[planned.binding], work_.counter_of(counter),
-                    counter.reading);
+      trace.counted(policy, policy.bindings[planned.binding], work_.counter_of(counter), counter);
     }
   }
 }

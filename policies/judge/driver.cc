@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/assert.h"
+#include "policies/judgement/path_defect.h"
 
 namespace weir::policies {
 namespace {
@@ -62,14 +63,17 @@ bool Driver::begin(const Occurrence& occurrence, const Options& options) {
   const Instant at = work_.judgement->at;
   work_.at = at;
   work_.rows = options.rows;
-  keys_.begin_event();
+  keys_.begin_event(options.prepared);
   store_.forget_keys();
   occurrence.visit(
       [&](const auto& event) { work_.frame.begin(work_.set->slots, event, work_.oracle); });
-  matching_.match(occurrence, options.trace);
+  matching_.match(occurrence, options.prepared, options.trace);
+  const Request* const request = occurrence.request();
+  if (request != nullptr && request->readings != nullptr && is_refused_for_path(*request))
+    return false;
   if (lists_.look_at_lists(at, options.trace)) {
-    if (flat_.charge(occurrence, at, options)) {
-      if (!flat_.is_calm()) counting_.charge_rest(flat_.write_plan(), at, options);
+    if (work_.plan().would_refuse.empty() && flat_.charge(occurrence, at, options)) {
+      if (!flat_.is_done()) counting_.charge_rest(flat_.write_plan(), at, options);
       return false;
     }
     if (!work_.set->policies.empty()) plan_policies(at, options);
@@ -82,6 +86,20 @@ bool Driver::begin(const Occurrence& occurrence, const Options& options) {
     }
   }
   return false;
+}
+
+/// Runs before the lists are asked, because the path may decide which lists apply.
+bool Driver::is_refused_for_path(const Request& request) {
+  Plan& plan = work_.plan();
+  plan.defect = path_defect(*work_.set, request);
+  if (!plan.defect) add_path_defects_in_shadow(*work_.set, request, plan.would_refuse);
+  return plan.defect.has_value();
+}
+
+bool Driver::would_refuse(const Policy& policy) const {
+  const auto& noted = work_.plan().would_refuse;
+  return std::any_of(noted.begin(), noted.end(),
+                     [&](const Defect& defect) { return defect.policy == policy.index; });
 }
 
 void Driver::plan_policies(Instant at, const Options& options) {
@@ -98,12 +116,18 @@ void Driver::plan_policies(Instant at, const Options& options) {
   // If a policy watches several events, the first named event for which `when` holds counts; if it
   // holds for none, the first event whose `when` cannot be decided.
   int done = -1;
+  const bool doubted = !work_.plan().would_refuse.empty();  // in shadow, for the path
   const PolicySet::Watcher* unread = nullptr;
   const PolicySet::Watcher* candidate = matching_.candidates().data();
   for (const auto* const end = candidate + matching_.candidates().size(); candidate != end;
        ++candidate) {
     if (candidate->policy == done) continue;
     const Policy& policy = work_.set->policies.data()[candidate->policy];
+    if (doubted && policy.shadow && would_refuse(policy)) {
+      if (trace != nullptr) trace->skipped(policy, Skip::when_unread, "path", MissReason::path);
+      done = candidate->policy;
+      continue;
+    }
     const Binding& binding = policy.bindings.data()[candidate->binding];
     const bool is_last = candidate + 1 == end || candidate[1].policy != candidate->policy;
     if (binding.plain && trace == nullptr) {

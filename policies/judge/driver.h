@@ -108,6 +108,8 @@ class Driver final {
 
  private:
   bool begin(const Occurrence& occurrence, const Options& options);  ///< true: it asks
+  bool is_refused_for_path(const Request& request);
+  bool would_refuse(const Policy& policy) const;
   void plan_policies(Instant at, const Options& options);
   const Verdict* judge(Judgement& judgement, const Occurrence& occurrence, Instant now,
                        const Options& options, bool out_of_time);
@@ -130,7 +132,7 @@ class Driver final {
   ViewCounting view_counting_{work_, keys_, matching_};
   PatternJudging patterns_{work_,     keys_,   matching_, lists_,     store_,
                            planning_, ladder_, memory_,   row_giving_};
-  FlatJudging flat_{work_, keys_, matching_, lists_, row_giving_};
+  FlatJudging flat_{work_, keys_, matching_, lists_, ladder_, row_giving_};
   Counting counting_{work_, lists_, store_, planning_, ladder_, patterns_};
   Settling settling_{work_,   keys_,   matching_,   store_,         planning_,
                      ladder_, memory_, row_giving_, view_counting_, patterns_};

@@ -36,28 +36,30 @@ bool EventKeys::load_key(const std::vector<KeySlot>& key) {
 }
 
 Hash128 EventKeys::key_hash() {
-  builder_.start();
+  KeyBuilder& made = builder();
+  made.start();
   for (const Value& part : parts_) {
     if (part.is_null()) {
-      builder_.add_missing();
+      made.add_missing();
     } else {
-      builder_.add(part);
+      made.add(part);
     }
   }
-  return builder_.hash(work_.secret);
+  return made.hash(work_.secret);
 }
 
 Hash128 EventKeys::hash_without_place() {
-  builder_.start();
+  KeyBuilder& made = builder();
+  made.start();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (i == place_part_) continue;
     if (parts_[i].is_null()) {
-      builder_.add_missing();
+      made.add_missing();
     } else {
-      builder_.add(parts_[i]);
+      made.add(parts_[i]);
     }
   }
-  return builder_.hash(work_.secret);
+  return made.hash(work_.secret);
 }
 
 limiter::CounterKey EventKeys::place_key(const Counter& counter) {
@@ -70,37 +72,10 @@ bool EventKeys::hash_new_key(const std::vector<KeySlot>& key, KeyId id) {
   } else if (id == kNoKey) {  // a place may be among its parts
     if (!load_key(key)) return false;
     hash_ = key_hash();
-  } else {
-    builder_.start();
-    for (std::size_t i = 0; i < key.size(); ++i) {
-      Address masked;
-      if (!builder_.add(key_part(key[i], work_.frame.load(key[i].slot), masked))) {
-        bad_part_ = i;
-        return false;
-      }
-    }
-    hash_ = builder_.hash(work_.secret);
+  } else if (!hashing_.hash(work_.frame, key, hash_, bad_part_)) {
+    return false;
   }
   if (id != kNoKey) hashed_[id] = {round_, hash_};
-  return true;
-}
-
-/// A key of one part, which is mostly the caller's address.
-bool EventKeys::hash_part(const KeySlot& part, KeyId id) {
-  const Value value = work_.frame.load(part.slot);
-  builder_.start();
-  if (value.is(Type::address)) {
-    const Address masked = value.as_address().masked(part.v4_bits, part.v6_bits);
-    hash_ = addresses_.get(masked, [&] {
-      builder_.add_address(masked);
-      return builder_.hash(work_.secret);
-    });
-  } else {
-    bad_part_ = 0;
-    if (!builder_.add(value)) return false;
-    hash_ = builder_.hash(work_.secret);
-  }
-  hashed_.data()[id] = {round_, hash_};
   return true;
 }
 

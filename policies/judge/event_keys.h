@@ -8,8 +8,9 @@
 
 #include "core/geo.h"
 #include "core/key.h"
-#include "policies/judge/address_hashes.h"
 #include "policies/judge/judging.h"
+#include "policies/judge/key_hashing.h"
+#include "policies/judgement/prepared.h"
 
 namespace weir::policies {
 
@@ -17,12 +18,17 @@ namespace weir::policies {
 /// are the values loaded last, hash() is the hash made last.
 class EventKeys final {
  public:
-  explicit EventKeys(Judging& work) noexcept : work_(work) {}
+  explicit EventKeys(Judging& work) noexcept : work_(work), hashing_(work.secret) {}
 
   /// Another policy set is in use.
   void use_keys();
-  /// Another event: forgets the hashes of the last one.
-  void begin_event() noexcept { ++round_; }
+  /// Another event: forgets the hashes of the last one. `prepared`: hashes of this one; may be
+  /// null.
+  void begin_event(const Prepared* prepared) noexcept {
+    ++round_;
+    for (std::size_t i = 0; prepared != nullptr && i < prepared->key_count; ++i)
+      hashed_.data()[prepared->ids[i]] = {round_, prepared->hashes[i]};
+  }
   void hash_loaded_key() { hash_ = key_hash(); }
   void set_hash(const Hash128& hash) noexcept { hash_ = hash; }
   const std::vector<Value>& parts() const noexcept { return parts_; }
@@ -30,7 +36,7 @@ class EventKeys final {
   /// Which part the last load or hash lacked.
   std::size_t bad_part() const noexcept { return bad_part_; }
   /// For keys that are made part by part, of whatever the caller adds.
-  KeyBuilder& builder() noexcept { return builder_; }
+  KeyBuilder& builder() noexcept { return hashing_.builder(); }
   /// The parts as people read them: those that load_texts() made, or those of an earlier event.
   std::vector<std::string_view>& printable() noexcept { return views_; }
   void load_texts();
@@ -43,8 +49,7 @@ class EventKeys final {
   /// patterns that share a key hash it once; parts_ is not to be relied on then.
   bool hash_key(const std::vector<KeySlot>& key, KeyId id) {
     if (id == kNoKey) return hash_new_key(key, id);
-    if (hashed_.data()[id].round != round_)
-      return key.size() == 1 ? hash_part(key.front(), id) : hash_new_key(key, id);
+    if (hashed_.data()[id].round != round_) return hash_new_key(key, id);
     hash_ = hashed_.data()[id].hash;
     return true;
   }
@@ -60,7 +65,6 @@ class EventKeys final {
     Hash128 hash;
   };
   bool hash_new_key(const std::vector<KeySlot>& key, KeyId id);
-  bool hash_part(const KeySlot& part, KeyId id);
   limiter::CounterKey place_key(const Counter& counter);  ///< of parts_
 
   Judging& work_;
@@ -74,8 +78,7 @@ class EventKeys final {
   std::uint64_t round_ = 0;        // of planning: another number marks a former event
   Hash128 no_parts_;               // the hash of a key without parts: one counter for all
   Hash128 hash_;
-  AddressHashes addresses_;  // of keys that are an address alone
-  KeyBuilder builder_;
+  KeyHashing hashing_;
   std::vector<std::string> texts_;  // canonical texts of table dimensions and printable keys
   std::vector<std::string_view> views_;
 };

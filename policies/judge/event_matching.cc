@@ -11,12 +11,15 @@ void EventMatching::use(std::shared_ptr<const Loaded> loaded) {
   work_.loaded = std::move(loaded);
   work_.set = work_.loaded->set.get();
   if (event_marks_.size() < work_.set->events.size()) event_marks_.resize(work_.set->events.size());
+  const std::vector<bool>& needs_body = work_.set->needs_body;
+  any_body_ = std::find(needs_body.begin(), needs_body.end(), true) != needs_body.end();
   keys_.use_keys();
   routes_.forget();
   route_ = nullptr;
 }
 
 bool EventMatching::wants_body(const Request& request) {
+  if (!any_body_) return false;
   if (work_.set->needs_body[kRequestEvent]) return true;
   bool wanted = false;
   work_.set->routes.match(request.method, request.path, [&](std::uint16_t base) {
@@ -32,13 +35,13 @@ void EventMatching::next_epoch() {
   }
 }
 
-void EventMatching::match(const Occurrence& occurrence, Trace* trace) {
+void EventMatching::match(const Occurrence& occurrence, const Prepared* prepared, Trace* trace) {
   next_epoch();
   route_ = nullptr;
   if (occurrence.record() != nullptr) {
     match_record(*occurrence.record(), trace);
   } else {
-    match_request(*occurrence.request(), trace);
+    match_request(*occurrence.request(), prepared, trace);
   }
 }
 
@@ -82,17 +85,22 @@ void EventMatching::match_record(const Record& record, Trace* trace) {
   });
 }
 
-void EventMatching::match_request(const Request& request, Trace* trace) {
-  work_.plan().bases.push_back(kRequestEvent);
-  work_.set->routes.match(request.method, request.path,
-                          [&](std::uint16_t base) { work_.plan().bases.push_back(base); });
-  RoutePlan* const route = trace == nullptr ? routes_.find(work_.plan().bases) : nullptr;
+void EventMatching::match_request(const Request& request, const Prepared* prepared, Trace* trace) {
+  std::vector<EventIndex>& bases = work_.plan().bases;
+  if (prepared != nullptr && prepared->base_count != 0) {
+    for (std::size_t i = 0; i < prepared->base_count; ++i) bases.push_back(prepared->bases[i]);
+  } else {
+    bases.push_back(kRequestEvent);
+    work_.set->routes.match(request.method, request.path,
+                            [&](std::uint16_t base) { bases.push_back(base); });
+  }
+  RoutePlan* const route = trace == nullptr ? routes_.find(bases) : nullptr;
   if (route != nullptr && route->is_constant) {
     match_route(*route);
     route_ = route;
     return;
   }
-  for (const EventIndex base : work_.plan().bases) match_family(base, trace);
+  for (const EventIndex base : bases) match_family(base, trace);
 }
 
 void EventMatching::match_route(const RoutePlan& route) {

@@ -31,8 +31,8 @@ class EventMatching final {
   /// Whether some policy reads the body of such a request before it is judged.
   bool wants_body(const Request& request);
   void next_epoch();
-  /// Says which events it is, in the plan.
-  void match(const Occurrence& occurrence, Trace* trace);
+  /// Says which events it is, in the plan. `prepared` may be null.
+  void match(const Occurrence& occurrence, const Prepared* prepared, Trace* trace);
   /// Makes it the judgement under way; null: none is.
   void turn_to(Judgement* judgement) noexcept { work_.judgement = judgement; }
   void mark_happened(EventIndex event) noexcept;
@@ -56,7 +56,7 @@ class EventMatching final {
   void note_capture(SlotId id);
 
  private:
-  void match_request(const Request& request, Trace* trace);
+  void match_request(const Request& request, const Prepared* prepared, Trace* trace);
   void match_route(const RoutePlan& route);
   void match_record(const Record& record, Trace* trace);
   void match_family(EventIndex base, Trace* trace);
@@ -71,6 +71,7 @@ class EventMatching final {
   const std::vector<PolicySet::Watcher>* found_ = &candidates_;
   RoutePlans routes_;
   RoutePlan* route_ = nullptr;  // of the event, if it is constant
+  bool any_body_ = false;       // some event of the set needs the body of its requests
   std::vector<SlotId> captures_;
 };
 

@@ -1,58 +1,80 @@
 #include "policies/judge/flat_judging.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace weir::policies {
 
 bool FlatJudging::charge(const Occurrence& occurrence, Instant at, const JudgeOptions& options) {
-  calm_ = false;
-  if (options.needs_plan || options.dry || options.keep_open || options.trace != nullptr)
+  done_ = false;
+  if (options.plan_of == PlanOf::all || options.dry || options.keep_open ||
+      options.trace != nullptr)
     return false;
   FlatPlan* const flat = matching_.flat_plan();
   if (flat == nullptr || !work_.plan().lists.empty()) return false;
+  came_ = 0;
   if (!flat->outcomes.empty() && !is_foreseen(*flat, occurrence, options.answer)) return false;
   if (!find_keys(*flat, at, options.rows) || !stay_calm(*flat, at)) return false;
   flat_ = flat;
-  bool calm = true;
+  flagged_ = false;
+  bool only_flags = options.plan_of == PlanOf::none;
   charged_ = 0;
   for (FlatPolicy& policy : flat->policies) {
     policy.charge(at);
     ++charged_;
     if (policy.is_calm()) continue;
-    calm = false;
+    flagged_ = true;
+    only_flags = only_flags && policy.find_flag();
     if (policy.planned.reading.refused && !policy.counter->shadow) break;
   }
-  calm_ = calm;
+  done_ = !flagged_ || only_flags;
   return true;
 }
 
-/// Whether the answer is known, and none of the outcomes comes true.
+/// Whether the answer is known, and its status says which outcomes come true.
 bool FlatJudging::is_foreseen(FlatPlan& flat, const Occurrence& occurrence, const Answer* answer) {
   if (answer == nullptr || !flat.is_by_status || !work_.loud.is_complete()) return false;
   const auto status = static_cast<std::size_t>(answer->status);
-  if (status >= flat.comes.size()) return false;
-  FlatPlan::Comes& comes = flat.comes[status];
-  if (comes == FlatPlan::Comes::unknown) comes = comes_of(flat, occurrence, *answer);
-  return comes == FlatPlan::Comes::nothing;
+  if (status >= flat.by_status.size()) return false;
+  std::uint8_t& known = flat.by_status[status];
+  if (known == FlatPlan::kUnknown) known = foresee(flat, occurrence, *answer);
+  if (known == FlatPlan::kUnclear) return false;
+  came_ = flat.came.data()[known - FlatPlan::kFirst];
+  return true;
 }
 
-FlatPlan::Comes FlatJudging::comes_of(const FlatPlan& flat, const Occurrence& occurrence,
-                                      const Answer& answer) {
+std::uint8_t FlatJudging::foresee(FlatPlan& flat, const Occurrence& occurrence,
+                                  const Answer& answer) {
   work_.frame.look_at(answer, work_.set->of_answers, work_.set->not_kept);
   matching_.happen(work_.plan().open_events);
-  const bool something =
-      std::any_of(flat.outcomes.begin(), flat.outcomes.end(), [&](const FlatPolicy& outcome) {
-        const auto& bindings = outcome.policy->bindings;
-        return std::any_of(bindings.begin(), bindings.end(), [&](const Binding& binding) {
-          return binding.counts &&
-                 (matching_.happened(binding.event) || matching_.untold(binding.event));
-        });
-      });
+  std::uint64_t came = 0;
+  const bool clear = is_clear(flat, came);
   // The general way asks again, and takes the request without its answer.
   matching_.mark_planned();
   occurrence.visit(
       [&](const auto& event) { work_.frame.begin(work_.set->slots, event, work_.oracle); });
-  return something ? FlatPlan::Comes::something : FlatPlan::Comes::nothing;
+  const auto known = std::find(flat.came.begin(), flat.came.end(), came);
+  const auto at = static_cast<std::size_t>(known - flat.came.begin());
+  if (!clear || at + FlatPlan::kFirst > std::numeric_limits<std::uint8_t>::max())
+    return FlatPlan::kUnclear;
+  if (known == flat.came.end()) flat.came.push_back(came);
+  return static_cast<std::uint8_t>(at + FlatPlan::kFirst);
+}
+
+/// Which outcomes come true by the answer that is looked at. False: there is more to ask about one.
+bool FlatJudging::is_clear(const FlatPlan& flat, std::uint64_t& came) {
+  for (std::size_t i = 0; i < flat.outcomes.size(); ++i) {
+    const auto& bindings = flat.outcomes[i].policy->bindings;
+    for (const Binding& binding : bindings) {
+      if (!binding.counts) continue;
+      if (matching_.untold(binding.event)) return false;
+      if (!matching_.happened(binding.event)) continue;
+      // Of several events of a policy each has a key and conditions of its own.
+      if (bindings.size() != 1 || i >= 64) return false;
+      came |= std::uint64_t{1} << i;
+    }
+  }
+  return true;
 }
 
 /// False: a part is missing, or a list of the policy's own has the key.
@@ -70,8 +92,9 @@ FlatPlan::Comes FlatJudging::comes_of(const FlatPlan& flat, const Occurrence& oc
 /// False: a policy has more to say about its key.
 bool FlatJudging::find_keys(FlatPlan& flat, Instant at, RowSink* rows) {
   for (FlatPolicy& policy : flat.policies) {
+    if (policy.is_placed) continue;
     if (!find_key(policy, at)) return false;
-    policy.place = policy.charging.find(policy.planned.key);
+    policy.put(policy.charging.find(policy.planned.key));
     if (rows != nullptr) rows->expect(*policy.policy, policy.planned.key);
   }
   return std::all_of(flat.outcomes.begin(), flat.outcomes.end(),
@@ -91,9 +114,26 @@ bool FlatJudging::stay_calm(FlatPlan& flat, Instant at) {
   });
 }
 
-void FlatJudging::count(RowSink* rows) {
+void FlatJudging::conclude(RowSink* rows) {
   for (const FlatPolicy& policy : flat_->policies) StatsCells::add(policy.cells->events);
-  if (rows != nullptr) rows_.give_calm_rows(*rows, flat_->policies);
+  if (flagged_) ladder_.flag(flat_->policies);
+  if (rows != nullptr) rows_.give_flat_rows(*rows, flat_->policies);
+  if (came_ != 0) settle(rows);
+}
+
+/// As Settling does when the answer comes, of readings that come under no rung.
+void FlatJudging::settle(RowSink* rows) {
+  each_that_came([&](FlatPolicy& outcome) {
+    PlannedCounter& planned = outcome.planned;
+    const Counter& counter = *outcome.counter;
+    planned.reading = work_.counts.settle(counter, planned.key, work_.at.of(counter),
+                                          work_.at.moment(counter), planned.amount, {}, true);
+    if (!(planned.reading.value < Number(outcome.calm)))
+      work_.loud.add(outcome.policy->index, planned.key);
+    StatsCells::add(outcome.cells->events);
+  });
+  if (rows == nullptr) return;
+  each_that_came([&](const FlatPolicy& outcome) { rows_.give_settled_row(*rows, outcome); });
 }
 
 std::size_t FlatJudging::write_plan() {
@@ -105,6 +145,18 @@ std::size_t FlatJudging::write_plan() {
     plan.counters.push_back(policy.planned);
     if (plan.counters.size() > charged_) plan.counters.back().undo = {};
   }
+  if (came_ == 0) return charged_;
+  each_that_came([&](const FlatPolicy& outcome) {
+    plan.policies.push_back(planned_of(outcome, plan.counter_refs.size(), plan.limits.size()));
+    plan.policies.back().reserves = true;
+    plan.limits.insert(plan.limits.end(), outcome.binding->limits.begin(),
+                       outcome.binding->limits.end());
+    plan.counter_refs.push_back(static_cast<std::uint16_t>(plan.counters.size()));
+    plan.counters.push_back(outcome.planned);
+    plan.counters.back().reserves = true;
+  });
+  std::stable_sort(plan.policies.begin(), plan.policies.end(),
+                   [](const auto& a, const auto& b) { return a.policy < b.policy; });
   return charged_;
 }
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "policies/judge/event_keys.h"
 #include "policies/judge/event_matching.h"
 #include "policies/judge/flat_plan.h"
+#include "policies/judge/ladder.h"
 #include "policies/judge/list_checks.h"
 #include "policies/judge/row_giving.h"
 #include "policies/judgement/judge_options.h"
@@ -13,31 +16,45 @@
 namespace weir::policies {
 
 /// The short way of most events, from their keys to their counts: every policy needs nothing but
-/// its key (FlatPlan), the answer is known if one asks about it, and no rung holds. Then no plan is
-/// written. It says and counts what the general way does; the tests compare both.
+/// its key (FlatPlan), the answer is known if one asks about it, and no rung holds, or only such as
+/// flag the event. Then no plan is written, and outcomes that come true are settled at once. It
+/// says and counts what the general way does; the tests compare both.
 class FlatJudging final {
  public:
   FlatJudging(Judging& work, EventKeys& keys, EventMatching& matching, const ListChecks& lists,
-              RowGiving& rows) noexcept
-      : work_(work), keys_(keys), matching_(matching), lists_(lists), rows_(rows) {}
+              Ladder& ladder, RowGiving& rows) noexcept
+      : work_(work),
+        keys_(keys),
+        matching_(matching),
+        lists_(lists),
+        ladder_(ladder),
+        rows_(rows) {}
 
   /// After match(). Counts the event; false: nothing has been counted, and the general way goes on.
   bool charge(const Occurrence& occurrence, Instant at, const JudgeOptions& options);
-  /// No rung holds: only finish() is left to do.
-  bool is_calm() const noexcept { return calm_; }
-  /// Counts the event for the statistics and the rows, if it is calm.
+  /// No rung holds, or only such as flag: nothing but finish() is left to do.
+  bool is_done() const noexcept { return done_; }
+  /// If it is done: the verdict, the statistics and the rows.
   void finish(RowSink* rows) {
-    if (std::exchange(calm_, false)) count(rows);
+    if (std::exchange(done_, false)) conclude(rows);
   }
-  /// Some rung may hold: the plan, as the general way would have written and charged it so far.
-  /// Returns how many counters have been charged: the others have been refused by then.
+  /// It is not done, for some rung may hold: the plan, as the general way would have written and
+  /// charged it so far. Returns how many counters have been charged: the others have been refused
+  /// by then, or wait for the answer.
   std::size_t write_plan();
 
  private:
-  void count(RowSink* rows);
+  void conclude(RowSink* rows);
   bool is_foreseen(FlatPlan& flat, const Occurrence& occurrence, const Answer* answer);
-  FlatPlan::Comes comes_of(const FlatPlan& flat, const Occurrence& occurrence,
-                           const Answer& answer);
+  std::uint8_t foresee(FlatPlan& flat, const Occurrence& occurrence, const Answer& answer);
+  bool is_clear(const FlatPlan& flat, std::uint64_t& came);
+  void settle(RowSink* rows);
+  /// Calls use(outcome) for those that come true.
+  template <class Use>
+  void each_that_came(Use use) {
+    for (std::uint64_t left = came_; left != 0; left &= left - 1)
+      use(flat_->outcomes.data()[std::countr_zero(left)]);
+  }
   bool find_keys(FlatPlan& flat, Instant at, RowSink* rows);
   bool find_key(FlatPolicy& policy, Instant at);
   bool stay_calm(FlatPlan& flat, Instant at);
@@ -46,10 +63,13 @@ class FlatJudging final {
   EventKeys& keys_;
   EventMatching& matching_;
   const ListChecks& lists_;
+  Ladder& ladder_;
   RowGiving& rows_;
   FlatPlan* flat_ = nullptr;  // of the event under judgement
   std::size_t charged_ = 0;   // of its policies
-  bool calm_ = false;
+  bool done_ = false;
+  bool flagged_ = false;    // some rung holds
+  std::uint64_t came_ = 0;  // by bit: outcomes that come true
 };
 
 }  // namespace weir::policies

@@ -47,20 +47,32 @@ void note_ceiling(const FlatPolicy& of, PlannedCounter& planned) {
   }
 }
 
-PlannedPolicy planned_of(const FlatPlan& flat, const FlatPolicy& policy, std::uint16_t binding) {
-  PlannedPolicy out;
-  out.policy = policy.policy->index;
-  out.binding = binding;
-  out.first_counter = static_cast<std::uint32_t>(flat.planned.size());
-  out.first_limit = static_cast<std::uint32_t>(flat.limits.size());
-  return out;
+/// Whether a rung that holds does nothing but flag the event: there is nothing to remember, to
+/// take back or to weigh.
+bool only_flags(const FlatPolicy& of, std::size_t r) {
+  const Rung& rung = of.policy->rungs[r];
+  return rung.action == Action::flag && rung.effect == Action::flag && !rung.shadow &&
+         !rung.disabled && !rung.overflows && !rung.clear && !rung.list && !rung.notify &&
+         !rung.score && !of.binding->rungs[r].condition;
 }
 
 }  // namespace
 
-FlatPolicy::FlatPolicy(const Judging& work, const Policy& of, std::uint16_t binding_index)
+PlannedPolicy planned_of(const FlatPolicy& policy, std::size_t first_counter,
+                         std::size_t first_limit) {
+  PlannedPolicy out;
+  out.policy = policy.policy->index;
+  out.binding = policy.binding_index;
+  out.first_counter = static_cast<std::uint32_t>(first_counter);
+  out.first_limit = static_cast<std::uint32_t>(first_limit);
+  return out;
+}
+
+FlatPolicy::FlatPolicy(const Judging& work, const Policy& of, std::uint16_t index)
     : policy(&of),
-      binding(&of.bindings[binding_index]),
+      binding(&of.bindings[index]),
+      binding_index(index),
+      event(&work.set->events[binding->event]),
       counter(&work.set->counters[of.counters.front()]),
       cells(work.loaded->policy_cells[of.index]),
       charging(work.bank, counter->id),
@@ -70,6 +82,23 @@ FlatPolicy::FlatPolicy(const Judging& work, const Policy& of, std::uint16_t bind
   planned.counts = true;
   if (!binding->outcome) note_ceiling(*this, planned);
   capped = planned.has_ceiling && !counter->always;
+  for (std::size_t r = 0; r < std::min<std::size_t>(of.rungs.size(), 64); ++r)
+    flags |= std::uint64_t{only_flags(*this, r)} << r;
+}
+
+bool FlatPolicy::find_flag() noexcept {
+  const limiter::Reading& reading = planned.reading;
+  const bool open = reading.refused || reading.doubtful || reading.in_flight != 0 ||
+                    reading.value != reading.settled;
+  if (open || policy->rungs.size() > 64) return false;
+  for (std::size_t r = 0; r < policy->rungs.size(); ++r) {
+    const Number limit = *binding->limits[r];  // a calm reading means that all are known
+    const bool at = policy->rungs[r].compare == Compare::at;
+    if (at ? reading.value < limit : reading.value <= limit) continue;
+    if ((flags >> r & 1) == 0) return false;
+    held = static_cast<int>(r);  // of equal rungs the last one wins
+  }
+  return held >= 0;
 }
 
 std::unique_ptr<FlatPlan> make_flat_plan(const Judging& work,
@@ -96,7 +125,7 @@ std::unique_ptr<FlatPlan> make_flat_plan(const Judging& work,
       out->outcomes.push_back(std::move(flat));
       continue;
     }
-    out->planned.push_back(planned_of(*out, flat, watcher.binding));
+    out->planned.push_back(planned_of(flat, out->planned.size(), out->limits.size()));
     out->limits.insert(out->limits.end(), binding.limits.begin(), binding.limits.end());
     out->policies.push_back(std::move(flat));
   }

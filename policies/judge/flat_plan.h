@@ -13,19 +13,25 @@ namespace weir::policies {
 
 /// A policy that needs nothing of an event but its key, and what no event changes about it.
 struct FlatPolicy {
-  FlatPolicy(const Judging& work, const Policy& of, std::uint16_t binding_index);
+  FlatPolicy(const Judging& work, const Policy& of, std::uint16_t index);
 
   const Policy* policy;
   const Binding* binding;
+  std::uint16_t binding_index;
+  const Event* event;
   const Counter* counter;
   StatsCells* cells;
   limiter::Charging charging;
   bool wall_clock, capped = false;
-  std::int64_t calm;  ///< no rung holds while the reading is no higher
+  std::int64_t calm;        ///< no rung holds while the reading is no higher
+  std::uint64_t flags = 0;  ///< by bit: rungs that flag the event, and do nothing else
 
   // Of one event. Beside the key, only the reading and its undo change.
   PlannedCounter planned;
+  int held = -1;        ///< the rung that wins, if it is one of `flags`
+  bool as_made = true;  ///< what a charge in place leaves of the reading and its undo
   limiter::Table::Place place{};
+  bool is_placed = false;  ///< its key has no parts: it is at one place for all events
 
   /// As is_calm() of the ladder.
   bool is_calm() const noexcept {
@@ -35,12 +41,25 @@ struct FlatPolicy {
   }
   /// Nothing but a missing field keeps it from charging the counter.
   void charge(Instant at) noexcept {
+    held = -1;
     charging.move_to(wall_clock ? at.wall : at.now);
-    planned.undo = {};
-    planned.reading = {};
-    charging.charge(place, planned.amount, capped ? &planned.ceiling : nullptr, &planned.undo,
-                    planned.reading);
+    if (!as_made) {  // most charges leave nearly all of both as it was, and it is much
+      planned.undo = {};
+      planned.reading = {};
+    }
+    planned.undo.what = limiter::Undo::What::nothing;
+    planned.reading.stored = false;
+    as_made = charging.charge(place, planned.amount, capped ? &planned.ceiling : nullptr,
+                              &planned.undo, planned.reading);
   }
+  /// Where its key is from now on.
+  void put(const limiter::Table::Place& at) noexcept {
+    place = at;
+    is_placed = binding->key.empty() && binding->member_id == kNoKey && policy->own_lists.empty();
+  }
+  /// Of a reading that is not calm: finds the rung that wins. False: more than flags may hold, or
+  /// the reservations of others count.
+  bool find_flag() noexcept;
 };
 
 /// The plan of all events of one route, where every policy that watches them is a FlatPolicy: a
@@ -50,14 +69,19 @@ struct FlatPlan {
   std::vector<FlatPolicy> outcomes;  ///< that count those whose answer says so
 
   /// What an answer makes of the outcomes, by its status: found when the first such answer comes.
-  enum class Comes : std::uint8_t { unknown, nothing, something };
   bool is_by_status = false;  ///< the answer's status alone decides the open events
-  std::array<Comes, 1000> comes{};
+  static constexpr std::uint8_t kUnknown = 0, kUnclear = 1, kFirst = 2;
+  std::array<std::uint8_t, 1000> by_status{};  ///< kUnclear: the general way; else into `came`
+  std::vector<std::uint64_t> came;             ///< kFirst + i: by bit, outcomes that come true
 
   // The same as a Plan has it, for the few events that come under a rung.
   std::vector<PlannedPolicy> planned;
   std::vector<std::optional<Number>> limits;
 };
+
+/// The policy in a plan, where its reference to its counter and its limits come next.
+PlannedPolicy planned_of(const FlatPolicy& policy, std::size_t first_counter,
+                         std::size_t first_limit);
 
 /// Null: some policy needs more than its key.
 std::unique_ptr<FlatPlan> make_flat_plan(const Judging& work,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policies/judge/flat_plan.h"
 #include "policies/judgement/unread.h"
 
 namespace weir::policies {
@@ -81,7 +82,7 @@ milliseconds falls_within(const Counter& counter, Instant at) {
   return left.count() > 0 ? left : kCrowdedRetry;
 }
 /// A refusal of the request itself, which no rung brought about.
-Standing standing_of(const Defect& defect, bool shadow) {
+Standing standing_of_defect(const Defect& defect, bool shadow) {
   Standing standing;
   standing.policy = defect.policy;
   standing.list = defect.list;
@@ -183,23 +184,41 @@ void Ladder::add_standing(const PlannedPolicy& planned, const Winner& won, bool 
   const Rung& rung = policy.rungs[r];
   if (!shadow && rung.score) work_.verdict.score += *rung.score;
   if (won.effect == Action::none && !rung.score) return;
+  work_.verdict.standings.push_back(
+      standing_of(policy, won, work_.plan().limits[planned.first_limit + r], shadow));
+}
+
+Standing Ladder::standing_of(const Policy& policy, const Winner& won, std::optional<Number> limit,
+                             bool shadow) const {
+  const Rung& rung = policy.rungs[static_cast<std::size_t>(won.rung)];
   Standing standing;
-  standing.policy = planned.policy;
+  standing.policy = policy.index;
   standing.rung = won.rung;
   standing.effect = won.effect;
   standing.shadow = shadow;
   standing.has_value = won.value.is_number();
   if (standing.has_value) standing.value = won.value.as_number();
-  standing.limit = work_.plan().limits[planned.first_limit + r];
-  standing.window = rung.window;
-  if (policy.has_metric) {
-    standing.window =
-        work_.at.window_length(work_.counter_of(work_.planned_counter(planned, rung.counter)));
-  }
+  standing.limit = limit;
+  standing.window = policy.has_metric
+                        ? work_.at.window_length(work_.set->counters[policy.counters[rung.counter]])
+                        : rung.window;
   standing.hold = rung.pace > 0 ? paced_hold(rung, won.value, standing.limit) : rung.hold;
   standing.status = rung.status;
   standing.tell = rung.tell;
-  work_.verdict.standings.push_back(standing);
+  return standing;
+}
+
+void Ladder::flag(std::span<const FlatPolicy> policies) {
+  for (const FlatPolicy& of : policies) {
+    if (of.held < 0) continue;
+    const Winner won{of.held, Action::flag, of.planned.value(false)};
+    work_.verdict.standings.push_back(
+        standing_of(*of.policy, won, of.binding->limits[static_cast<std::size_t>(of.held)], false));
+    StatsCells::add(of.cells->verdicts[static_cast<std::size_t>(Action::flag)]);
+  }
+  work_.verdict.decider = 0;  // all are as severe
+  work_.verdict.effect = Action::flag;
+  finish_verdict(work_.at);
 }
 
 /// Which rungs of one policy win, and what they give the request.
@@ -240,7 +259,7 @@ void Ladder::decide(const JudgeOptions& options) {
     return;
   }
   if (work_.plan().defect) {
-    work_.verdict.standings.push_back(standing_of(*work_.plan().defect, false));
+    work_.verdict.standings.push_back(standing_of_defect(*work_.plan().defect, false));
     work_.verdict.kind = Verdict::Kind::refuse;
     work_.verdict.effect = Action::deny;
     work_.verdict.decider = 0;
@@ -249,7 +268,7 @@ void Ladder::decide(const JudgeOptions& options) {
   }
   add_list_standings();
   for (const Defect& defect : work_.plan().would_refuse)
-    work_.verdict.standings.push_back(standing_of(defect, true));
+    work_.verdict.standings.push_back(standing_of_defect(defect, true));
   scores_ = {};
   for (std::size_t i = 0; const PlannedPolicy& planned : work_.plan().policies) {
     const Policy& policy = work_.policy_of(planned);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "policies/judge/judging.h"
@@ -10,6 +11,8 @@
 #include "policies/judgement/trace.h"
 
 namespace weir::policies {
+
+struct FlatPolicy;
 
 struct Winner {
   int rung = -1;
@@ -57,6 +60,8 @@ class Ladder final {
                   const Value& value, std::optional<Number> limit);
   void set_metrics(const Policy& policy, bool settled);
   void decide(const JudgeOptions& options);
+  /// The verdict on an event of which nothing but flags hold (FlatPolicy::held), at least one.
+  void flag(std::span<const FlatPolicy> policies);
   void finish_verdict(Instant at);
   /// The rung that wins by the settled counts, when the answer is here.
   Winner settled_winner(const PlannedPolicy& planned, bool shadow);
@@ -72,6 +77,8 @@ class Ladder final {
   void judge_planned(std::size_t planned, const JudgeOptions& options);
   void add_list_standings();
   void add_standing(const PlannedPolicy& planned, const Winner& won, bool shadow);
+  Standing standing_of(const Policy& policy, const Winner& won, std::optional<Number> limit,
+                       bool shadow) const;
   bool is_crowded(const Standing& standing) const;
   void choose_decider();
 

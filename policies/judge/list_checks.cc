@@ -1,6 +1,7 @@
 #include "policies/judge/list_checks.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 
 namespace weir::policies {
@@ -13,8 +14,7 @@ bool ListChecks::may_release(const List& list) const noexcept {
          });
 }
 
-bool ListChecks::look_at_lists(Instant at, Trace* trace) {
-  if (!work_.set->any_lists) return true;
+bool ListChecks::ask_lists(Instant at, Trace* trace) {
   const auto find = [&](const PolicySet::ListUse& use) -> std::optional<TimePoint> {
     const List& list = work_.set->lists[use.list];
     if (!list.has_fixed() && work_.list_bank.size(list.id) == 0) return std::nullopt;
@@ -56,7 +56,7 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
     for (const auto& use : work_.set->list_uses[event]) {
       if (work_.set->lists[use.list].kind != ListKind::allow) continue;
       if (const auto until = find(use)) {
-        work_.plan().allowed = ListHit{use.list, *until};
+        work_.plan().allowed = ListHit{use.list, *until, 0};
         return false;
       }
     }
@@ -68,7 +68,7 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
         const List& list = work_.set->lists[use.list];
         if (list.kind == ListKind::allow || may_release(list)) continue;
         if (const auto until = find(use)) {
-          work_.plan().lists.push_back({use.list, *until});
+          work_.plan().lists.push_back({use.list, *until, 0});
           denied = denied || list.kind == ListKind::deny;
         }
       }
@@ -81,21 +81,25 @@ bool ListChecks::look_at_lists(Instant at, Trace* trace) {
 bool ListChecks::contains(std::size_t list_index, std::span<const Value> key) const noexcept {
   const List& list = work_.set->lists[list_index];
   if (!list.has_fixed() && work_.list_bank.size(list.id) == 0) return false;
-  list_builder_.start();
-  const KeySlot* slot = list.bindings.front().key.data();
   Address whole;  // a text of a request, such as body.ip, may be asked for where addresses stand
   const Address* address = nullptr;
-  for (const Value& part : key) {
-    Value value = part;
-    if (slot->is_address && part.is(Type::text)) {
-      const auto parsed = Address::parse(part.as_text());
-      if (!parsed) return false;
-      whole = *parsed;
-      value = Value::address(&whole);
+  try {
+    list_builder_.start();
+    const KeySlot* slot = list.bindings.front().key.data();
+    for (const Value& part : key) {
+      Value value = part;
+      if (slot->is_address && part.is(Type::text)) {
+        const auto parsed = Address::parse(part.as_text());
+        if (!parsed) return false;
+        whole = *parsed;
+        value = Value::address(&whole);
+      }
+      if (list.of_address && value.is(Type::address)) address = &value.as_address();
+      Address masked;
+      if (!list_builder_.add(key_part(*slot++, value, masked))) return false;
     }
-    if (list.of_address && value.is(Type::address)) address = &value.as_address();
-    Address masked;
-    if (!list_builder_.add(key_part(*slot++, value, masked))) return false;
+  } catch (const std::bad_alloc&) {  // of a key that is longer than any before it
+    return false;
   }
   const Hash128 hash = list_builder_.hash(work_.secret).owned_by(list.identity);
   const limiter::BulkList* const bulk = list.bulk ? list.bulk->get() : nullptr;
@@ -104,7 +108,7 @@ bool ListChecks::contains(std::size_t list_index, std::span<const Value> key) co
          work_.list_bank.find(list.id, hash, work_.at.now).listed;
 }
 
-bool ListChecks::own_lists_refuse(const Policy& policy, Instant at) {
+bool ListChecks::own_lists_refuse(const Policy& policy, std::uint16_t binding, Instant at) {
   bool refused = false;
   for (const ListIndex index : policy.own_lists) {
     const List& list = work_.set->lists[index];
@@ -112,7 +116,7 @@ bool ListChecks::own_lists_refuse(const Policy& policy, Instant at) {
     const limiter::Listed listed =
         work_.list_bank.find(list.id, keys_.hash().owned_by(list.identity), at.now);
     if (!listed.listed) continue;
-    work_.plan().lists.push_back({index, listed.until});
+    work_.plan().lists.push_back({index, listed.until, binding});
     // A refusal by a shadow list does not stop the enforced rungs of the same policy.
     if (refuses(list.effect) && list.shadow == policy.shadow) refused = true;
   }

@@ -14,14 +14,18 @@ class ListChecks final : public ListOracle {
   ListChecks(Judging& work, EventKeys& keys, EventMatching& matching) noexcept
       : work_(work), keys_(keys), matching_(matching) {}
 
-  bool look_at_lists(Instant at, Trace* trace);
+  /// False: one of them decides, and no policy is asked.
+  bool look_at_lists(Instant at, Trace* trace) {
+    return !work_.set->any_lists || ask_lists(at, trace);
+  }
   bool contains(std::size_t list_index, std::span<const Value> key) const noexcept override;
-  bool own_lists_refuse(const Policy& policy, Instant at);
+  bool own_lists_refuse(const Policy& policy, std::uint16_t binding, Instant at);
   /// Whether one of the policy's own lists has an entry for the key that was hashed last.
   bool is_on_own_list(const Policy& policy, Instant at) const;
   bool refused_by_list() const;
 
  private:
+  bool ask_lists(Instant at, Trace* trace);
   bool may_release(const List& list) const noexcept;
 
   Judging& work_;

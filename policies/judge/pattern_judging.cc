@@ -91,7 +91,7 @@ void PatternJudging::plan_pattern(const Policy& policy, Instant at, Trace* trace
     // Bindings of steps stand first: an event that is only `among` is not what its list acts on.
     if (!looked_at_lists && policy.bindings[b].counts) {
       looked_at_lists = true;
-      if (lists_.own_lists_refuse(policy, at)) {
+      if (lists_.own_lists_refuse(policy, b, at)) {
         if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
         return;
       }

@@ -134,7 +134,8 @@ Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bo
   planned.counts = counts;
   planned.reserves = counts && binding.outcome;
   if (!load_policy_key(policy, binding, trace)) return Part::takes;
-  if (planned.applies && !policy.own_lists.empty() && lists_.own_lists_refuse(policy, at)) {
+  if (planned.applies && !policy.own_lists.empty() &&
+      lists_.own_lists_refuse(policy, binding_index, at)) {
     if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
     return Part::takes;
   }

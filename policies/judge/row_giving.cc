@@ -16,13 +16,14 @@ class RowGiving::RowMaker final : public RowSink::Key {
     return giving_.keys_.parts();
   }
 
-  void start(const PlannedPolicy& planned) {
-    start(giving_.work_.policy_of(planned), giving_.work_.binding_of(planned));
+  void start(const PlannedPolicy& planned, bool settled = false) {
+    start(giving_.work_.policy_of(planned), giving_.work_.binding_of(planned), settled);
   }
-  void start(const Policy& policy, const Binding& binding) {
-    row_.policy = &policy;
-    binding_ = &binding;
-    row_.event = giving_.work_.set->events.data() + binding_->event;
+  void start(const Policy& policy, const Binding& binding, bool settled = false) {
+    start(policy, binding, giving_.work_.set->events.data() + binding.event, settled);
+  }
+  void start(const FlatPolicy& policy, bool settled) {
+    start(*policy.policy, *policy.binding, policy.event, settled);
   }
   /// The key is that of the counter.
   void give_reading(RowSink& rows, const PlannedCounter& counter, bool settled) {
@@ -32,7 +33,7 @@ class RowGiving::RowMaker final : public RowSink::Key {
     row_.value = counter.value(settled);
     rows.reading(row_);
   }
-  void give_calm_reading(RowSink& rows, const PlannedCounter& counter) {
+  void give_flat_reading(RowSink& rows, const PlannedCounter& counter) {
     row_.hash = counter.key;
     row_.value = Value::integer(counter.reading.value.integer());
     rows.reading(row_);
@@ -43,6 +44,11 @@ class RowGiving::RowMaker final : public RowSink::Key {
     row_.value = Value::null();
     if (!row_.policy->pattern) rows.ruled(row_);
   }
+  [[gnu::noinline]] void give_listed(RowSink& rows, const List& list) {
+    hash_parts();
+    row_.value = Value::null();
+    rows.listed(row_, list);
+  }
   void give_verdict(RowSink& rows, const Winner& won, std::optional<Number> limit) {
     row_.value = won.value;
     const auto rung = static_cast<std::size_t>(won.rung);
@@ -50,6 +56,12 @@ class RowGiving::RowMaker final : public RowSink::Key {
   }
 
  private:
+  void start(const Policy& policy, const Binding& binding, const Event* event, bool settled) {
+    row_.policy = &policy;
+    row_.event = event;
+    row_.answered = settled;
+    binding_ = &binding;
+  }
   void hash_parts() {
     parts();
     row_.hash = giving_.keys_.key_hash();
@@ -63,13 +75,25 @@ class RowGiving::RowMaker final : public RowSink::Key {
 void RowGiving::give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
                          const Winner& won, std::optional<Number> limit, bool settled) {
   RowMaker row(*this);
-  row.start(planned);
+  row.start(planned, settled);
   counter != nullptr ? row.give_reading(rows, *counter, settled) : row.give_ruling(rows);
   if (won.rung >= 0) row.give_verdict(rows, won, limit);
 }
 
+void RowGiving::give_listed_rows(RowSink& rows) {
+  RowMaker row(*this);
+  for (const ListHit& hit : work_.plan().lists) {
+    const List& list = work_.set->lists[hit.list];
+    if (!list.owner || !refuses(list.effect)) continue;
+    const Policy& policy = work_.set->policies[*list.owner];
+    row.start(policy, policy.bindings[hit.binding]);
+    row.give_listed(rows, list);
+  }
+}
+
 void RowGiving::give_rows(RowSink& rows) {
   if (work_.plan().allowed || work_.plan().defect) return;
+  if (!work_.plan().lists.empty()) give_listed_rows(rows);
   const bool refused = work_.verdict.kind == Verdict::Kind::refuse;
   const Winner nothing;
   auto next = ladder_.won().begin();
@@ -102,12 +126,21 @@ void RowGiving::give_rows(RowSink& rows) {
   }
 }
 
-void RowGiving::give_calm_rows(RowSink& rows, std::span<const FlatPolicy> policies) {
+void RowGiving::give_flat_rows(RowSink& rows, std::span<const FlatPolicy> policies) {
   RowMaker row(*this);
   for (const FlatPolicy& policy : policies) {
-    row.start(*policy.policy, *policy.binding);
-    row.give_calm_reading(rows, policy.planned);
+    row.start(policy, false);
+    row.give_flat_reading(rows, policy.planned);
+    if (policy.held < 0) continue;
+    row.give_verdict(rows, {policy.held, Action::flag, policy.planned.value(false)},
+                     policy.binding->limits[static_cast<std::size_t>(policy.held)]);
   }
+}
+
+void RowGiving::give_settled_row(RowSink& rows, const FlatPolicy& outcome) {
+  RowMaker row(*this);
+  row.start(outcome, true);
+  row.give_reading(rows, outcome.planned, true);
 }
 
 void RowGiving::give_settled_rows(RowSink& rows) {

@@ -21,9 +21,13 @@ class RowGiving final {
   void give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
                 const Winner& won, std::optional<Number> limit, bool settled);
   void give_rows(RowSink& rows);
+  /// Of the policies' own lists that refuse the event.
+  void give_listed_rows(RowSink& rows);
   void give_settled_rows(RowSink& rows);
-  /// The readings of policies none of which has a rung that holds.
-  void give_calm_rows(RowSink& rows, std::span<const FlatPolicy> policies);
+  /// The readings of policies, and the rungs that only flag.
+  void give_flat_rows(RowSink& rows, std::span<const FlatPolicy> policies);
+  /// The reading of an outcome that has come true and under no rung.
+  void give_settled_row(RowSink& rows, const FlatPolicy& outcome);
 
  private:
   class RowMaker;

@@ -3,12 +3,6 @@
 #include <cmath>
 
 namespace weir::policies {
-namespace {
-
-// Beyond it the rounding of a sum could no longer be undone (limiter/views/sums.h).
-constexpr double kAmountMost = 1e290;
-
-}  // namespace
 
 /// Counts certain events now; notes in the plan the events that the answer decides.
 void ViewCounting::observe_views(Instant at) {
@@ -79,7 +73,7 @@ bool ViewCounting::load_view_value(const View& view, const View::Binding& bindin
     const Value value = binding.arguments.front().eval(work_.frame);
     if (!value.is_number()) return false;
     event.amount = value.as_number();
-    return std::abs(event.amount.as_real()) < kAmountMost;  // no NaN is
+    return std::abs(event.amount.as_real()) < limiter::Sum::kAmountMost;  // no NaN is
   }
   keys_.builder().start();
   for (const Expression& argument : binding.arguments) {

@@ -5,10 +5,18 @@
 
 #include "core/clock.h"
 #include "core/event.h"
+#include "policies/judgement/prepared.h"
 #include "policies/judgement/row_sink.h"
 #include "policies/judgement/trace.h"
 
 namespace weir::policies {
+
+/// Of which events somebody reads Judgement::plan. Of others it need not be written.
+enum class PlanOf : std::uint8_t {
+  all,
+  loud,  ///< those of which some rung holds
+  none,  ///< only verdicts and rows are read
+};
 
 /// How an event is to be judged.
 struct JudgeOptions {
@@ -18,8 +26,7 @@ struct JudgeOptions {
   /// An event that is passed stays open although its answer changes nothing: somebody wants to see
   /// that (Driver::value()).
   bool keep_open = false;
-  /// False: only the verdict and the rows are read, so Judgement::plan need not be written.
-  bool needs_plan = true;
+  PlanOf plan_of = PlanOf::all;
   Trace* trace = nullptr;
   RowSink* rows = nullptr;  ///< takes what is read and found, also at the answer; for replay
   /// The time of the event for patterns and views; none: now. Live, their deadlines and windows end
@@ -33,6 +40,7 @@ struct JudgeOptions {
   /// The app's answer, if it is known already, as in a log: nothing needs to be reserved for it,
   /// and most answers leave nothing to observe.
   const Answer* answer = nullptr;
+  const Prepared* prepared = nullptr;  ///< of a request that came as one; null: nothing is known
 };
 
 }  // namespace weir::policies

@@ -108,6 +108,7 @@ struct PlannedPattern {
 struct ListHit {
   ListIndex list = 0;
   TimePoint until{};
+  std::uint16_t binding = 0;  ///< of a policy's own list: which of the policy's has the key
 };
 
 /// A request that is refused before any counting: a missing key part, an unreadable body, a store
@@ -131,6 +132,7 @@ constexpr int defect_status(MissReason why) noexcept {
       return 415;
     case MissReason::unreadable:
     case MissReason::ambiguous:
+    case MissReason::path:
       return 400;
     default:
       return 0;

@@ -10,8 +10,8 @@
 namespace weir::policies {
 
 /// Takes what every judgement reads and finds, for replay: the hot path has none. Called on the
-/// driver's thread, within start() and, for outcome policies, within answer(); all views end
-/// with the call.
+/// driver's thread, within start() and, for outcome policies, within answer() unless start() knows
+/// the answer; all views end with the call.
 class RowSink {
  public:
   virtual ~RowSink() = default;
@@ -30,7 +30,8 @@ class RowSink {
     const Event* event = nullptr;  ///< as the policy names it
     Hash128 hash;                  ///< of the key: equal keys of one policy have equal hashes
     Key* key = nullptr;
-    Value value;  ///< null: the metric has no value; also of a policy without a metric
+    bool answered = false;  ///< it rests on the answer: it comes behind those that do not
+    Value value;            ///< null: the metric has no value; also of a policy without a metric
   };
   /// This policy may give a reading for this key: data for it can be prefetched meanwhile.
   virtual void expect(const Policy& policy, const Hash128& key) {
@@ -44,6 +45,12 @@ class RowSink {
   /// A rung holds: of those that do the one that counts, an enforced one before a shadow one.
   virtual void verdict(const Row& row, const Rung& rung, std::size_t index,
                        std::optional<Number> limit) = 0;
+  /// One of the policy's own lists has the key and refuses the event; row.value is null. Such an
+  /// event has no reading and no rung of this policy.
+  virtual void listed(const Row& row, const List& list) {
+    static_cast<void>(row);
+    static_cast<void>(list);
+  }
 };
 
 }  // namespace weir::policies

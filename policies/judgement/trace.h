@@ -44,7 +44,7 @@ class Trace {
   virtual void skipped(const Policy& policy, Skip skip, std::string_view field,
                        MissReason reason) = 0;
   virtual void counted(const Policy& policy, const Binding& binding, const Counter& counter,
-                       const limiter::Reading& reading) = 0;
+                       const PlannedCounter& planned) = 0;
   virtual void rung(const Policy& policy, std::size_t rung, const Value& value,
                     std::optional<Number> limit, bool holds) = 0;
   /// The role of the event in a pattern, and the open matches of its key.

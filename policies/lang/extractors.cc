@@ -27,6 +27,8 @@ std::string_view miss_reason_text(MissReason reason) noexcept {
       return "expression failed";
     case MissReason::unread:
       return "not read";
+    case MissReason::path:
+      return "servers read its escapes or segments in different ways";
   }
   return "unknown";
 }

@@ -26,6 +26,7 @@ enum class MissReason : std::uint8_t {
   encoded,     ///< the body has a Content-Encoding
   failed,      ///< the field's expression failed (overflow, wrong type, ...)
   unread,  ///< not read or not kept: a body that no policy needs, an answer that is not there yet
+  path,    ///< of the path itself: servers read it in different ways
 };
 std::string_view miss_reason_text(MissReason reason) noexcept;  // "absent", "given twice", ...
 /// Whether something is present, but different applications may read different values. It is not

@@ -49,7 +49,9 @@ SlotId SlotTable::attribute(const ExtractorRow& row, Argument argument) {
   slot.text = attribute_text(row, argument);
   slot.extractor = &row;
   slot.argument = std::move(argument);
-  return intern(std::move(slot));
+  const SlotId id = intern(std::move(slot));
+  if (row.name == "ip" && !full_) client_ = id;
+  return id;
 }
 
 SlotId SlotTable::segment(std::uint32_t k) {

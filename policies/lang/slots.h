@@ -96,6 +96,8 @@ class SlotTable {
   /// The slots whose values are addresses, other than the attribute `ip`. A record brings such a
   /// value as text; Frame::begin() reads the address.
   const std::vector<SlotId>& addresses() const noexcept { return addresses_; }
+  /// The slot of the attribute `ip`, which nearly every key has; kMax: nobody reads it.
+  SlotId client() const noexcept { return client_; }
   std::size_t size() const noexcept { return slots_.size(); }
   bool full() const noexcept { return full_; }
 
@@ -105,6 +107,7 @@ class SlotTable {
   std::vector<std::unique_ptr<const Slot>> slots_;
   std::map<std::string, SlotId, std::less<>> by_text_;
   std::vector<SlotId> addresses_;
+  SlotId client_ = kMax;
   bool full_ = false;
 };
 

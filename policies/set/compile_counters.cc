@@ -24,7 +24,9 @@ void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& windo
   const bool fills =
       spec.metric == Metric::count || spec.metric == Metric::sum || spec.metric == Metric::distinct;
   if (spec.window == limiter::Window::leaky && !fills) {
-    problems.error(window.where, "a leaky bucket has a level, and nothing else to read",
+    problems.error(window.where,
+                   window.is_rate ? "a rate reads how much of its burst is taken, and nothing else"
+                                  : "a leaky bucket has a level, and nothing else to read",
                    "its metric is count, sum(f) or distinct(f)");
   } else {
     problems.error(window.where, "this window is beyond what a counter can hold");
@@ -104,6 +106,7 @@ void CounterCompiler::compile_counters(const config::PolicyDef& def, Policy& pol
     if (window != nullptr) {
       check_kind(counter.spec, *window, def, problems_);
       counter.window = counter.spec.length;
+      counter.is_rate = window->is_rate;
       counter.wall_clock = window->kind == config::WindowDef::Kind::every ||
                            window->kind == config::WindowDef::Kind::calendar;
     }
@@ -129,7 +132,9 @@ void CounterCompiler::compile_counters(const config::PolicyDef& def, Policy& pol
     counter.spec.what = counter.what;
     counter.canonical = describe(counter.spec) + " " + rest;
     if (provisional) counter.canonical += "reserved; ";
-    if (counter.keys != 0) counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
+    // How much room a replica has is its own matter: what Redis holds goes on.
+    if (counter.keys != 0 && !def.share)
+      counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
     counter.identity = identity_of(counter.canonical);
     if (def.share) {
       counter.shared = std::make_shared<limiter::SharedCounter>(
@@ -153,6 +158,7 @@ std::uint16_t CounterCompiler::intern_counter(Counter counter) {
   for (std::size_t i = 0; i < set_.counters.size(); ++i) {
     if (set_.counters[i].identity != counter.identity) continue;
     set_.counters[i].synced.exchange_within(counter.synced.interval);  // both or neither have one
+    set_.counters[i].keys = std::max(set_.counters[i].keys, counter.keys);
     return static_cast<std::uint16_t>(i);
   }
   set_.counters.push_back(std::move(counter));

@@ -16,7 +16,7 @@
 /// share what the names of the file mean. Only compile*.cc include this.
 namespace weir::policies {
 
-/// Where it matters how an app reads a path: fills strict_everywhere and strict_events.
+/// Where it matters how an app reads a path: fills strict and strict_in_shadow.
 void note_strict_paths(PolicySet& set);  // strict_paths.cc
 
 class Scope;

@@ -71,8 +71,29 @@ std::string window_text(const limiter::CounterSpec& spec) {
   return "";
 }
 
+namespace {
+
+/// `10/s`, `1/15m`: as the configuration writes a rate.
+std::string rate_text(const limiter::CounterSpec& spec) {
+  const std::int64_t drain = spec.drain.count();
+  for (const auto& [unit, ms] :
+       {std::pair{"s", std::int64_t{1'000}}, std::pair{"m", std::int64_t{60'000}},
+        std::pair{"h", std::int64_t{3'600'000}}, std::pair{"d", std::int64_t{86'400'000}}}) {
+    if (ms * spec.drains % drain == 0) return std::to_string(ms * spec.drains / drain) + "/" + unit;
+  }
+  return std::to_string(spec.drains) + "/" + duration_text(spec.drain);
+}
+
+}  // namespace
+
+std::string window_text(const Counter& counter) {
+  if (!counter.is_rate) return window_text(counter.spec);
+  return "a rate of " + rate_text(counter.spec) + " with a burst of " +
+         counter.spec.capacity.to_string();
+}
+
 std::string counter_text(const Counter& counter) {
-  const std::string window = window_text(counter.spec);
+  const std::string window = window_text(counter);
   if (window.empty()) return "in flight";
   std::string out(name_of(counter.spec.metric));
   if (counter.near()) out += " within " + config::format_distance(counter.spec.radius);
@@ -117,7 +138,12 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t in
     out += expression->canonical();
   }
   if (rung.overflows) out = "over the capacity";
-  if (rung.counter != 0) out += " in " + duration_text(rung.window);
+  if (rung.counter != 0) {
+    const limiter::CounterSpec& spec = set.counters[policy.counters[rung.counter]].spec;
+    const bool has_length =
+        spec.window != limiter::Window::events && spec.window != limiter::Window::calendar;
+    out += " in " + (has_length ? duration_text(rung.window) : window_text(spec));
+  }
   if (part.condition) {
     out += (out.empty() ? "if " : " if ") + with_names(set, policy, part.condition->canonical());
   }

@@ -11,6 +11,7 @@ std::string duration_text(milliseconds time);  ///< `15m`, `1h30m`, `250ms`
 /// `the last 10m`, `exactly the last 1h`, `every 1h from the first`, `the last 20 events`; empty
 /// for in_flight.
 std::string window_text(const limiter::CounterSpec& spec);
+std::string window_text(const Counter& counter);
 std::string counter_text(const Counter& counter);        ///< `count over the last 10m`
 std::string_view unit_name(CalendarUnit unit) noexcept;  ///< `day`
 /// `login_failed, then login_failed within 2s`: the events that a pattern waits for.

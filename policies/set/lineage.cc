@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "limiter/counters/heritage.h"
+#include "limiter/kinds/kinds.h"
 #include "limiter/kinds/windows.h"
 #include "policies/set/describe.h"
 
 namespace weir::policies {
-namespace {
 
-std::string hex(const Hash128& hash) {
+std::string hex_of(const Hash128& hash) {
   char out[40];
   const int size =
       std::snprintf(out, sizeof out, "%016llx%016llx", static_cast<unsigned long long>(hash.hi),
@@ -17,33 +18,67 @@ std::string hex(const Hash128& hash) {
   return {out, static_cast<std::size_t>(size)};
 }
 
+namespace {
+
 bool trails(limiter::Window window) noexcept {
   return window == limiter::Window::log || window == limiter::Window::ring;
+}
+
+/// Whether it reads what happened in a time, and not so many events or a level.
+bool is_of_time(limiter::Window window) noexcept {
+  return trails(window) || window == limiter::Window::every ||
+         window == limiter::Window::every_first || window == limiter::Window::calendar;
 }
 
 Lineage of_counter(const Policy& policy, const Counter& counter) {
   Lineage out;
   out.owner = policy.name;
   out.text = counter_text(counter);
-  out.identity = hex(counter.identity);
+  if (counter.keys != 0) out.text += ", room for " + std::to_string(counter.keys) + " keys";
+  out.identity = hex_of(counter.identity);
   out.shared = counter.shared != nullptr;
   const limiter::CounterSpec& spec = counter.spec;
-  if (out.shared || spec.late || !trails(spec.window)) return out;
+  const limiter::Kind* const kind = limiter::find_kind(spec);
   const limiter::Rule rule = limiter::Rule::of(spec);
-  const std::int64_t kept = std::max(rule.span, rule.kept);
+  if (is_of_time(spec.window)) out.length_ms = rule.length;
+  if (trails(spec.window)) out.quantum_ms = rule.quantum;
+  if (out.shared || spec.late || kind == nullptr) return out;
   // Counters with the same `what` count the same events; metric and type must be equal too.
-  out.what =
-      hex(counter.what) + " " + std::string(name_of(spec.metric)) + (spec.real ? " real" : "");
-  out.quantum_ms = rule.quantum;
+  out.what = hex_of(counter.what);
+  out.form = kind->name;
+  if (!trails(spec.window)) return out;
+  const std::int64_t kept = std::max(rule.span, rule.kept);
   out.kept_ms = spec.window == limiter::Window::ring ? kept * rule.quantum : kept + 1;
-  out.length_ms = rule.length;
   return out;
+}
+
+const limiter::Kind* kind_named(const std::string& name) {
+  const auto all = limiter::kinds();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const limiter::Kind& kind) { return kind.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+limiter::Joining joins(const Lineage& to, const Lineage& from) {
+  const limiter::Kind* const ours = kind_named(to.form);
+  const limiter::Kind* const theirs = kind_named(from.form);
+  const bool same = ours != nullptr && theirs != nullptr && to.what == from.what &&
+                    ours->metric == theirs->metric && ours->real == theirs->real && !ours->near &&
+                    !theirs->near;
+  return same ? limiter::joining(ours->metric, ours->window, theirs->window)
+              : limiter::Joining::none;
 }
 
 /// As limiter::Heritage::fits().
 bool fits(const Lineage& heir, const Lineage& from) {
-  return !heir.what.empty() && heir.what == from.what && from.kept_ms >= heir.length_ms &&
-         from.quantum_ms > 0 && heir.quantum_ms % from.quantum_ms == 0;
+  const limiter::Kind* const ours = kind_named(heir.form);
+  const limiter::Kind* const theirs = kind_named(from.form);
+  if (heir.what.empty() || heir.what != from.what || ours == nullptr || theirs == nullptr ||
+      ours->metric != theirs->metric || ours->real != theirs->real)
+    return false;
+  if (joins(heir, from) == limiter::Joining::level) return true;
+  return from.kept_ms >= heir.length_ms && from.quantum_ms > 0 && heir.quantum_ms > 0 &&
+         heir.quantum_ms % from.quantum_ms == 0;
 }
 
 bool same_owner(const Lineage& a, const Lineage& b) {
@@ -69,7 +104,7 @@ std::vector<Lineage> lineage_of(const PolicySet& set) {
     line.kind = Lineage::Kind::pattern;
     line.owner = policy.name;
     line.text = pattern_text(set, policy);
-    line.identity = hex(pattern.identity);
+    line.identity = hex_of(pattern.identity);
     line.shared = pattern.shared != nullptr;
     out.push_back(std::move(line));
   }
@@ -88,7 +123,8 @@ std::vector<Lineage> lineage_of(const PolicySet& set) {
 }
 
 std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
-                                         std::span<const Lineage> next) {
+                                         std::span<const Lineage> next,
+                                         std::span<const std::string> closed) {
   std::vector<Inheritance> out;
   const auto known = [](std::span<const Lineage> all, const Lineage& line) {
     return std::any_of(all.begin(), all.end(), [&](const Lineage& other) {
@@ -108,7 +144,14 @@ std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
                           std::any_of(running.begin(), running.end(), [&](const Lineage& from) {
                             return !from.shared && fits(line, from);
                           });
-    if (inherits) {
+    const bool returns = line.kind == Lineage::Kind::counter && !line.shared &&
+                         std::find(closed.begin(), closed.end(), line.identity) != closed.end();
+    if (returns) {
+      change.fate = Inheritance::Fate::returns;
+      change.lacks = std::none_of(running.begin(), running.end(), [&](const Lineage& from) {
+        return !from.shared && joins(line, from) != limiter::Joining::none;
+      });
+    } else if (inherits) {
       change.fate = Inheritance::Fate::inherits;
     } else if (change.before.empty()) {
       if (line.kind != Lineage::Kind::counter) continue;  // new, as its owner is
@@ -125,12 +168,28 @@ std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
   return out;
 }
 
+namespace {
+
+/// From when a counter that begins empty reads as if it had always counted.
+std::string when_whole(const Lineage& of) {
+  if (of.length_ms <= 0) return {};
+  return ", and its window is whole " + duration_text(milliseconds{of.length_ms}) + " later" +
+         (of.quantum_ms > 0 ? "" : " at most");
+}
+
+}  // namespace
+
 std::string text_of(const Inheritance& change) {
   std::string out = change.of.kind == Lineage::Kind::list ? "list \"" : "policy \"";
   out += change.of.owner + "\": " + change.of.text;
   switch (change.fate) {
     case Inheritance::Fate::empties:
       out += " begins empty";
+      if (change.of.kind == Lineage::Kind::counter) out += when_whole(change.of);
+      break;
+    case Inheritance::Fate::returns:
+      out += change.lacks ? " comes back with what it held; what came since then is missing"
+                          : " comes back with what it held, and with what came since then";
       break;
     case Inheritance::Fate::inherits:
       out += " begins with the history that is there";
@@ -138,12 +197,7 @@ std::string text_of(const Inheritance& change) {
     case Inheritance::Fate::goes:
       return out + " is not in the new configuration";
     case Inheritance::Fate::begins:
-      out += " is new: it counts from the load on";
-      if (change.of.length_ms > 0) {
-        out += ", and its window is whole " + duration_text(milliseconds{change.of.length_ms}) +
-               " later";
-      }
-      return out;
+      return out + " is new: it counts from the load on" + when_whole(change.of);
   }
   if (!change.before.empty() && change.before != change.of.text) {
     out += " (now: " + change.before + ")";

@@ -20,12 +20,13 @@ struct Lineage {
   std::string text;      ///< for people: `count over the last 10m`, `list of ip`
   std::string identity;  ///< hex; of a list the name that its entries are kept under
   bool shared = false;   ///< in Redis: under its identity alone, without history
-  // For a local counter over a trailing window: the identity of the history with which another
-  // counter may start (limiter::Heritage).
-  std::string what;             ///< hex; empty: no counter can start from it
-  std::int64_t quantum_ms = 0;  ///< its buckets
-  std::int64_t kept_ms = 0;     ///< how far back it has every event
-  std::int64_t length_ms = 0;   ///< how far back it reads
+  // For a local counter: what it counts without its window. From a counter that counts the same
+  // another may start (limiter::Heritage), or get what came while it was closed (Joining).
+  std::string what;             ///< hex; empty: nothing can come from it or go to it
+  std::string form;             ///< how it is kept: the name of a limiter::Kind
+  std::int64_t quantum_ms = 0;  ///< of a trailing window its buckets; else 0
+  std::int64_t kept_ms = 0;     ///< how far back a trailing window has every event; else 0
+  std::int64_t length_ms = 0;   ///< how far back it reads, at most; 0: that is no time
 };
 
 std::vector<Lineage> lineage_of(const PolicySet& set);
@@ -34,6 +35,7 @@ std::vector<Lineage> lineage_of(const PolicySet& set);
 struct Inheritance {
   enum class Fate : std::uint8_t {
     empties,   ///< it exists before and after, and starts empty: earlier counts are lost
+    returns,   ///< it was closed by an earlier reload, and comes back with what it holds
     inherits,  ///< another identity, which begins with the history of a running one
     goes,      ///< nothing in the next configuration asks for it
     begins,    ///< a counter of a new owner, without a history to start from
@@ -41,12 +43,17 @@ struct Inheritance {
   Fate fate = Fate::empties;
   Lineage of;          ///< goes: as it is running; else as it will be
   std::string before;  ///< the owner's item now; goes: empty
+  bool lacks = false;  ///< returns: what came while it was closed is missing
 };
 
 /// In the order of the next set, then of the running one. Omits unchanged items, and new lists and
-/// patterns of a new owner.
+/// patterns of a new owner. `closed`: the identities (hex) of counters that the process holds and
+/// the running set does not use any more.
 std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
-                                         std::span<const Lineage> next);
+                                         std::span<const Lineage> next,
+                                         std::span<const std::string> closed = {});
+
+std::string hex_of(const Hash128& identity);
 
 /// `policy "login-per-ip": count over the last 20m begins empty (now: count over the last 10m)`.
 std::string text_of(const Inheritance& change);

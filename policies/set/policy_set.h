@@ -103,6 +103,7 @@ struct Counter {
   std::size_t keys = 0;     ///< 0: the common table
   milliseconds window{0};   ///< 0: none (in_flight)
   bool wall_clock = false;  ///< `every`: follows the current wall clock
+  bool is_rate = false;     ///< a bucket that the configuration calls a rate
   bool always = false;      ///< charge: always
   bool shadow = false;      ///< of shadow policies only; enforced ones never read it
   bool common = false;      ///< several policies ask for it (compile_shortcuts.cc)
@@ -255,6 +256,12 @@ struct Reset {
   std::vector<KeySlot> key;
 };
 
+/// Routes on which something can refuse: there it matters how an app reads a path.
+struct StrictRoutes {
+  bool everywhere = false;   ///< it watches or guards `request`
+  std::vector<bool> events;  ///< [base event] it counts or guards that
+};
+
 struct PolicySet {
   SlotTable slots;
   std::vector<Event> events;
@@ -309,8 +316,8 @@ struct PolicySet {
   bool any_answer_work = false;      ///< resets, or releases of list entries
   bool any_lists = false;            ///< that act on events
   bool any_scores = false;           ///< policies that read the request's score
-  bool strict_everywhere = false;    ///< a policy that can refuse watches or guards `request`
-  std::vector<bool> strict_events;   ///< [base event] something that can refuse counts or guards it
+  StrictRoutes strict;               ///< of what is enforced
+  StrictRoutes strict_in_shadow;     ///< of policies with rungs in shadow mode
   std::vector<SlotId> of_answers;    ///< slots that only an answer fills
   std::vector<SlotId> not_kept;  ///< slots of requests whose lists or JSON no answer finds again
 
@@ -325,7 +332,13 @@ struct PolicySet {
 
   /// Whether such a request must be refused (400) because the app may read its path as one on which
   /// a policy can refuse, and policies would not. Where no policy can refuse, every path passes.
-  bool refuses_path(std::string_view method, const PathReadings& readings) const;
+  bool refuses_path(std::string_view method, const PathReadings& readings) const {
+    return doubtful_route(strict, method, readings).has_value();
+  }
+  /// The first of these routes that the app may run, and that policies would not see:
+  /// kRequestEvent for any.
+  std::optional<EventIndex> doubtful_route(const StrictRoutes& of, std::string_view method,
+                                           const PathReadings& readings) const;
 
   /// As the file has them: the meters of `metrics:` are not counted.
   std::size_t policy_count() const noexcept;

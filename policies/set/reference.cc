@@ -1,5 +1,6 @@
 #include "policies/set/reference.h"
 
+#include "config/schema.h"
 #include "core/words.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/extractors.h"
@@ -39,15 +40,6 @@ std::string signature(const expr::FunctionRow& row) {
   return name + "(" + arguments + ")";
 }
 
-std::string cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string language_reference() {
@@ -61,7 +53,8 @@ What `do` may say, in the order of severity: of all that apply to a request the 
   for (const ActionRow& row : kActions) {
     out += "| `" + std::string(row.name) + "` | " +
            (row.refuses ? "yes, " + std::to_string(row.status) : "no") + " | " +
-           (row.remembers ? "remembers the key" : "") + " | " + cell(row.help) + " |\n";
+           (row.remembers ? "remembers the key" : "") + " | " + config::table_cell(row.help) +
+           " |\n";
   }
   out += R"(
 ## Expressions
@@ -88,7 +81,7 @@ An event's own fields and the file's `fields` by their names, and:
     if (row.form == ArgumentForm::index) continue;
     out += "| `" + spelled(row) + "` | " + std::string(type_name(row.type)) + " | " +
            (row.side == Side::answer ? "with the answer" : "at the request") + " | " +
-           cell(row.help) + " |\n";
+           config::table_cell(row.help) + " |\n";
   }
   out += R"(| `event` | string | at the request | The name of the event that is judged. |
 | `value` | number | in rungs | The reading of the rung's window. |
@@ -103,7 +96,7 @@ An event's own fields and the file's `fields` by their names, and:
 )";
   for (const expr::FunctionRow& row : expr::function_rows()) {
     out += "| `" + signature(row) + "` | " + std::string(type_name(row.result)) + " | " +
-           cell(row.help) + " |\n";
+           config::table_cell(row.help) + " |\n";
   }
   return out;
 }

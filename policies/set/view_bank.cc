@@ -1,7 +1,10 @@
 #include "policies/set/view_bank.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
+#include "limiter/memory/make_room.h"
 #include "limiter/views/hyperloglog.h"
 #include "limiter/views/view_part.h"
 #include "limiter/views/view_row.h"
@@ -11,8 +14,9 @@ namespace weir::policies {
 
 bool ViewInbox::add(const limiter::ViewEvent& event) {
   if (events_.size() == kEventsMost || event.parts.size() > kBytesMost - text_.size()) return false;
-  events_.push_back({event, text_.size(), event.parts.size()});
+  limiter::make_room(events_);
   text_.append(event.parts);
+  events_.push_back({event, text_.size() - event.parts.size(), event.parts.size()});
   return true;
 }
 
@@ -70,15 +74,20 @@ LiveView::LiveView(std::string name, const limiter::ViewSpec& spec,
   sharing_.why = "Redis has not been asked yet";
 }
 
+/// Without memory the view misses an event, and the event's request goes on.
 void LiveView::observe(const limiter::ViewEvent& event) {
-  std::unique_lock hold(mutex_, std::try_to_lock);
-  if (!hold) {
-    const std::scoped_lock hold_inbox(inbox_mutex_);
-    if (inbox_.add(event)) return waits_.store(true, std::memory_order_release);
+  try {
+    std::unique_lock hold(mutex_, std::try_to_lock);
+    if (!hold) {
+      const std::scoped_lock hold_inbox(inbox_mutex_);
+      if (inbox_.add(event)) return waits_.store(true, std::memory_order_release);
+    }
+    if (!hold) hold.lock();
+    take_in();
+    count(event);
+  } catch (const std::bad_alloc&) {
+    miss();
   }
-  if (!hold) hold.lock();
-  take_in();
-  count(event);
 }
 
 /// A member that is known here is known elsewhere, or on its way there.
@@ -103,7 +112,13 @@ void LiveView::take_in() {
     std::swap(taken_, inbox_);
     waits_.store(false, std::memory_order_relaxed);
   }
-  taken_.move_into([this](const limiter::ViewEvent& event) { count(event); });
+  taken_.move_into([this](const limiter::ViewEvent& event) {
+    try {
+      count(event);
+    } catch (const std::bad_alloc&) {  // the others are counted all the same
+      miss();
+    }
+  });
 }
 
 void LiveView::advance(TimePoint watermark, const limiter::ViewSink& sink) {
@@ -132,9 +147,10 @@ void LiveView::show(std::string& out, const limiter::ViewWindow& window) const {
 }
 
 void LiveView::keep(const limiter::ViewWindow& window) {
-  std::string& line = results_.emplace_back();
+  std::string line;
   show(line, window);
-  result_bytes_ += line.size();
+  results_.push_back(std::move(line));
+  result_bytes_ += results_.back().size();
   const std::size_t most = limit_ == 0 ? static_cast<std::size_t>(-1) : limit_ / 4;
   while (results_.size() > kResultsMax || (results_.size() > 1 && result_bytes_ > most)) {
     result_bytes_ -= results_.front().size();

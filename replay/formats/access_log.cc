@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/assert.h"
+#include "policies/lang/extractors.h"
 #include "replay/formats.h"
 #include "replay/formats/log_splitter.h"
 #include "replay/formats/request_target.h"
@@ -18,6 +19,19 @@ constexpr std::string_view kNoRequest = "no HTTP request";
 constexpr std::string_view kNoAddress = "the caller is no address";
 constexpr std::string_view kBadPath = "a path that the proxy refuses";
 constexpr std::string_view kBadStatus = "this is no status";
+
+std::optional<int> status_of(std::string_view text) noexcept {
+  int code = 0;
+  if (text.size() == 3) [[likely]] {
+    const auto digit = [&](std::size_t i) { return static_cast<unsigned char>(text[i]) - '0'; };
+    const int a = digit(0), b = digit(1), c = digit(2);
+    if (a >= 0 && a <= 9 && b >= 0 && b <= 9 && c >= 0 && c <= 9) return a * 100 + b * 10 + c;
+  }
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, code);
+  const bool good = error == std::errc{} && stop == end && code >= 0 && code <= 999;
+  return good ? std::optional(code) : std::nullopt;
+}
 
 class AccessLog final : public Format {
  public:
@@ -211,12 +225,9 @@ class RequestLog final : public Format {
     const std::string_view status =
         kind.status == Kind::kNone ? std::string_view{} : kind.splitter[kind.status];
     if (status.data() != nullptr) {
-      int code = 0;
-      const auto [end, error] = std::from_chars(status.data(), status.data() + status.size(), code);
-      if (error != std::errc{} || end != status.data() + status.size() || code < 0 || code > 999) {
-        return bad(offset_of(text, status), kBadStatus);
-      }
-      row.answer.status = code;
+      const std::optional<int> code = status_of(status);
+      if (!code) return bad(offset_of(text, status), kBadStatus);
+      row.answer.status = *code;
     }
     const bool sized = kind.bytes != Kind::kNone && kind.splitter[kind.bytes].data() != nullptr;
     if (sized) {

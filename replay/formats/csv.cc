@@ -33,6 +33,10 @@ class Csv final : public Format {
     }
   }
 
+  bool stands_alone(std::string_view text) const override {
+    return text.find('"') == std::string_view::npos;
+  }
+
   Got read(std::string_view text, Row& row) override {
     if (const auto got = fields_.split(text); got != CsvSplitter::Got::row) {
       bad(fields_.offset(), fields_.why());

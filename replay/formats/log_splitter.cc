@@ -121,18 +121,21 @@ std::size_t LogSplitter::columns_of(const Step& step) noexcept {
 
 void LogSplitter::want_only(const std::vector<std::size_t>& columns) {
   for (Step& step : steps_) {
+    const std::size_t path = step.column + (step.kind == Kind::request ? 2 : 1);
+    step.path = std::find(columns.begin(), columns.end(), path) != columns.end();
     step.wanted = std::any_of(columns.begin(), columns.end(), [&](std::size_t column) {
       return column >= step.column && column < step.column + columns_of(step);
     });
   }
 }
 
-void LogSplitter::put_url(std::string_view* values, std::string_view url) noexcept {
+void LogSplitter::put_url(std::string_view* values, std::string_view url, bool path) noexcept {
   values[0] = url;
-  values[1] = url.substr(0, find_byte(url, 0, '?'));
+  if (path) values[1] = url.substr(0, find_byte(url, 0, '?'));
 }
 
-void LogSplitter::put_request(std::string_view* values, std::string_view value) noexcept {
+void LogSplitter::put_request(std::string_view* values, std::string_view value,
+                              bool path) noexcept {
   for (std::size_t i = 0; i < 4; ++i) values[i] = {};
   const std::size_t first = find_byte(value, 0, ' ');
   if (first == 0 || first == std::string_view::npos) return;  // `-`, or bytes that are not HTTP
@@ -142,7 +145,7 @@ void LogSplitter::put_request(std::string_view* values, std::string_view value) 
                          : value.rfind(' ');
   if (last == first) last = value.size();  // HTTP/0.9
   values[0] = value.substr(0, first);
-  put_url(values + 1, value.substr(first + 1, last - first - 1));
+  put_url(values + 1, value.substr(first + 1, last - first - 1), path);
   if (last < value.size()) values[3] = value.substr(last + 1);
 }
 
@@ -152,9 +155,9 @@ inline void LogSplitter::put(const Step& step, std::string_view value) noexcept 
     const bool dash = step.dash_is_null && value.size() == 1 && value.front() == '-';
     values[0] = value.empty() || dash ? std::string_view{} : value;
   } else if (step.kind == Kind::request) {
-    put_request(values, value);
+    put_request(values, value, step.path);
   } else {
-    put_url(values, value);
+    put_url(values, value, step.path);
     if (step.kind == Kind::url) return;
     const std::size_t question = value.find('?');
     values[2] =
@@ -206,8 +209,15 @@ bool LogSplitter::split(std::string_view line, bool tail) {
     } else {
       std::size_t end = line.size();
       if (!step.last) {
-        end = step.quoted ? closing_quote(line, at) : find_byte(line, at, step.stop);
+        // `-` stands in most columns of most logs that nobody reads.
+        const bool is_dash = step.stop != '-' && line.size() - at > 1 && line[at] == '-' &&
+                             line[at + 1] == step.stop;
+        end = is_dash       ? at + 1
+              : step.quoted ? closing_quote(line, at)
+                            : find_byte(line, at, step.stop);
         if (end == std::string_view::npos) return fail(line.size(), kShort);
+      } else if (tail && !step.wanted) {
+        return true;  // whatever it is, and whatever follows
       } else if (tail || step.kind != Kind::request) {
         end = std::min(line.find(' ', at), line.size());
       }

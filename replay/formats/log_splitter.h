@@ -52,6 +52,7 @@ class LogSplitter {
     bool quoted = false;  // a value between quotes
     bool last = false;    // a value that no literal ends
     bool wanted = true;   // somebody reads one of its columns
+    bool path = true;     // of a URL: also its path
     char stop = 0;        // the end of a value
     std::size_t column = 0;
     Literal behind;
@@ -66,8 +67,8 @@ class LogSplitter {
   static std::size_t columns_of(const Step& step) noexcept;
   std::string_view unescaped(std::string_view value, std::size_t line_size);
   void put(const Step& step, std::string_view value) noexcept;
-  static void put_request(std::string_view* values, std::string_view value) noexcept;
-  static void put_url(std::string_view* values, std::string_view url) noexcept;
+  static void put_request(std::string_view* values, std::string_view value, bool path) noexcept;
+  static void put_url(std::string_view* values, std::string_view url, bool path) noexcept;
 
   config::LogFormat format_;
   Literal front_;  // text before the first value

@@ -17,7 +17,7 @@ namespace weir::replay {
 namespace {
 
 using policies::PathStep;
-using Part = Mapping::Part;
+using MappedPart = Mapping::Part;
 
 constexpr std::string_view kNoMappedTime = "it has no time that is read here";
 constexpr std::string_view kNoMappedRequest = "it has no method and path";
@@ -40,6 +40,10 @@ class Mapped final : public Format {
       }
     }
     texts_.resize(values_.size());
+  }
+
+  bool stands_alone(std::string_view text) const override {
+    return columns_->known && (columns_->is_json || text.find('"') == std::string_view::npos);
   }
 
   Got read(std::string_view text, Row& row) override {
@@ -113,13 +117,13 @@ class Mapped final : public Format {
     texts_[i].clear();
     return append_canonical(texts_[i], value) ? std::string_view(texts_[i]) : std::string_view{};
   }
-  std::string_view text_of(Part part) {
+  std::string_view text_of(MappedPart part) {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (columns_->mapping.fields[i].part == part) return text_at(i);
     }
     return {};
   }
-  const Value& value_of(Part part) const {
+  const Value& value_of(MappedPart part) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (columns_->mapping.fields[i].part == part) return values_[i];
     }
@@ -127,31 +131,31 @@ class Mapped final : public Format {
   }
 
   Got build(Row& row) {
-    const auto time = time_.read(value_of(Part::time));
+    const auto time = time_.read(value_of(MappedPart::time));
     if (!time) return bad(0, kNoMappedTime);
     row.recorded = false;
     row.time = *time;
     Request& request = row.request;
     request = {};
     request.time = row.time;
-    request.method = text_of(Part::method);
-    request.target = text_of(Part::url);
+    request.method = text_of(MappedPart::method);
+    request.target = text_of(MappedPart::url);
     if (request.method.empty() || request.target.empty())
-      split_line(text_of(Part::request), request);
+      split_line(text_of(MappedPart::request), request);
     if (request.method.empty() || request.target.empty()) return bad(0, kNoMappedRequest);
-    if (const std::string_view query = text_of(Part::query); !query.empty()) {
+    if (const std::string_view query = text_of(MappedPart::query); !query.empty()) {
       target_.assign(request.target).append("?").append(query);
       request.target = target_;
     }
-    const auto client = client_of(text_of(Part::ip));
+    const auto client = client_of(text_of(MappedPart::ip));
     if (!client) return bad(0, kNoMappedAddress);
     request.client = *client;
-    request.host = parts_.host_of(text_of(Part::host));
+    request.host = parts_.host_of(text_of(MappedPart::host));
     const RequestTarget::Taken taken = parts_.take(request);
     if (taken == RequestTarget::Taken::none) return bad(0, kBadPath);
     row.refused = taken == RequestTarget::Taken::refused;
-    request.headers = headers(Part::header, Part::body, headers_, cookies_);
-    request.body_state = body_of(Part::body, request_body_, request.body);
+    request.headers = headers(MappedPart::header, MappedPart::body, headers_, cookies_);
+    request.body_state = body_of(MappedPart::body, request_body_, request.body);
     return take_mapped_answer(row);
   }
 
@@ -176,8 +180,8 @@ class Mapped final : public Format {
   }
 
   /// The fields of one side; a body that is made up here is JSON.
-  std::span<const HeaderField> headers(Part part, Part body, std::vector<HeaderField>& into,
-                                       std::string& cookies) {
+  std::span<const HeaderField> headers(MappedPart part, MappedPart body,
+                                       std::vector<HeaderField>& into, std::string& cookies) {
     into.clear();
     cookies.clear();
     bool typed = false;
@@ -187,7 +191,7 @@ class Mapped final : public Format {
       if (field.part == part) {
         into.push_back({field.name, text_at(i)});
         typed = typed || field.name == kJsonType.name;
-      } else if (field.part == Part::cookie && part == Part::header) {
+      } else if (field.part == MappedPart::cookie && part == MappedPart::header) {
         cookies += (cookies.empty() ? "" : "; ") + field.name + "=" + std::string(text_at(i));
       }
     }
@@ -196,7 +200,7 @@ class Mapped final : public Format {
     return into;
   }
 
-  BodyState body_of(Part part, std::string& room, std::string_view& out) {
+  BodyState body_of(MappedPart part, std::string& room, std::string_view& out) {
     if (!columns_->mapping.has(part)) return BodyState::not_read;
     room = "{";
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -216,18 +220,19 @@ class Mapped final : public Format {
 
   Got take_mapped_answer(Row& row) {
     row.answer = {};
-    if (const std::string_view status = text_of(Part::status); !status.empty()) {
+    if (const std::string_view status = text_of(MappedPart::status); !status.empty()) {
       int code = 0;
       const auto [end, error] = std::from_chars(status.data(), status.data() + status.size(), code);
       if (error != std::errc{} || end != status.data() + status.size() || code < 0 || code > 999)
         return bad(0, kNoMappedStatus);
       row.answer.status = code;
     }
-    static_cast<void>(headers(Part::answer_header, Part::answer_body, answer_headers_, unused_));
-    if (const std::string_view bytes = text_of(Part::bytes); !bytes.empty())
+    static_cast<void>(
+        headers(MappedPart::answer_header, MappedPart::answer_body, answer_headers_, unused_));
+    if (const std::string_view bytes = text_of(MappedPart::bytes); !bytes.empty())
       answer_headers_.push_back({"content-length", bytes});
     row.answer.headers = answer_headers_;
-    row.answer.body_state = body_of(Part::answer_body, answer_body_, row.answer.body);
+    row.answer.body_state = body_of(MappedPart::answer_body, answer_body_, row.answer.body);
     return Got::row;
   }
 

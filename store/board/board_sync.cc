@@ -13,6 +13,9 @@ constexpr std::size_t kItemsAtOnce = 32, kNewsAtOnce = 64, kBytesAtOnce = 512 <<
 constexpr std::size_t kReplicasABeat = 16;
 // Clocks that differ by less are the same: answers take some time.
 constexpr milliseconds kSameClock{250};
+// Numbers of a script are doubles. What is beyond their integers is no time and no sequence of one,
+// and differences of two that are within do not overflow.
+constexpr std::int64_t kNumberMost = std::int64_t{1} << 53;
 // An end that has travelled is the same end.
 constexpr milliseconds kSameEnd{2'000};
 
@@ -29,7 +32,8 @@ class BoardWords {
     std::string word;
     if (!text(word)) return false;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
-    return error == std::errc{} && end == word.data() + word.size();
+    return error == std::errc{} && end == word.data() + word.size() && out >= -kNumberMost &&
+           out <= kNumberMost;
   }
   /// A count of things of `words` each.
   bool count(std::int64_t& out, std::size_t words) {
@@ -219,7 +223,20 @@ void BoardSync::take_told(const std::vector<std::int64_t>& told, Heard& heard) {
 
 void BoardSync::take_items(std::vector<BoardAnswer::Item> items, std::int64_t store_now,
                            TimePoint now, Heard& heard) {
+  std::size_t bytes = 0;
+  for (const auto& [name, item] : known_) bytes += name.size() + item.value.size();
   for (BoardAnswer::Item& from : items) {
+    const auto before = known_.find(from.name);
+    const std::size_t size = from.name.size() + from.value.size();
+    const std::size_t held =
+        before == known_.end() ? 0 : before->first.size() + before->second.value.size();
+    // The script keeps to less; who writes past it shall not fill the memory of each replica.
+    if ((before == known_.end() && known_.size() >= kKnownMost) ||
+        bytes - held + size > kKnownBytesMost) {
+      heard.left_out = true;
+      continue;
+    }
+    bytes += size - held;
     BoardItem& known = known_[from.name];
     if (known.stamp == from.stamp && known.name == from.name) continue;
     BoardItem item{std::move(from.name), std::move(from.value), {}, from.stamp};

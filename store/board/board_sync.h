@@ -56,6 +56,8 @@ class BoardSync {
   static constexpr std::size_t kUntoldMost = 1'000;     ///< items; more are refused
   static constexpr std::size_t kNewsMost = 1'000;       ///< that wait; the oldest go
   static constexpr std::size_t kValueMost = 960 << 10;  ///< bytes of an item
+  /// Of what is known of all: items, and bytes of their names and values.
+  static constexpr std::size_t kKnownMost = 2'000, kKnownBytesMost = std::size_t{64} << 20;
   static constexpr std::size_t kNewsBytesMost = 8 << 10;
   static constexpr milliseconds kGone{5'000};  ///< a replica that is silent for so long is away
 
@@ -79,8 +81,9 @@ class BoardSync {
     std::vector<BoardItem> items;  ///< of other replicas
     std::vector<std::string> news;
     std::vector<std::string>
-        told;           ///< items of ours that the store has now, and no newer one waits
-    bool full = false;  ///< there was no room for an item of ours: it holds here alone
+        told;               ///< items of ours that the store has now, and no newer one waits
+    bool full = false;      ///< there was no room for an item of ours: it holds here alone
+    bool left_out = false;  ///< there was no room here for items of others
   };
   Heard answered(BoardAnswer answer, TimePoint now);
   void failed(std::string why);

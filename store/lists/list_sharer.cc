@@ -23,7 +23,10 @@ Settings patient(Settings settings) {
 class ListSharer::Exchange final : public ScriptCall {
  public:
   Exchange(ListSharer& owner, const SharedList& list, std::uint64_t seed)
-      : shared(list), sync(owner.bank_, list.id, list.max, owner.origin_, seed), owner_(owner) {
+      : shared(list),
+        since(owner.worker_.now()),
+        sync(owner.bank_, list.id, list.max, owner.origin_, seed),
+        owner_(owner) {
     const auto names = list_keys(list.name, owner.secret_.hash("list").owned_by(list.identity));
     for (const std::string& name : names) append_bulk(key_words_, name);
     script = &list_script();
@@ -54,6 +57,7 @@ class ListSharer::Exchange final : public ScriptCall {
   }
 
   const SharedList shared;
+  const TimePoint since;
   ListSync sync;
   bool retired = false;
   std::string why = "not connected yet";
@@ -181,7 +185,7 @@ void ListSharer::publish(TimePoint now) {
   ListSharingStats out;
   out.up = true;
   out.lists = exchanges_.size();
-  out.since = since_;
+  out.heard = now;
   ListSync::Stats& sum = out.sum;
   sum.last_answer = now;
   for (const auto& exchange : exchanges_) {
@@ -194,6 +198,7 @@ void ListSharer::publish(TimePoint now) {
     sum.failures += one.failures;
     sum.dropped += one.dropped;
     sum.refused += one.refused;
+    out.heard = std::min(out.heard, one.last_answer.value_or(exchange->since));
     if (!one.last_answer || !sum.last_answer) {
       sum.last_answer.reset();
     } else {
@@ -215,7 +220,7 @@ ListSharingStats ListSharer::stats() const {
 
 milliseconds ListSharingStats::lag(TimePoint now) const noexcept {
   if (lists == 0) return milliseconds{0};
-  return std::max(milliseconds{0}, now - sum.last_answer.value_or(since));
+  return std::max(milliseconds{0}, now - heard);
 }
 
 }  // namespace weir::store

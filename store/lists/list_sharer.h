@@ -25,7 +25,8 @@ struct ListSharingStats {
   std::string why;  ///< the latest failure, for people; empty if up
   std::uint64_t lists = 0;
   ListSync::Stats sum;  ///< of all lists; last_answer: the oldest of theirs
-  TimePoint since{};    ///< the lists are shared
+  /// The oldest answer; of a list without one the time since which it is shared.
+  TimePoint heard{};
   /// How old at most what this replica knows of others is.
   milliseconds lag(TimePoint now) const noexcept;
 };

@@ -10,6 +10,7 @@
 #include "limiter/kinds/amounts.h"
 #include "store/redis/near_reading.h"
 #include "store/redis/packer.h"
+#include "store/redis/parameters.h"
 #include "store/redis/pattern_codec.h"
 #include "store/redis/resp_writer.h"
 #include "store/redis/scripts.h"
@@ -245,29 +246,11 @@ void append_part(Packer& pack, const SharedPart& part, bool take_back, TimePoint
   pack.byte(static_cast<unsigned>(spec.metric));
   pack.byte(static_cast<unsigned>(spec.window));
   pack.real(take_back ? part.undo : limit_of(part));
-  const auto length = static_cast<double>(spec.length.count());
-  const auto keep = static_cast<double>(spec.keep);
-  double a = length, b = 0, c = 0, d = 0, e = 0;
-  if (form == SharedForm::members) e = keep;
-  if (form == SharedForm::ring) {
-    a = static_cast<double>(part.counter->rule.quantum);
-    b = static_cast<double>(part.counter->rule.span);
-  } else if (form == SharedForm::log) {
-    b = spec.window == Window::events ? static_cast<double>(spec.events) : keep;
-  } else if (form == SharedForm::near) {
-    b = keep;
-  } else if (form == SharedForm::leaky) {
-    a = spec.capacity.as_real();
-    b = static_cast<double>(spec.drain.count());
-    c = keep;
-    d = spec.drains;
-  }
-  if (spec.window == Window::calendar) {
-    append_edges(pack, spec, wall);
-  } else {
-    for (const double v : {a, b, c, d}) pack.real(v);
-  }
-  pack.real(e);
+  const bool has_edges = spec.window == Window::calendar;
+  if (has_edges) append_edges(pack, spec, wall);
+  const std::span<const Parameter> own = parameters_of(form);
+  for (std::size_t i = has_edges ? kEdges.size() : 0; i < kParameters; ++i)
+    pack.real(i < own.size() && own[i].of != nullptr ? own[i].of(part) : 0);
 }
 
 bool can_send(const SharedOp& op) noexcept {
@@ -325,7 +308,7 @@ unsigned append_keys(std::string& out, const SharedOp& op) {
 
 void append_argument(std::string& out, const SharedOp& op, bool retry, Now now) {
   if (op.pattern != nullptr) return append_pattern_argument(out, op, retry, now);
-  constexpr std::size_t kHead = 55, kPart = 52;
+  constexpr std::size_t kHead = 55, kPart = 12 + 8 * kParameters;
   const Metric metric = op.parts.front().counter->spec.metric;
   // The length stands in front: the one part of it that varies is packed first.
   thread_local std::string datum;

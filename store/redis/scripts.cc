@@ -7,9 +7,12 @@
 
 #include "core/assert.h"
 #include "embedded/redis_scripts.h"
+#include "store/redis/parameters.h"
 
 namespace weir::store {
 namespace {
+
+using limiter::SharedForm;
 
 constexpr const auto& kFiles = limiter::kSharedForms;
 constexpr std::string_view kTimesFile = "times";  // beside "log": kTimesForm
@@ -131,7 +134,8 @@ class Catalogue {
     std::string text = "local function make_forms(out, clock)\n" + forms(index);
     text += file("one.lua");
     text += "end\n";
-    const std::string_view own = file(std::string(kFiles[index]) + "_plain.lua");
+    const std::string own = with_places(file(std::string(kFiles[index]) + "_plain.lua"),
+                                        static_cast<SharedForm>(index), true);
     std::string_view frame = file("plain.lua");
     while (!frame.empty()) {
       const std::size_t end = frame.find('\n') + 1;
@@ -146,19 +150,22 @@ class Catalogue {
     std::string text = vocabulary();
     text += file("head.lua");
     text += file("give_up.lua");
-    text += file("prelude.lua");
+    text += with_places(file("prelude.lua"), SharedForm::fixed, false);
     for (std::size_t k = 0; k < kFiles.size(); ++k) {
       // Each in a block of its own: Lua's local names are bounded, and none meets another's.
-      if (index == kMixedScript || index == k) append_form(text, kFiles[k]);
+      if (index == kMixedScript || index == k)
+        append_form(text, kFiles[k], static_cast<SharedForm>(k));
     }
-    if (index == kMixedScript || kFiles[index] == "log") append_form(text, kTimesFile);
+    if (index == kMixedScript || kFiles[index] == "log")
+      append_form(text, kTimesFile, SharedForm::log);
     text += file("driver.lua");
     return text;
   }
 
-  static void append_form(std::string& text, std::string_view name) {
+  static void append_form(std::string& text, std::string_view name, SharedForm form) {
     text += "do\n";
-    text += file(std::string(name) + ".lua");
+    if (form == SharedForm::log || form == SharedForm::near) text += file("entries.lua");
+    text += with_places(file(std::string(name) + ".lua"), form, false);
     text += "end\n";
   }
 
@@ -183,14 +190,14 @@ const Script& board_script() { return catalogue().script(kScripts + 3); }
 const FunctionLibrary& function_library() { return catalogue().library(); }
 
 bool knows_plain(ScriptIndex index) noexcept {
-  return index == static_cast<ScriptIndex>(limiter::SharedForm::fixed) ||
-         index == static_cast<ScriptIndex>(limiter::SharedForm::ring) ||
-         index == static_cast<ScriptIndex>(limiter::SharedForm::log);
+  return index == static_cast<ScriptIndex>(SharedForm::fixed) ||
+         index == static_cast<ScriptIndex>(SharedForm::ring) ||
+         index == static_cast<ScriptIndex>(SharedForm::log);
 }
 
 ScriptIndex script_of(const limiter::SharedOp& op) noexcept {
   if (op.pattern != nullptr) return kPatternScript;
-  const limiter::SharedForm first = op.parts.front().counter->form;
+  const SharedForm first = op.parts.front().counter->form;
   for (const limiter::SharedPart& part : op.parts) {
     if (part.counter->form != first) return kMixedScript;
   }

@@ -33,6 +33,11 @@ class FakeProcess final : public admin::Operations {
     return verdict_page;
   }
   boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
+  boost::asio::awaitable<std::string> run_errand(
+      std::shared_ptr<admin::StoreErrand> errand) override {
+    errand->replied = errand_replies;
+    co_return on_errand(*errand);
+  }
   std::vector<config::Override> overrides() const override { return overridden; }
   boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change) override {
     if (next_reload.ok) overridden.push_back(std::move(change));
@@ -71,7 +76,9 @@ class FakeProcess final : public admin::Operations {
                   std::string_view ip, std::vector<HeaderField> headers = {},
                   std::string_view body = {});
 
-  admin::Stores stores() { return {bank, lists, stats, metrics, secret, &patterns}; }
+  admin::Stores stores() {
+    return {bank, lists, stats, metrics, secret, &patterns, nullptr, {}, &sharing};
+  }
 
   std::vector<config::Override> overridden;
   std::optional<admin::FleetFacts> fleet_facts;
@@ -81,6 +88,11 @@ class FakeProcess final : public admin::Operations {
   mutable std::size_t asked_audit = 0;
   std::vector<admin::StoreQuestion> asked_store;
   admin::StoreAnswer store_answer;
+  policies::Sharing sharing;
+  bool errand_replies = true;
+  std::function<std::string(admin::StoreErrand&)> on_errand = [](admin::StoreErrand&) {
+    return std::string();
+  };
   std::pair<std::optional<std::uint64_t>, std::size_t> asked_verdicts;
   admin::VerdictPage verdict_page;
   TimePoint now;

@@ -16,6 +16,8 @@ TEST_F(ApiTest, LineageSaysWhatCountersAndListsAreKnownBy) {
   EXPECT_EQ(counter->at("text"), json::value("count over the last 10m"));
   EXPECT_EQ(counter->at("identity").as_string().size(), 32U);
   EXPECT_EQ(counter->at("length_ms"), json::value(600'000));
+  EXPECT_EQ(counter->at("form"), json::value("count_ring"));
+  EXPECT_TRUE(body.at("closed").as_array().empty()) << "nothing has been changed";
   const json::value* const list = row_of("list", "office");
   ASSERT_NE(list, nullptr) << json::serialize(body);
   EXPECT_EQ(list->at("text"), json::value("list of ip"));

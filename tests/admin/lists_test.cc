@@ -1,4 +1,5 @@
 #include "api_fixture.h"
+#include "policies/set/bulk_text.h"
 
 namespace weir::test::lists_test {
 
@@ -129,6 +130,65 @@ TEST_F(PlainRuleTest, WhatNothingWasCountedForHasNoValueAndNoLimit) {
   EXPECT_EQ(entry.at("policy"), json::value("scanners"));
   EXPECT_FALSE(entry.contains("value"));
   EXPECT_FALSE(entry.contains("limit"));
+}
+
+constexpr std::string_view kSourceConfig = R"(weir: 1
+lists:
+  bulk: {of: ip, kind: deny, file: bulk.txt}
+  cheats: {of: user, kind: deny, file: cheats.csv}
+events:
+  login: {match: POST /login, fields: {user: body.user}}
+policies: []
+)";
+
+/// Lists whose entries come from files.
+struct SourceTest : ApiTest {
+  SourceTest() : ApiTest(kSourceConfig) {
+    auto made = compile_text(kSourceConfig);
+    EXPECT_TRUE(made->attach(process.bank, process.lists, process.secret, &process.patterns));
+    for (policies::List& list : made->lists) {
+      policies::BulkText read = policies::read_bulk_list(
+          list, list.name == "bulk" ? "203.0.113.9\n2001:db8:a::/64\n" : "eve\n", process.secret,
+          process.now, 10);
+      EXPECT_TRUE(read.entries) << list.name;
+      list.bulk = std::make_shared<limiter::BulkSlot>();
+      static_cast<void>(list.bulk->put(std::move(read.entries)));
+    }
+    process.set = std::move(made);
+  }
+};
+
+TEST_F(SourceTest, AKeyThatAFileListsIsFound) {
+  for (const char* const key : {"203.0.113.9", "2001:db8:a::5"}) {
+    const json::value body = get("/v1/lists/bulk/entries?key=" + std::string(key));
+    EXPECT_EQ(body.at("listed"), json::value(true)) << key;
+    ASSERT_EQ(body.at("entries").as_array().size(), 1U) << key;
+    EXPECT_EQ(body.at("entries").at(0).at("by"), json::value("source"));
+    EXPECT_EQ(body.at("entries").at(0).at("why"), json::value("from bulk.txt"));
+  }
+  EXPECT_EQ(get("/v1/lists/cheats/entries?key=eve").at("listed"), json::value(true));
+  EXPECT_EQ(get("/v1/lists/cheats/entries?key=bob").at("listed"), json::value(false));
+  EXPECT_EQ(get("/v1/lists/bulk/entries?key=203.0.113.10").at("listed"), json::value(false));
+}
+
+TEST_F(SourceTest, AKeyThatAFileListsIsNotTakenOff) {
+  const std::string path = "/v1/lists/bulk/entries?key=203.0.113.9";
+  EXPECT_EQ(call("POST", "/v1/lists/bulk/entries", R"({"key":["203.0.113.9"],"for":"1h"})").status,
+            201);
+  Reply reply = call("DELETE", path);
+  EXPECT_EQ(reply.status, 409);
+  EXPECT_EQ(detail(reply),
+            "an entry of bulk.txt covers this key: take it out there; weir notices the change");
+  EXPECT_EQ(json::parse(reply.body).at("removed"), json::value(1));
+  EXPECT_EQ(get(path).at("entries").as_array().size(), 1U);
+  EXPECT_EQ(call("DELETE", path + "&forgive=true").status, 409);
+  EXPECT_EQ(call("DELETE", "/v1/lists/cheats/entries?key=eve").status, 409);
+  EXPECT_EQ(call("DELETE", "/v1/lists/cheats/entries?key=bob").status, 200);
+}
+
+TEST_F(SourceTest, AListSaysHowManyEntriesItsFileBrings) {
+  EXPECT_EQ(get("/v1/lists/bulk").at("lists").at(0).at("source_entries"), json::value(2));
+  EXPECT_EQ(json::parse(call("DELETE", "/v1/lists/bulk").body).at("in_source"), json::value(2));
 }
 
 TEST_F(ApiTest, APolicyWithSeveralListsWantsTheEffect) {

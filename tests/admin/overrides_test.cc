@@ -26,6 +26,58 @@ TEST_F(ApiTest, AnOverrideIsSetShownAndEnded) {
   EXPECT_EQ(call("DELETE", path).status, 404);
 }
 
+TEST_F(ApiTest, APolicyThatIsDisabledIsShownAndSaysSo) {
+  EXPECT_EQ(call("PUT", "/v1/policies/never/override", R"({"mode":"disabled","for":"1m"})").status,
+            200);
+  const json::value policy = get("/v1/policies/never");
+  EXPECT_EQ(policy.at("name"), json::value("never"));
+  EXPECT_EQ(policy.at("mode"), json::value("disabled"));
+  EXPECT_EQ(policy.at("overrides").at(0).at("mode"), json::value("disabled"));
+  // It has the members of any other.
+  const json::value other = get("/v1/policies/per-ip");
+  for (const auto& [name, value] : other.as_object())
+    EXPECT_TRUE(policy.as_object().contains(name)) << name;
+  EXPECT_EQ(policy.as_object().size(), other.as_object().size());
+  for (const char* path : {"/v1/counters/never?key=203.0.113.9", "/v1/policies/never/readings"}) {
+    const Reply reply = call("GET", path);
+    EXPECT_EQ(reply.status, 404);
+    EXPECT_NE(detail(reply).find("this policy is disabled"), std::string::npos) << path;
+  }
+  EXPECT_NE(detail(call("GET", "/v1/lists/never")).find("come back with it"), std::string::npos);
+}
+
+TEST_F(ApiTest, AThresholdThatEveryEventExceedsIsSaidToBeOne) {
+  const auto note = [&](const char* set) {
+    const std::string body = R"({"set":{)" + std::string(set) + R"(},"for":"1m"})";
+    const Reply reply = call("PUT", "/v1/policies/per-ip/override", body);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return std::string(json::parse(reply.body).at("note").as_string());
+  };
+  EXPECT_NE(note(R"("deny.over":-1)").find("every event is above this threshold"),
+            std::string::npos);
+  EXPECT_EQ(note(R"("deny.over":0)").find("every event"), std::string::npos);
+}
+
+class PatternApiTest : public ApiTest {
+ protected:
+  PatternApiTest()
+      : ApiTest(R"(weir: 1
+events:
+  order: {match: POST /order, fields: {user: body.user}}
+  pay: {match: POST /pay, fields: {user: body.user}}
+policies:
+  - {name: unpaid, sequence: [order, no pay], key: user, within: 1h, then: [{do: graylist, for: 1h}]}
+)") {}
+};
+
+TEST_F(PatternApiTest, APatternThatIsDisabledIsSaidToDropItsOpenMatches) {
+  const Reply reply =
+      call("PUT", "/v1/policies/unpaid/override", R"({"mode":"disabled","for":"1m"})");
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  const std::string note(json::parse(reply.body).at("note").as_string());
+  EXPECT_NE(note.find("its open matches are dropped"), std::string::npos) << note;
+}
+
 TEST_F(ApiTest, AnOverrideThatIsNoneIsRefused) {
   for (const char* wrong :
        {R"({"for":"1m"})", R"({"mode":"shadow"})", R"({"mode":"quiet","for":"1m"})",

@@ -1,5 +1,8 @@
 #include "admin/operator/readings.h"
 
+#include <cmath>
+#include <limits>
+
 #include "api_fixture.h"
 
 namespace weir::test::readings_test {
@@ -42,6 +45,44 @@ TEST(Histogram, KeepsFractionsApart) {
   ASSERT_EQ(bars.size(), 4U);
   EXPECT_NEAR(bars[0].from, 0.25, 1e-9);
   EXPECT_NEAR(bars[3].to, 12.4, 1e-9);
+}
+
+TEST(Histogram, HasRoomForEveryNumber) {
+  Histogram histogram;
+  for (const double value : {1e-300, 1e-7, 9.99e-4, 999.9999999999, 1e15, 1e300, 1.79e308}) {
+    histogram.add(Number::real(value));
+    histogram.add(Number::real(-value));
+  }
+  for (const std::int64_t value :
+       {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()})
+    histogram.add(Number(value));
+  EXPECT_EQ(histogram.keys(), 16);
+  std::int64_t keys = 0;
+  double end = -std::numeric_limits<double>::infinity();
+  for (const Histogram::Bar& bar : histogram.bars(1000)) {
+    EXPECT_LT(bar.from, bar.to);
+    EXPECT_GE(bar.from, end * (1 - 1e-9)) << "bars do not overlap";
+    end = bar.to;
+    keys += bar.keys;
+  }
+  EXPECT_EQ(keys, 16);
+}
+
+TEST(Histogram, PutsReadingsBetweenTheEdgesOfTheirBar) {
+  // A power of ten begins a bar, and what is just below it stands in the one before.
+  for (int power = -5; power <= 17; ++power) {
+    const double edge = std::pow(10, power);
+    for (const double value : {edge, edge * 1.005, edge * 9.994}) {
+      Histogram histogram;
+      histogram.add(Number::real(value));
+      const auto bars = histogram.bars(1);
+      ASSERT_EQ(bars.size(), 1U);
+      EXPECT_LE(bars[0].from, value * (1 + 1e-9)) << value;
+      EXPECT_GT(bars[0].to, value * (1 - 1e-12)) << value;
+      // Three digits, but not finer than a millionth.
+      EXPECT_LE(bars[0].to - bars[0].from, std::max(edge * 0.0100001, 1.0001e-6)) << value;
+    }
+  }
 }
 
 TEST_F(ApiTest, ReadingsShowHowManyKeysAThresholdHits) {

@@ -1,3 +1,4 @@
+#include "admin/metrics_page.h"
 #include "admin/operator/peers.h"
 #include "api_fixture.h"
 
@@ -116,6 +117,25 @@ TEST_F(ApiTest, ReplicasOfOneRedisAreShownWithWhoIsBehind) {
   EXPECT_EQ(rows[1].at("behind"), json::value(false));
   EXPECT_EQ(rows[2].at("up"), json::value(false));
   EXPECT_EQ(get("/v1/status").at("fleet").at("behind"), json::value(1));
+  fleet.untold = 3;
+  fleet.strangers = 2;
+  const std::string page = admin::metrics_page(process, process.stores());
+  // The silent one runs old files as well, and is not called behind: nobody knows what it runs now.
+  for (const char* line :
+       {"weir_fleet_up 1\n", "weir_fleet_replicas 3\n", "weir_fleet_replicas_silent 1\n",
+        "weir_fleet_replicas_behind 1\n", "weir_fleet_behind 1\n", "weir_fleet_changes_pending 3\n",
+        "weir_fleet_unsealed_total 2\n"}) {
+    EXPECT_NE(page.find(line), page.npos) << line;
+  }
+}
+
+TEST_F(ApiTest, WithoutRedisTheMetricsOfTheFleetAreZero) {
+  const std::string page = admin::metrics_page(process, process.stores());
+  for (const char* name : {"up", "age_seconds", "replicas", "replicas_silent", "replicas_behind",
+                           "behind", "changes_pending", "unsealed_total"}) {
+    const std::string line = "\nweir_fleet_" + std::string(name) + " 0\n";
+    EXPECT_NE(page.find(line), page.npos) << line;
+  }
 }
 
 TEST_F(ApiTest, AnOverrideSaysWhereItHolds) {

@@ -51,6 +51,60 @@ TEST_F(SharedCounters, AreReadFromTheStore) {
   EXPECT_TRUE(own.at("here").is_null());
 }
 
+constexpr std::string_view kRequest = R"({"url":"/","ip":"198.51.100.7"})";
+
+const json::value& rows_of(const json::value& body, std::size_t policy) {
+  return body.at("policies").at(policy).at("counters");
+}
+
+TEST_F(SharedCounters, AreExplainedAsAllReplicasCountThem) {
+  process.on_errand = [&](admin::StoreErrand& errand) {
+    EXPECT_EQ(errand.set, process.set);
+    for (limiter::SharedReply& reply : errand.operations.replies()) {
+      for (auto& part : reply.parts) {
+        part.reading.has_value = true;
+        part.reading.value = part.reading.settled = Number{91};
+      }
+    }
+    EXPECT_EQ(errand.operations[0].op.verb, limiter::SharedVerb::look);
+    EXPECT_EQ(errand.operations[0].op.parts.size(), 2U);
+    return std::string();
+  };
+  const json::value body = json::parse(call("POST", "/v1/explain", kRequest).body);
+  EXPECT_EQ(rows_of(body, 0).at(0).at("value"), json::value("91"));
+  EXPECT_EQ(rows_of(body, 0).at(0).at("shared"), json::value(true));
+  EXPECT_EQ(rows_of(body, 1).at(0).at("value"), json::value("3"));
+  EXPECT_EQ(rows_of(body, 1).at(0).at("shared"), json::value(false));
+  EXPECT_EQ(body.at("verdict").at("effect"), json::value("deny"));
+  EXPECT_FALSE(body.as_object().contains("counted_here_only"));
+  const Reply text = call("POST", "/v1/explain", kRequest,
+                          "Content-Type: application/json\r\nAccept: text/plain\r\n");
+  EXPECT_NE(text.body.find("over the last 10m, over all replicas = 91"), std::string::npos)
+      << text.body;
+  EXPECT_EQ(get("/v1/counters/own?key=198.51.100.7").at("counters").at(0).at("value"),
+            json::value(2));
+}
+
+TEST_F(SharedCounters, AreExplainedAsThisReplicaCountsThemWhereTheStoreIsAway) {
+  for (const bool replies : {true, false}) {
+    SCOPED_TRACE(replies);
+    process.errand_replies = replies;
+    process.on_errand = [](admin::StoreErrand& errand) {
+      for (limiter::SharedReply& reply : errand.operations.replies())
+        reply.error = limiter::SharedError::unavailable;
+      return std::string("no connection");
+    };
+    const json::value body = json::parse(call("POST", "/v1/explain", kRequest).body);
+    EXPECT_EQ(rows_of(body, 0).at(0).at("value"), json::value("3"));
+    EXPECT_EQ(body.at("verdict").at("effect"), json::value("pass"));
+    EXPECT_EQ(body.at("counted_here_only"), json::value("no connection"));
+    const Reply text = call("POST", "/v1/explain", kRequest,
+                            "Content-Type: application/json\r\nAccept: text/plain\r\n");
+    EXPECT_NE(text.body.find("over the last 10m, of this replica = 3"), std::string::npos)
+        << text.body;
+  }
+}
+
 TEST_F(SharedCounters, CanBeReadHereWhileTheStoreIsAway) {
   process.store_answer.why = "no connection (redis:6379: Connection refused)";
   const Reply reply = call("GET", "/v1/counters/shared?key=198.51.100.7");

@@ -32,6 +32,52 @@ TEST_F(ApiTest, WhyFindsAllowListsAndWhatNothingKnows) {
   EXPECT_EQ(call("GET", "/v1/why?ky=1").status, 400);
 }
 
+struct LastTest : ApiTest {
+  LastTest()
+      : ApiTest(
+            "weir: 1\nevents: {e: {match: GET /e, fields: {n: int(header.x_n)}}}\npolicies:\n"
+            "  - {name: text, watch: e, key: ip, metric: last(header.x_n), window: 1h, "
+            "then: [{if: 'value == \"x\"', do: flag}]}\n"
+            "  - {name: number, watch: e, key: ip, metric: last(n), window: 1h, "
+            "then: [{over: 9, do: flag}]}\n") {}
+};
+
+TEST_F(LastTest, WhatIsRememberedIsTheValue) {
+  process.judge("GET", "/e", "198.51.100.7", {{"x-n", "7"}});
+  const json::value body = get("/v1/why?key=198.51.100.7");
+  ASSERT_EQ(body.at("counters").as_array().size(), 2U);
+  EXPECT_EQ(body.at("counters").at(0).at("value"), json::value("7"));
+  EXPECT_EQ(body.at("counters").at(1).at("value"), json::value(7));
+  const json::value text = get("/v1/counters/text?key=198.51.100.7").at("counters").at(0);
+  EXPECT_EQ(text.at("value"), json::value("7"));
+  EXPECT_EQ(text.at("settled"), json::value("7"));
+}
+
+struct KeylessTest : ApiTest {
+  KeylessTest()
+      : ApiTest(
+            "weir: 1\nevents: {login: {match: POST /api/login}}\npolicies: [{name: all, watch: "
+            "login, "
+            "window: 10m, then: [{over: 3, do: deny, for: 1h}]}]\n") {}
+};
+
+TEST_F(KeylessTest, WhatActsOnEverybodyConcernsEveryKey) {
+  EXPECT_EQ(get("/v1/why?key=192.0.2.1").at("policies").as_array().size(), 0U)
+      << "nobody is listed: it concerns no key more than another";
+  for (int i = 0; i < 4; ++i) process.judge("POST", "/api/login", "198.51.100.7");
+  ASSERT_EQ(process.judge("POST", "/api/login", "192.0.2.1"), Action::deny);
+  const json::value body = get("/v1/why?key=192.0.2.1");
+  EXPECT_EQ(body.at("listed"), json::value(true));
+  EXPECT_EQ(body.at("effect"), json::value("deny"));
+  const std::string summary(body.at("summary").as_string());
+  EXPECT_EQ(summary.find("192.0.2.1 is like everybody on all:deny (deny) until"), 0U) << summary;
+  EXPECT_EQ(body.at("entries").at(0).at("commands").at(1),
+            json::value("weir ctl list all:deny --forgive"));
+  EXPECT_EQ(body.at("policies").at(0).at("policy"), json::value("all"));
+  EXPECT_EQ(body.at("counters").at(0).at("commands").at(0),
+            json::value("weir ctl counter all --reset"));
+}
+
 TEST_F(ApiTest, WhyQuotesKeysForTheShell) {
   call("POST", "/v1/lists/gray_users/entries", R"({"key":"it's $HOME","for":"1h"})");
   const json::value body = get("/v1/why?key=it's%20$HOME");

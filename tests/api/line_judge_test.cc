@@ -98,6 +98,15 @@ TEST_F(LineJudgeTest, AStatusThatAgreesWithTheEventIsWell) {
   EXPECT_EQ(api.verdict(R"({"event":"login","account":"b","status":500})"), "pass");
 }
 
+TEST_F(LineJudgeTest, APathThatTheProxyRefusesIsRefused) {
+  for (const char* const path : {R"("path":"/api%2flogin")", R"("url":"/api%2Flogin?a=b")"}) {
+    EXPECT_EQ(
+        api.ask(R"({"method":"POST",)" + std::string(path) + R"(,"status":401})"),
+        R"({"verdict":"deny","policy":"per-ip","missing":"path","why":"servers read its escapes or segments in different ways","status":400})");
+    EXPECT_EQ(api.verdict(R"({"method":"GET",)" + std::string(path) + "}"), "pass");
+  }
+}
+
 TEST_F(LineJudgeTest, ASumBeyondTheLargestDoubleIsANumberStill) {
   ApiWorld sums{R"(
 events: {paid: {source: {json: true, time: {field: ts, as: seconds}}, fields: {amount: double(amount)}}}

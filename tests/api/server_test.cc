@@ -233,7 +233,6 @@ TEST_F(ApiServerTest, AStuckWorkerIsNotWaitedForForEver) {
 
 /// A gate without memory for an answer.
 struct NoMemory final : gate::Judge {
-  bool refuses_path(std::string_view, const PathReadings&) override { return false; }
   bool wants_body(const Request&) override { return false; }
   gate::Decision judge(const Request&, TimePoint, bool, gate::Waiter&) override { return {}; }
   bool park(gate::Waiter&, TimePoint) override { return false; }

@@ -49,6 +49,19 @@ TEST_F(CasesTest, VerdictsValuesAndListsAreThoseOfTheProxy) {
               HasSubstr("1 passed, 0 failed\n"));
 }
 
+TEST_F(CasesTest, APathThatTheProxyRefusesIsRefused) {
+  scratch.write("weir.yaml", R"(weir: 1
+events: {login: {match: POST /login}}
+policies: [{name: p, watch: login, window: 1h, then: [{over: 1, do: deny, tell: full}]}]
+)");
+  EXPECT_THAT(run(R"(
+      - {request: POST /login%2f, repeat: 3, expect: {verdict: refused, by: p, status: 400, body: '"field":"path"'}}
+      - {request: GET /login%2f, expect: pass}
+      - {request: POST /login, expect: {verdict: pass, values: {p: 1}}}
+)"),
+              HasSubstr("1 passed, 0 failed\n"));
+}
+
 /// What each of them reads would be the same without a store: case_store_test.cc says that they
 /// ask.
 TEST_F(CasesTest, SharedPoliciesTakeTheSharedPath) {

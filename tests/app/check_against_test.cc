@@ -29,8 +29,8 @@ TEST(CheckAgainst, SaysWhichCountersBeginEmpty) {
   EXPECT_EQ(changed.code, 0);
   EXPECT_THAT(
       changed.out,
-      HasSubstr("reload: policy \"a\": count over the last 20m begins empty (now: count over the "
-                "last 10m)"));
+      HasSubstr("reload: policy \"a\": count over the last 20m begins empty, and its window is "
+                "whole 20m later (now: count over the last 10m)"));
   EXPECT_EQ(check({"check", "next.yaml", "--against", "running.yaml", "--strict"}).code, 3);
   const Outcome same = check({"check", "same.yaml", "--against", "running.yaml", "--strict"});
   EXPECT_EQ(same.code, 0);

@@ -157,8 +157,10 @@ TEST_F(CommandsTest, explain_judges_a_request_that_is_never_sent) {
                 "\"/x\"', do: deny}]}\n");
   EXPECT_EQ(run({"explain", "-c", "deny.yaml", "/x"}).code, 1);
   EXPECT_EQ(run({"explain", "-c", "deny.yaml", "http://h/y"}).code, 0);
+  const Outcome doubtful = run({"explain", "-c", "deny.yaml", "/a%2fb"});
+  EXPECT_EQ(doubtful.code, 1);
+  EXPECT_THAT(doubtful.out, HasSubstr("it refuses the request: path (servers read its escapes"));
   for (const std::vector<std::string>& bad : {std::vector<std::string>{"/a b"},
-                                              {"/a%2fb"},
                                               {"ftp://x/"},
                                               {"--ip", "x", "/"},
                                               {"-H", "nonsense", "/"},

@@ -35,7 +35,19 @@ TEST(CtlListFile, ReadsCsvAndJson) {
        "user,until\nalice,\n",
        {"user", "device"},
        "the header has no column \"device\", or has it twice"},
+      {"a header that calls the key so",
+       "key,for,why\n192.0.2.1,2h,x\n",
+       {"ip"},
+       R"([{"key":["192.0.2.1"],"for":"2h","why":"x"}])"},
+      {"a header without the key",
+       "address,until,why\n192.0.2.1,,x\n",
+       {"ip"},
+       "the header has no column \"ip\", or has it twice"},
       {"a short record", "user,device\nalice\n", {"user", "device"}, "record 2: no \"device\""},
+      {"quotes before formulas",
+       "ip,why\n'=1+1,'plain\n''@x,'-5\n",
+       {"ip"},
+       R"([{"key":["=1+1"],"why":"'plain"},{"key":["'@x"],"why":"'-5"}])"},
       {"too many cells", "ip\n192.0.2.1,2,3,4\n", {"ip"}, "record 2: more cells than columns"},
       {"a JSON list",
        R"([{"key":"alice","until":null,"times":3}])",
@@ -74,6 +86,41 @@ TEST(CtlListFile, WhatItWritesItReads) {
     EXPECT_EQ(boost::json::serialize(entries),
               R"([{"key":["=1,2","say \"x\""],"why":"p 6/5","effect":"deny"}])");
   }
+}
+
+TEST(CtlListFile, WritesNoFormulas) {
+  const char* const keys[] = {"=HYPERLINK(\"http://x\",\"y\")",
+                              "+1+A1",
+                              "-2+3+cmd",
+                              "@sum(1)",
+                              "\tx",
+                              "'=x",
+                              "''=x",
+                              "'plain",
+                              "-5",
+                              "+4.5",
+                              "a=b",
+                              "",
+                              "'"};
+  boost::json::object page;
+  page["lists"] = boost::json::parse(R"([{"of": ["user"]}])");
+  boost::json::array& rows = page["entries"].emplace_array();
+  for (const char* key : keys) {
+    boost::json::object& row = rows.emplace_back(boost::json::object_kind).as_object();
+    row["key"].emplace_array().emplace_back(key);
+    row["until"] = nullptr;
+    row["why"] = key;
+  }
+  ListFileWriter writer(false);
+  const std::string text = writer.page(page) + writer.end();
+  EXPECT_NE(text.find("\n\"'=HYPERLINK(\"\"http://x\"\""), text.npos) << text;
+  EXPECT_NE(text.find("\n\"'+1+A1\","), text.npos) << text;
+  EXPECT_NE(text.find("\n-5,"), text.npos) << text;
+  boost::json::array read;
+  ASSERT_EQ(read_list_file(text, {"user"}, read), "") << text;
+  ASSERT_EQ(read.size(), std::size(keys));
+  for (std::size_t i = 0; i < read.size(); ++i)
+    EXPECT_EQ(read[i].at("key").at(0).as_string(), keys[i]) << text;
 }
 
 }  // namespace

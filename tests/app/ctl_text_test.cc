@@ -30,6 +30,14 @@ TEST(CtlText, PoliciesAreATableAndPatternsSayWhatTheyWaitFor) {
             "no policies are configured\n");
 }
 
+TEST(CtlText, BlanksAroundAnAddressAreNoPartOfIt) {
+  EXPECT_EQ(key_word(" 203.0.113.9\n"), "203.0.113.9");
+  EXPECT_EQ(key_word("\t2001:db8::1 "), "2001:db8::1");
+  EXPECT_EQ(key_word(" alice "), " alice ");
+  EXPECT_EQ(key_word("  "), "  ");
+  EXPECT_EQ(key_word(""), "");
+}
+
 TEST(CtlText, ListsAndTheirEntriesAreTables) {
   EXPECT_EQ(lists_table(read(R"json({"lists":[
         {"name":"office","kind":"allow","effect":"flag","of":["ip"],"max":100000,"entries":0,"static_entries":2,"refused":0},
@@ -49,6 +57,23 @@ TEST(CtlText, ListsAndTheirEntriesAreTables) {
       "and more: --limit shows up to 1000\n");
   EXPECT_EQ(entries_table(read(R"({"listed":false,"entries":[]})")), "not listed\n");
   EXPECT_EQ(entries_table(read(R"({"entries":[],"next":null})")), "the list is empty\n");
+  EXPECT_EQ(
+      entries_table(read(R"({"name":"b","lists":[{"name":"b","source":null,"source_entries":0}],
+                                   "entries":[],"next":null})")),
+      "the list is empty\n");
+}
+
+TEST(CtlText, AListWithAFileSaysHowManyEntriesItBrings) {
+  EXPECT_EQ(lists_table(read(R"json({"lists":[{"name":"b","kind":"deny","effect":"deny","of":["ip"],
+        "max":100,"entries":1,"static_entries":2,"source_entries":3,"refused":0}]})json")),
+            "NAME  KIND  OF  ENTRIES  STATIC  MAX\n"
+            "b     deny  ip  1        5       100\n");
+  EXPECT_EQ(entries_table(read(R"({"name":"b","lists":[{"name":"b","source":"/etc/b.txt",
+                                   "source_entries":2}],"entries":[],"next":null})")),
+            "2 entries of /etc/b.txt are not shown: weir ctl list b KEY looks for one\n");
+  EXPECT_EQ(list_cleared(read(R"({"name":"b","dry_run":false,"matched":0,"removed":0,
+                                  "in_configuration":0,"in_source":2,"sample":[],"undo":null})")),
+            "removed 0 entries of b\n2 entries of its file or URL stay\n");
 }
 
 TEST(CtlText, ChangesOfAListSayWhatBecameOfThem) {
@@ -155,6 +180,24 @@ TEST(CtlText, AnswersOfAnotherShapeAreNoCrash) {
     }
     static_cast<void>(news_of(value));
   }
+}
+
+TEST(NameHint, ProposesTheNearestNameOrAllOfAFew) {
+  const boost::json::value policies = read(R"({"policies":[{"name":"login-per-ip","metrics":[]},
+      {"name":"orders","metrics":[{"name":"orders.unpaid"}]}],"disabled":["old"]})");
+  const std::vector<std::string> names = names_in(policies, "policies");
+  EXPECT_EQ(names, (std::vector<std::string>{"login-per-ip", "orders", "orders.unpaid", "old"}));
+  EXPECT_EQ(
+      names_in(read(R"({"lists":[{"name":"banned"},{"name":"login-per-ip:deny"}]})"), "lists"),
+      (std::vector<std::string>{"banned", "login-per-ip:deny", "login-per-ip"}));
+  EXPECT_EQ(name_hint("login-per-pi", names), "; did you mean \"login-per-ip\"?");
+  EXPECT_EQ(name_hint("orders.unpiad", names), "; did you mean \"orders.unpaid\"?");
+  EXPECT_EQ(name_hint("orders", names), "");
+  EXPECT_EQ(name_hint("something", names),
+            "; there are login-per-ip, orders, orders.unpaid and old");
+  EXPECT_EQ(name_hint("something", {"one"}), "; there is one");
+  EXPECT_EQ(name_hint("something", {}), "");
+  EXPECT_EQ(name_hint("something", std::vector<std::string>(11, "x")), "");
 }
 
 TEST(AdminTarget, EncodesNamesAndKeys) {

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "app/doctor/checks.h"
 #include "config/parse.h"
+#include "store/redis/scripts.h"
 
 namespace weir::app::doctor::doctor_test {
 namespace {
@@ -29,12 +32,17 @@ TEST(Doctor, MemoryOfTheCgroup) {
     Findings out;
     Machine machine;
     machine.memory = granted;
+    machine.installed = 128 * kMiB;
     check_memory(server_of(std::string("limits: {") + limits + "}\n"), machine, false, out);
     return lines(out).front();
   };
   EXPECT_EQ(
       look("memory: 64MiB, buffers: 8MiB", std::nullopt),
       "ok memory: no limit of a cgroup; limits.memory is 64 MiB, in all weir may take 96 MiB");
+  EXPECT_EQ(look("memory: 1GiB, buffers: 8MiB", std::nullopt),
+            "warning memory: this machine has 128 MiB; limits.memory is 1 GiB, in all weir may "
+            "take 1.0 GiB -> weir starts, and the kernel ends it once so much is full: lower "
+            "limits.memory");
   EXPECT_EQ(look("memory: 64MiB, buffers: 8MiB", 96 * kMiB),
             "ok memory: the cgroup grants 96 MiB; limits.memory is 64 MiB, and weir needs 32 MiB "
             "beside it");
@@ -80,10 +88,14 @@ TEST(Doctor, AFileThatIsAMountOfItsOwn) {
       "71 36 0:52 /weir.yaml /etc/weir/weir.yaml ro,relatime - tmpfs tmpfs rw\n"
       "72 36 0:53 / /etc/weir/with\\040blank/a.yaml ro - tmpfs tmpfs rw\n"
       "73 36 0:54 / /etc/policies ro - tmpfs tmpfs rw\n"
+      "74 36 8:1 /pods/u/volumes/kubernetes.io~configmap/c/..2026_11_24_10_00_00.1/sub /etc/part "
+      "rw - ext4 /dev/sda rw\n"
+      "75 36 8:1 /pods/u/volumes/kubernetes.io~configmap/c /etc/whole rw - ext4 /dev/sda rw\n"
       "nonsense\n";
   EXPECT_EQ(mounted_alone(kMounts, {"/etc/weir/weir.yaml", "/etc/weir/with blank/a.yaml",
-                                    "/etc/policies/login.yaml", "/etc/weir"}),
-            (Lines{"/etc/weir/weir.yaml", "/etc/weir/with blank/a.yaml"}));
+                                    "/etc/policies/login.yaml", "/etc/weir", "/etc/part/a.yaml",
+                                    "/etc/party.yaml", "/etc/whole/a.yaml"}),
+            (Lines{"/etc/weir/weir.yaml", "/etc/weir/with blank/a.yaml", "/etc/part/a.yaml"}));
   EXPECT_EQ(mounted_alone("", {"/etc/weir/weir.yaml"}), Lines{});
 }
 
@@ -101,6 +113,50 @@ TEST(Doctor, WhoChoosesTheAddressThatIsCounted) {
   EXPECT_EQ(look("{header: x-real-ip}").front().substr(0, 53),
             "warning trust: client_ip.header is x-real-ip, and nob");
   EXPECT_EQ(look("{}").front().substr(0, 9), "ok trust:");
+}
+
+TEST(Doctor, WhoMayAskForOthers) {
+  const auto look = [](const char* doors) {
+    Findings out;
+    check_trust(server_of(doors), out);
+    return lines(out);
+  };
+  EXPECT_EQ(look("grpc: {listen: 127.0.0.1:8483}\n"), Lines{});
+  EXPECT_EQ(look("grpc: {listen: 0.0.0.0:8483}\n").front().substr(0, 51),
+            "warning trust: grpc.listen is 0.0.0.0:8483, for who");
+  const Lines wide =
+      look("grpc: {listen: 127.0.0.1:8483}\nauthz: {client_ip: {trust: [0.0.0.0/0]}}\n");
+  ASSERT_EQ(wide.size(), 1U);
+  EXPECT_EQ(wide.front().substr(0, 50), "problem trust: authz.client_ip.trust has 0.0.0.0/0");
+}
+
+TEST(Doctor, AWeirThatOnlyAnswersNeedsNoApp) {
+  const auto look = [](const char* text) {
+    Findings out;
+    check_upstream(server_of(text), out);
+    return out.all().front().state;
+  };
+  EXPECT_EQ(look(""), State::problem);
+  EXPECT_EQ(look("grpc: {listen: 127.0.0.1:8483}\n"), State::ok);
+}
+
+TEST(Doctor, EveryCommandOfTheScriptsIsTried) {
+  std::set<std::string> used;
+  const auto add = [&](std::string_view text) {
+    for (std::size_t at = 0; (at = text.find("call('", at)) != std::string_view::npos;) {
+      at += 6;
+      used.emplace(text.substr(at, text.find('\'', at) - at));
+    }
+  };
+  for (std::size_t i = 0; i < store::kScripts; ++i)
+    add(store::script(static_cast<store::ScriptIndex>(i)).text);
+  for (const auto* one :
+       {&store::list_script(), &store::get_script(), &store::board_script(), &store::view_script()})
+    add(one->text);
+  EXPECT_GT(used.size(), 30U);
+  for (const std::string& command : used) {
+    EXPECT_NE(commands_tried().find("try('" + command + "'"), std::string_view::npos) << command;
+  }
 }
 
 TEST(Doctor, TextAndJson) {

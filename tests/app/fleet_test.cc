@@ -68,6 +68,34 @@ TEST(Fleet, AnEntryOfAnotherReplicaSaysWhereItWasMade) {
     EXPECT_FALSE(read_audit_words(wrong, "b/2")) << wrong;
 }
 
+TEST(Fleet, AllSayWhatEveryReplicaThatIsThereSays) {
+  store::BoardSync sync("a/1", "fresh");
+  const auto all = [&] {
+    return all_say(sync, kNow + milliseconds{500}, "unfit", [](const boost::json::value* said) {
+      return said != nullptr && said->is_string() && said->get_string() == "x";
+    });
+  };
+  const auto hear = [&](std::vector<store::BoardReplica> replicas) {
+    sync.ask(kNow);
+    sync.answered(answer_with(std::move(replicas)), kNow);
+  };
+  EXPECT_FALSE(all()) << "nobody was heard";
+  hear({{"a/1", "{}", milliseconds{0}}});
+  EXPECT_TRUE(all()) << "there is no other";
+  hear({{"a/1", "{}", milliseconds{0}},
+        {"b/2", R"({"unfit":"x"})", milliseconds{800}},
+        {"c/3", "{}", milliseconds{9'000}}});
+  EXPECT_TRUE(all()) << "c is gone";
+  for (const char* const other : {R"({"unfit":"y"})", "{}", "no JSON"}) {
+    hear({{"b/2", R"({"unfit":"x"})", milliseconds{800}}, {"c/3", other, milliseconds{0}}});
+    EXPECT_FALSE(all()) << other;
+  }
+  hear({});
+  sync.ask(kNow);
+  sync.failed("no connection");
+  EXPECT_FALSE(all()) << "Redis is away";
+}
+
 TEST(Fleet, WhoRunsNotWhatTheFleetCameToLastIsBehind) {
   store::BoardSync sync("a/1", "fresh");
   sync.ask(kNow);
@@ -89,6 +117,14 @@ TEST(Fleet, WhoRunsNotWhatTheFleetCameToLastIsBehind) {
   EXPECT_EQ(facts.replicas[1].loaded, TimePoint{milliseconds{4'000'000}});
   EXPECT_FALSE(facts.replicas[2].up);
   EXPECT_NE(facts.replicas[2].problem.find("nothing for 9 s"), std::string::npos);
+  // A time that nobody means is none; it came without a seal.
+  store::BoardSync other("a/1", "fresh");
+  other.ask(kNow);
+  const std::string far =
+      R"({"config":"h","loaded":-9223372036854775808,"started":9223372036854775807})";
+  other.answered(answer_with({{"b/2", far, milliseconds{0}}}), kNow);
+  EXPECT_EQ(fleet_facts(other, kNow).replicas[0].loaded, TimePoint{});
+  EXPECT_EQ(fleet_facts(other, kNow).replicas[0].started, TimePoint{});
   // Without Redis what is known grows old, and says so.
   sync.ask(kNow);
   sync.failed("no connection");

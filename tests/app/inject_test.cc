@@ -48,6 +48,10 @@ InjectOptions classic() {
   return out;
 }
 
+Injected inject(const std::string& text, const char* name, const InjectOptions& options) {
+  return app::inject({{name, text}}, options);
+}
+
 /// Every line of the text before, in its order, is in the text after.
 void expect_kept(const std::string& before, const std::string& after,
                  std::vector<std::string> but = {}) {
@@ -187,8 +191,17 @@ TEST(Inject, says_why_not) {
       {"", native(), "no pod"},
       {"a: [\n", native(), "x.yaml:"},
       {job, classic(), "job/j: with --classic its pods would never complete"},
-      {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a}]}}", native(),
-       "pod/p: on which port does the app listen? Say --app-port"},
+      {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, ports: [{containerPort: "
+       "x}]}]}}",
+       native(), "pod/p: x is no port number; say --app-port"},
+      {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, ports: [{containerPort: "
+       "80}]}, "
+       "{name: b, ports: [{containerPort: 8482}]}]}}",
+       native(), "pod/p: the app listens on 8482, which is weir's"},
+      {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, ports: [{containerPort: "
+       "80}]}], "
+       "volumes: [{name: weir-run, emptyDir: {}}]}}",
+       native(), "pod/p: it has a volume weir-run, as weir would"},
       {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, ports: [{containerPort: "
        "8480}]}]}}",
        native(), "listens on 8480, which is weir's"},
@@ -205,6 +218,163 @@ TEST(Inject, says_why_not) {
   port.app_port = "9000";
   EXPECT_THAT(inject("{kind: Pod, spec: {containers: [{name: a}]}}", "x", port).text,
               HasSubstr("127.0.0.1:9000"));
+}
+
+TEST(Inject, leaves_the_place_of_the_app_to_weir_yaml_where_no_port_is_named) {
+  const Injected out =
+      inject("{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a}]}}", "x", native());
+  ASSERT_EQ(out.problem, "");
+  const YAML::Node env = YAML::Load(out.text)["spec"]["initContainers"][0]["env"];
+  ASSERT_EQ(env.size(), 1U);
+  EXPECT_EQ(env[0]["name"].Scalar(), "WEIR_STATE_DIR");
+  EXPECT_THAT(out.notes.back(), HasSubstr("where weir.yaml says (proxy.upstream)"));
+}
+
+TEST(Inject, writes_once_into_a_template_that_two_workloads_share) {
+  const std::string text = R"(kind: List
+items:
+- kind: Deployment
+  metadata: {name: a}
+  spec:
+    template: &shared
+      spec:
+        containers:
+        - {name: a, ports: [{containerPort: 3000}]}
+- kind: DaemonSet
+  metadata: {name: b}
+  spec: {template: *shared}
+)";
+  const Injected out = inject(text, "x", native());
+  ASSERT_EQ(out.problem, "");
+  EXPECT_EQ(out.pods, 2U);
+  const YAML::Node items = YAML::Load(out.text)["items"];
+  for (const YAML::Node& item : items)
+    EXPECT_EQ(item["spec"]["template"]["spec"]["initContainers"].size(), 1U);
+  EXPECT_EQ(inject(out.text, "x", native()).text, out.text);
+}
+
+TEST(Inject, keeps_the_mark_that_some_editors_begin_a_file_with) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(inject(mark + kShop, "x", native()).text, mark + inject(kShop, "x", native()).text);
+}
+
+TEST(Inject, points_only_services_of_the_same_namespace) {
+  const auto target = [](const char* pod, const char* service) {
+    const std::string text =
+        std::string("kind: Pod\nmetadata: {name: p") + pod +
+        ", labels: {app: a}}\nspec: {containers: [{name: a, ports: [{containerPort: 80}]}]}\n---\n"
+        "kind: Service\nmetadata: {name: s" +
+        service + "}\nspec: {selector: {app: a}, ports: [{port: 80, targetPort: 80}]}\n";
+    return YAML::LoadAll(inject(text, "x", native()).text)
+        .at(1)["spec"]["ports"][0]["targetPort"]
+        .Scalar();
+  };
+  EXPECT_EQ(target("", ""), "8480");
+  EXPECT_EQ(target(", namespace: x", ", namespace: x"), "8480");
+  EXPECT_EQ(target(", namespace: x", ""), "8480");
+  EXPECT_EQ(target(", namespace: x", ", namespace: y"), "80");
+}
+
+constexpr const char* kService =
+    "{kind: Service, metadata: {name: s}, spec: {selector: {app: shop}, ports: [{port: 80, "
+    "targetPort: 3000}]}}";
+
+TEST(Inject, makes_one_stream_of_several_files) {
+  const std::string pod =
+      "kind: Pod\nmetadata: {name: p, labels: {app: shop}}\nspec: {containers: [{name: a}]}";
+  const Injected out = app::inject({{"s.json", kService},
+                                    {"empty.yaml", "\n"},
+                                    {"p.yaml", pod},
+                                    {"c.yaml", "---\nkind: Secret\n"}},
+                                   native());
+  ASSERT_EQ(out.problem, "");
+  EXPECT_EQ(out.pods, 1U);
+  const auto documents = YAML::LoadAll(out.text);
+  ASSERT_EQ(documents.size(), 3U) << out.text;
+  EXPECT_THAT(out.text, testing::StartsWith("---\n{kind: Service"))
+      << "else kubectl takes all of it for JSON";
+  EXPECT_EQ(documents[0]["spec"]["ports"][0]["targetPort"].Scalar(), "8480")
+      << "the Service of one file leads to the pod of another";
+  EXPECT_EQ(documents[1]["spec"]["initContainers"][0]["env"][0]["value"].Scalar(),
+            "http://127.0.0.1:3000");
+  EXPECT_EQ(documents[2]["kind"].Scalar(), "Secret");
+  EXPECT_EQ(inject(out.text, "all", native()).text, out.text);
+}
+
+TEST(Inject, names_the_file_that_is_wrong) {
+  const auto problem = [](const char* second) {
+    return app::inject({{"good.yaml", kShop}, {"bad.yaml", second}}, native()).problem;
+  };
+  EXPECT_THAT(problem("a: ["), testing::StartsWith("bad.yaml:1:"));
+  EXPECT_THAT(
+      problem("{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a}], volumes: }}"),
+      testing::StartsWith("bad.yaml: pod/p: \"volumes\""));
+  EXPECT_EQ(app::inject({{"a", "kind: Secret"}, {"b", ""}}, native()).problem,
+            "a, b: no pod and nothing with a pod template in it");
+}
+
+TEST(Inject, leaves_out_pods_that_say_so_or_use_the_network_of_the_node) {
+  const auto pod = [](const char* metadata, const char* spec) {
+    return std::string("{kind: Pod, metadata: {name: p, labels: {app: shop}") + metadata +
+           "}, spec: {containers: [{name: a}]" + spec + "}}\n---\n" + kService;
+  };
+  for (const std::string& text : {pod(", annotations: {weir.example/inject: \"false\"}", ""),
+                                  pod("", ", hostNetwork: true")}) {
+    const Injected out = inject(text, "x", native());
+    EXPECT_EQ(out.problem, "");
+    EXPECT_EQ(out.text, text) << "neither it nor its Service";
+    EXPECT_EQ(out.left_out, 1U);
+    EXPECT_THAT(out.notes.front(), HasSubstr("pod/p: left as it is; "));
+  }
+  EXPECT_EQ(inject(pod(", annotations: {weir.example/inject: \"true\"}", ""), "x", native()).pods,
+            1U);
+}
+
+TEST(Inject, takes_the_port_of_the_annotation_before_others) {
+  const std::string text =
+      std::string(
+          "{kind: Pod, metadata: {name: p, labels: {app: shop}, annotations: "
+          "{weir.example/app-port: \"9090\"}}, spec: {containers: [{name: a}]}}\n---\n") +
+      kService;
+  EXPECT_THAT(inject(text, "x", native()).text, HasSubstr("http://127.0.0.1:9090"));
+  InjectOptions said = native();
+  said.app_port = "7070";
+  EXPECT_THAT(inject(text, "x", said).text, HasSubstr("http://127.0.0.1:7070"));
+}
+
+TEST(Inject, reads_files_directories_and_what_a_shell_made_of_a_star) {
+  const Scratch scratch;
+  const auto named = [](const char* name) {
+    return std::string("{kind: Pod, metadata: {name: ") + name +
+           "}, spec: {containers: [{name: a}]}}";
+  };
+  std::filesystem::create_directories(scratch / "d/below");
+  scratch.write("d/b.yml", named("b"));
+  scratch.write("d/a.json", named("a"));
+  scratch.write("d/notes.txt", "no manifest: [");
+  scratch.write("d/below/c.yaml", named("c"));
+  scratch.write("e.yaml", named("e"));
+  const auto pods = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{"inject"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Outcome out = run_weir(all, scratch.path());
+    EXPECT_EQ(out.code, 0) << out.err;
+    std::string names;
+    for (const YAML::Node& document : YAML::LoadAll(out.out)) {
+      if (document.IsMap()) names += document["metadata"]["name"].Scalar();
+    }
+    return names;
+  };
+  EXPECT_EQ(pods({"-f", "d"}), "ab");
+  EXPECT_EQ(pods({"-f", "d", "-R"}), "abc");
+  EXPECT_EQ(pods({"-f", "e.yaml", "-f", "d", "--classic"}), "eab");
+  EXPECT_EQ(pods({"-f", "e.yaml", "d/b.yml", "d/a.json"}), "eba");
+  EXPECT_EQ(pods({"e.yaml"}), "e");
+  EXPECT_EQ(run_weir({"inject", "-f", "-", "-f", "-"}, scratch.path()).code, 2);
+  std::filesystem::create_directories(scratch / "none");
+  const Outcome none = run_weir({"inject", "-f", "none"}, scratch.path());
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("none: no file in it ends with .yaml, .yml or .json"));
 }
 
 TEST(Inject, is_a_command) {

@@ -9,14 +9,15 @@ TEST(LogLine, is_one_JSON_object_whatever_a_client_sends) {
   LogLine line("verdict");
   line.add("path", "/a\n{\"x\":1}").add("value", Number{6}).add("limit", Number::real(0.5));
   line.add("status", std::int64_t{429}).add("infinite", Number::real(HUGE_VAL));
+  line.add("large", Number::real(1e21));
   EXPECT_EQ(
       line.to_json(Level::info, from_ms(0)),
       R"({"time":"1970-01-01T00:00:00.000Z","level":"info","message":"verdict","path":"/a\u000a{\"x\":1}",)"
-      R"("value":6,"limit":0.5,"status":429,"infinite":"inf"})");
+      R"("value":6,"limit":0.5,"status":429,"infinite":"inf","large":1000000000000000000000})");
   EXPECT_EQ(line.to_text(Level::warn, from_ms(0)),
             "1970-01-01T00:00:00.000Z warn verdict path=\"/a\\u000a{\\\"x\\\":1}\" value=6 "
             "limit=0.5 status=429 "
-            "infinite=inf");
+            "infinite=inf large=1e+21");
 }
 
 TEST(Log, knows_its_levels_by_name) {

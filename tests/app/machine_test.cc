@@ -82,13 +82,15 @@ TEST(Machine, keeps_descriptors_back_for_the_doors) {
   const auto shares = [](std::uint64_t open_files, OpenDoors doors) {
     return share_connections(10'000, open_files, 2, doors);
   };
-  EXPECT_EQ(shares(20'000, {true, false}).clients, (20'000U - 96 - 2'500) / 2);
-  EXPECT_EQ(shares(20'000, {false, true}).clients, (20'000U - 96 - 2 * 1'024) / 2);
-  EXPECT_EQ(shares(1'024, {true, true}).clients, (1'024U - 96 - 128 - 128) / 2);
-  EXPECT_EQ(shares(1'024, {true, true}).grpc, 128U);
-  EXPECT_EQ(shares(1'024, {true, true}).http_door, 64U);
-  EXPECT_EQ(shares(0, {true, true}).grpc, 4'096U);
-  EXPECT_EQ(shares(16, {true, true}).http_door, 8U) << "so few that nothing helps";
+  EXPECT_EQ(shares(20'000, {1, false}).clients, (20'000U - 96 - 2'500) / 2);
+  EXPECT_EQ(shares(20'000, {0, true}).clients, (20'000U - 96 - 2 * 1'024) / 2);
+  EXPECT_EQ(shares(1'024, {1, true}).clients, (1'024U - 96 - 128 - 128) / 2);
+  EXPECT_EQ(shares(1'024, {1, true}).door, 128U);
+  EXPECT_EQ(shares(1'024, {1, true}).http_door, 64U);
+  EXPECT_EQ(shares(20'000, {2, false}).clients, (20'000U - 96 - 2 * 2'500) / 2)
+      << "each has its own";
+  EXPECT_EQ(shares(0, {1, true}).door, 4'096U);
+  EXPECT_EQ(shares(16, {1, true}).http_door, 8U) << "so few that nothing helps";
 }
 
 TEST(Machine, finds_a_controller_among_the_hierarchies_of_version_1) {
@@ -142,6 +144,98 @@ TEST(Machine, reads_version_2_and_takes_the_tighter_where_both_bind) {
   EXPECT_EQ(root.look().memory, 134217728U);
   root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "67108864\n");
   EXPECT_EQ(root.look().memory, 67108864U);
+}
+
+// The files as the kernel writes them: in every group but the uppermost one of the machine.
+TEST(Machine, reads_version_2_as_containers_pods_and_units_have_it) {
+  struct File {
+    const char* path;
+    const char* text;
+  };
+  struct Case {
+    const char* name;
+    const char* own;  // /proc/self/cgroup
+    std::vector<File> files;
+    std::optional<double> quota;
+    std::optional<std::uint64_t> memory;
+  };
+  constexpr const char* kPod =
+      "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3f1c0d7a.slice/"
+      "cri-containerd-9a41.scope\n";
+  const std::string pods = "kubepods.slice/";
+  const std::string burstable = pods + "kubepods-burstable.slice/";
+  const std::string pod = burstable + "kubepods-burstable-pod3f1c0d7a.slice/";
+  const std::string scope = pod + "cri-containerd-9a41.scope/";
+  const std::string paths[] = {scope + "cpu.max",  scope + "memory.max",  pod + "cpu.max",
+                               pod + "memory.max", burstable + "cpu.max", burstable + "memory.max",
+                               pods + "cpu.max",   pods + "memory.max"};
+  const auto path = [&](int i) { return paths[i].c_str(); };
+  const Case kCases[] = {
+      {"a container with a namespace of its own",
+       "0::/\n",
+       {{"cpu.max", "50000 100000\n"}, {"memory.max", "67108864\n"}},
+       0.5,
+       67'108'864},
+      {"a container without limits",
+       "0::/\n",
+       {{"cpu.max", "max 100000\n"}, {"memory.max", "max\n"}},
+       {},
+       {}},
+      {"a whole machine, whose uppermost group has neither file", "0::/init.scope\n", {}, {}, {}},
+      {"a pod in the hierarchy of the node: the tightest of all above it",
+       kPod,
+       {{path(0), "max 100000\n"},
+        {path(1), "134217728\n"},
+        {path(2), "150000 100000\n"},
+        {path(3), "268435456\n"},
+        {path(4), "max 100000\n"},
+        {path(5), "max\n"},
+        {path(6), "400000 100000\n"},
+        {path(7), "16508538880\n"}},
+       1.5,
+       134'217'728},
+      {"a pod whose memory is limited above its container",
+       kPod,
+       {{path(1), "max\n"}, {path(3), "100663296\n"}},
+       {},
+       100'663'296},
+      {"the path of the node, and only the container's own group mounted",
+       kPod,
+       {{"cpu.max", "200000 100000\n"}, {"memory.max", "67108864\n"}},
+       2.0,
+       67'108'864},
+      {"a unit of systemd: MemoryMax=96M, CPUQuota=20%",
+       "0::/system.slice/weir.service\n",
+       {{"system.slice/weir.service/cpu.max", "20000 100000\n"},
+        {"system.slice/weir.service/memory.max", "100663296\n"},
+        {"system.slice/cpu.max", "max 100000\n"},
+        {"system.slice/memory.max", "max\n"}},
+       0.2,
+       100'663'296},
+      {"a process outside of its namespace's root",
+       "0::/../other\n",
+       {{"cpu.max", "300000 100000\n"}, {"memory.max", "33554432\n"}},
+       3.0,
+       33'554'432},
+      {"a period of its own, and no line end",
+       "0::/a:b\n",
+       {{"a:b/cpu.max", "5000 10000"}, {"a:b/memory.max", "4096"}},
+       0.5,
+       4'096},
+      {"files that are empty or damaged grant what they grant without them",
+       "0::/\n",
+       {{"cpu.max", ""}, {"memory.max", "-1\n"}},
+       {},
+       {}},
+  };
+  for (const Case& c : kCases) {
+    const FakeRoot root;
+    root.write("proc/self/cgroup", c.own);
+    for (const File& file : c.files)
+      root.write(std::string("sys/fs/cgroup/") + file.path, file.text);
+    EXPECT_EQ(root.look().quota, c.quota) << c.name;
+    EXPECT_EQ(root.look().memory, c.memory) << c.name;
+  }
 }
 
 TEST(Machine, looks_at_this_one_without_trouble) {

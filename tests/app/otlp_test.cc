@@ -1,7 +1,8 @@
 #include "app/observe/otlp.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -46,6 +47,50 @@ TEST(Otlp, WritesTwoSpansOfARequestThatWentToTheApp) {
   EXPECT_EQ(spans[1].at("parentSpanId"), "0000000000000001");
   EXPECT_EQ(spans[1].at("startTimeUnixNano"), "1795219200000011000");
   EXPECT_EQ(spans[2].at("parentSpanId"), "0900000000000000");
+}
+
+/// `[server span, client span]` of a request, each as name=value, a blank behind each.
+std::array<std::string, 2> attributes_of(telemetry::RequestFacts facts) {
+  facts.sent_us = 10;
+  std::string body = spans_head({"shop", "1"});
+  append_spans(body, facts, true);
+  body += spans_tail();
+  const json::value parsed = json::parse(body);
+  const json::value& spans = parsed.at("resourceSpans").at(0).at("scopeSpans").at(0).at("spans");
+  std::array<std::string, 2> out;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (const json::value& each : spans.at(i).at("attributes").as_array()) {
+      out[i].append(each.at("key").as_string()).append("=");
+      out[i].append(each.at("value").as_object().begin()->value().as_string()).append(" ");
+    }
+  }
+  return out;
+}
+
+TEST(Otlp, NamesWhatIsRequiredAndTheKindOfAnError) {
+  using testing::HasSubstr;
+  using testing::Not;
+  telemetry::RequestFacts facts;
+  facts.status = 200;
+  facts.end = telemetry::RequestEnd::complete;
+  facts.first_byte_us = 5;
+  for (const std::string& text : attributes_of(facts)) {
+    EXPECT_THAT(text, HasSubstr("http.response.status_code=200 "));
+    EXPECT_THAT(text, Not(HasSubstr("error.type")));
+  }
+  EXPECT_THAT(attributes_of(facts)[0], HasSubstr("url.scheme=http "));
+  facts.status = 502;
+  EXPECT_THAT(attributes_of(facts)[0], HasSubstr("error.type=502 "));
+  EXPECT_THAT(attributes_of(facts)[1], HasSubstr("error.type=502 "));
+  facts.status = 200;
+  facts.end = telemetry::RequestEnd::cut;  // an answer that broke off
+  EXPECT_THAT(attributes_of(facts)[0], HasSubstr("error.type=cut "));
+  facts.status = 0;
+  facts.end = telemetry::RequestEnd::aborted;  // the client left before there was an answer
+  facts.first_byte_us = telemetry::RequestFacts::kNever;
+  EXPECT_THAT(attributes_of(facts)[0], Not(HasSubstr("status_code")));
+  EXPECT_THAT(attributes_of(facts)[0], Not(HasSubstr("error.type"))) << "weir did nothing wrong";
+  EXPECT_THAT(attributes_of(facts)[1], HasSubstr("error.type=aborted "));
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST_F(ReloadTest, takes_what_the_fleet_has_set) {
   elsewhere.policy = "of another configuration";
   take({shadow, elsewhere});
   ASSERT_EQ(reload.overrides().size(), 1U);
-  EXPECT_EQ(reload.unfit_overrides(), 1U);
+  EXPECT_EQ(reload.unfit_overrides().size(), 1U);
   EXPECT_EQ(swap.in_use.size(), 1U);
   take({shadow});
   const std::size_t swaps = swap.in_use.size();

@@ -130,6 +130,7 @@ TEST(TableBook, WhatIsNoTableChangesNothing) {
   for (const char* wrong : {"", "{}", "[]", R"({"cells":[],"next":1})",
                             R"({"cells":[{"path":["x"],"limit":"much"}],"next":1,"records":[]})",
                             R"({"cells":[],"next":-1,"records":[]})",
+                            R"({"cells":[],"next":18446744073709551615,"records":[]})",
                             R"({"cells":[],"next":1,"records":[{"id":"1"}]})"}) {
     EXPECT_FALSE(a.merge("t", wrong)) << wrong;
     EXPECT_EQ(a.to_json(), before);

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
 
+#include "envoy/service/auth/v3/external_auth.pb.h"
 #include "policies/lang/extractors/arena.h"
 
 namespace weir::authz::check_request_test {
@@ -31,12 +33,17 @@ struct Check {
     return *this;
   }
   const Request& read(std::string_view word = {}) {
-    trouble = reader.read(message, word, rules, TimePoint{});
+    bytes = message.SerializeAsString();
+    memory.clear();
+    EXPECT_TRUE(reader.parse(bytes, memory));
+    trouble = reader.read(word, rules, TimePoint{});
     return reader.request();
   }
   std::string client(std::string_view word = {}) { return read(word).client.to_string(); }
 
-  CheckReader::Message message;
+  envoy::service::auth::v3::CheckRequest message;
+  std::string bytes;
+  Messages memory;
   CheckRules rules;
   CheckReader reader;
   std::string_view trouble;
@@ -88,7 +95,7 @@ TEST(CheckRequest, SaysWhetherAPathCanBeReadInDifferentWays) {
   check.http().set_path("/a%2fb");
   check.read();
   EXPECT_EQ(check.trouble, "");
-  EXPECT_TRUE(check.reader.readings().is_ambiguous());
+  EXPECT_TRUE(check.reader.request().readings->is_ambiguous());
 }
 
 TEST(CheckRequest, AConnectionWithoutHttpHasAClientAndNothingElse) {

@@ -6,6 +6,7 @@
 #include "fake_call.h"
 #include "gate/gate.h"
 #include "tests/policies/world.h"
+#include "tests/support/allocations.h"
 
 namespace weir::authz::check_service_test {
 namespace {
@@ -37,7 +38,7 @@ struct Door {
 
   static std::string check(const std::string& method, const std::string& path,
                            const std::string& tier = {}) {
-    CheckReader::Message message;
+    envoy::service::auth::v3::CheckRequest message;
     auto& attributes = *message.mutable_attributes();
     attributes.mutable_source()->mutable_address()->mutable_socket_address()->set_address(
         "192.0.2.7");
@@ -179,6 +180,41 @@ TEST(CheckService, TheAppTellsOfItsAnswerByTheId) {
   EXPECT_TRUE(door.unsettled.settle(id, answer, door.now));
   const CheckResponse refused = door.ask(Door::check("POST", "/login"));
   EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 429);
+}
+
+/// Keeps nothing of its answer but the size.
+struct QuietCall final : net::grpc::Call {
+  explicit QuietCall(std::string_view its) : bytes(its) {}
+  std::string_view message() const noexcept override { return bytes; }
+  TimePoint deadline() const noexcept override { return TimePoint::max(); }
+  std::string_view metadata(std::string_view) const noexcept override { return {}; }
+  const Address& peer() const noexcept override { return from; }
+  void complete(std::string_view message) override { size = message.size(); }
+  void fail(Status, std::string_view) override {}
+  void wait_with(net::grpc::Pending&) noexcept override {}
+  std::string_view bytes;
+  Address from;
+  std::size_t size = 0;
+};
+
+TEST(CheckService, AllocatesNothingForACheckThatPassesOnceItIsWarm) {
+  Door door;
+  envoy::service::auth::v3::CheckRequest message;
+  ASSERT_TRUE(message.ParseFromString(Door::check("GET", "/" + std::string(100, 'a'))));
+  auto& http = *message.mutable_attributes()->mutable_request()->mutable_http();
+  for (int i = 0; i < 30; ++i)
+    (*http.mutable_headers())["x-header-" + std::to_string(i)] = std::string(40, 'v');
+  message.mutable_attributes()->mutable_metadata_context();
+  const std::string bytes = message.SerializeAsString();
+  const auto ask = [&] {
+    QuietCall call(bytes);
+    door.service().start(call, door.now);
+    EXPECT_NE(call.size, 0U);
+  };
+  for (int i = 0; i < 100; ++i) ask();
+  const std::size_t before = test::allocations();
+  for (int i = 0; i < 1'000; ++i) ask();
+  EXPECT_EQ(test::allocations(), before);
 }
 
 }  // namespace

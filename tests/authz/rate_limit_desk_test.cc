@@ -83,6 +83,12 @@ TEST_F(RateLimitDeskTest, ReadsBothSpellingsOfProtobufsJson) {
   EXPECT_EQ(remaining(limit + R"(,"hitsAddend":"5")", R"(,"hitsAddend":3)"), 91);
   EXPECT_EQ(remaining(limit + R"(,"hits_addend":0)"), 91) << "a look";
   EXPECT_EQ(remaining(limit + R"(,"hitsAddend":null)"), 90) << "null is nothing";
+  EXPECT_EQ(remaining(limit + R"(,"hitsAddend":"1e1")"), 80) << "any number, as a text";
+  EXPECT_EQ(remaining(limit, R"(,"hitsAddend":"2.0")"), 78);
+  EXPECT_EQ(ask(R"({"domain":"shop","descriptors":[{"entries":[{"key":"path","value":"/login"}],)"
+                R"("hitsAddend":"18446744073709551615"}]})")
+                .status,
+            429);
 }
 
 TEST_F(RateLimitDeskTest, RefusesWhatIsNoRequest) {
@@ -93,12 +99,37 @@ TEST_F(RateLimitDeskTest, RefusesWhatIsNoRequest) {
         R"({"domain":"shop","descriptors":[{"entries":[{"key":"a","val":"b"}]}]})",
         R"({"domain":"shop","descriptors":[{"entries":[]}],"hitsAddend":-1})",
         R"({"domain":"shop","descriptors":[{"entries":[]}],"hitsAddend":4294967296})",
+        R"({"domain":"shop","descriptors":[{"entries":[]}],"hitsAddend":"1.5"})",
+        R"({"domain":"shop","descriptors":[{"entries":[]}],"hitsAddend":" 1"})",
+        R"({"domain":"shop","descriptors":[{"entries":[]}],"hitsAddend":""})",
         R"({"domain":"shop","descriptors":[{"limit":{"requestsPerUnit":1}}]})",
         R"({"domain":"shop","descriptors":[{"limit":{"requestsPerUnit":1,"unit":"WEEK"}}]})",
         "{\"domain\":\"\xff\"}"}) {
     const auto reply = ask(body);
     EXPECT_EQ(reply.status, 400) << body;
     EXPECT_EQ(reply.content_type, "application/problem+json");
+  }
+}
+
+// As protobuf's JSON of Go, which the service reads its bodies with: even if one of them is null.
+TEST_F(RateLimitDeskTest, RefusesAMemberThatStandsTwice) {
+  use(kFile);
+  const std::string one = R"({"entries":[{"key":"path","value":"/login"}]})";
+  const std::string good = R"({"domain":"shop","descriptors":[)" + one + "," + one + "]}";
+  EXPECT_EQ(ask(good).status, 200) << "names of different objects";
+  for (
+      const char* body : {
+          R"({"domain":"other","domain":"shop","descriptors":[{"entries":[{"key":"a"}]}]})",
+          R"({"domain":null,"domain":"shop","descriptors":[{"entries":[{"key":"a"}]}]})",
+          R"({"domain":"shop","doma\u0069n":"shop","descriptors":[{"entries":[{"key":"a"}]}]})",
+          R"({"domain":"shop","descriptors":[],"descriptors":[{"entries":[{"key":"a"}]}]})",
+          R"({"domain":"shop","descriptors":[{"entries":[{"key":"a","key":"b"}]}]})",
+          R"({"domain":"shop","hitsAddend":1,"hits_addend":2,"descriptors":[{"entries":[{"key":"a"}]}]})",
+          R"({"domain":"shop","descriptors":[{"entries":[{"key":"a"}],"limit":{"unit":"DAY","unit":"HOUR","requestsPerUnit":1}}]})",
+      }) {
+    const auto reply = ask(body);
+    EXPECT_EQ(reply.status, 400) << body;
+    EXPECT_NE(reply.body.find("stands twice"), std::string::npos) << reply.body;
   }
 }
 

@@ -132,7 +132,7 @@ const JOBS = {
 
     await view(page, 'Policies');
     await page.getByLabel('Search', {exact: true}).fill('LOGIN');
-    await page.getByText('1 policies').waitFor();
+    await page.getByText('1 policy').waitFor();
     await page.getByRole('link', {name: POLICY}).click();
     await page.getByLabel('over 50: deny for 1h').check();
     const sentence = page.locator('output');
@@ -160,6 +160,8 @@ const JOBS = {
     assert.equal(await logins('198.51.100.3', 2), 401);
     await page.getByRole('button', {name: `Restore ${POLICY} now`}).click();
     await page.getByText('over 50: deny for 1h').first().waitFor();
+    await view(page, 'History');  // what was put in force stands there, not only of which policy
+    await page.locator('section', {hasText: 'Who changed what'}).getByRole('row').filter({hasText: 'override.set'}).filter({hasText: '3.over=25'}).first().waitFor();
   },
 
   // Anti-fraud staff: one user is found, kept for longer, released, and put back.
@@ -170,7 +172,7 @@ const JOBS = {
     await view(page, 'Who is listed');
     await page.getByRole('link', {name: 'bob'}).waitFor();
     await page.getByLabel('Search', {exact: true}).fill('ALI');
-    await page.getByText('1 entries').waitFor();
+    await page.getByText('1 entry').waitFor();
     await page.getByRole('button', {name: 'Extend alice'}).click();
     await page.getByLabel('From now on for').selectOption('24h');
     await page.getByLabel('Reason').fill('case reopened');
@@ -310,7 +312,7 @@ const JOBS = {
     assert.match(await limit.evaluate((each) => each.validationMessage), /a number/);
     await limit.fill('4000');
     await page.keyboard.press('Tab');
-    await page.getByText('1 limits change: baidu,android: 3,000 → 4,000').waitFor();
+    await page.getByText('1 limit changes: baidu,android: 3,000 → 4,000').waitFor();
     const send = page.getByRole('button', {name: 'Put in force'});
     await send.click();
     assert.equal(asked('table', 'gold_limit').values.baidu.android, 3000, 'without a reason nothing is sent');
@@ -366,6 +368,110 @@ const JOBS = {
     await told(page, 'The change is rejected.');
     await page.getByText('rejected', {exact: true}).waitFor();
     assert.equal(asked('table', 'gold_limit').values['*'], 10);
+  },
+
+  // Everybody: the way back, a reload and a copied link lead to what was seen; what goes wrong is said where it happens.
+  async ways() {
+    for (const user of ['alice', 'bob']) ctl('list', 'watched_users', user, '--add', '--for', '1h');
+    const page = await open({timezoneId: 'Asia/Shanghai'});
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await logIn(page);
+    const search = page.getByLabel('Search', {exact: true});
+    await view(page, 'Who is listed');
+    await page.getByLabel('List', {exact: true}).selectOption('watched_users');
+    await search.fill('ali');
+    await page.getByText('1 entry').waitFor();
+    assert.equal(new URL(page.url()).hash, '#/listed?search=ali&list=watched_users');
+    await page.getByRole('link', {name: 'alice'}).click();
+    await page.getByText('alice is listed').waitFor();
+    await page.goBack();
+    await page.getByText('1 entry').waitFor();
+    assert.equal(await search.inputValue(), 'ali');
+    await page.reload();
+    await page.getByText('1 entry').waitFor();
+    assert.equal(await page.getByLabel('List', {exact: true}).inputValue(), 'watched_users');
+    await view(page, 'Policies');
+    await search.fill('gold');
+    await page.getByText('1 policy').waitFor();
+    await page.getByRole('link', {name: 'gold-per-user', exact: true}).click();
+    await page.getByRole('heading', {name: 'gold-per-user'}).waitFor();
+    await page.goBack();
+    await page.getByText('1 policy').waitFor();
+
+    // A key as it was copied, blanks around it; and one that is none, which may be mended.
+    await page.getByRole('searchbox', {name: 'Find a key'}).fill(`  ${VICTIM} `);
+    await page.keyboard.press('Enter');
+    await page.getByText(`${VICTIM} is on no list`).waitFor();
+    await view(page, 'Who is listed');
+    await page.getByRole('button', {name: 'Put a key on a list'}).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('List').selectOption('banned');
+    await dialog.getByLabel('Key, a line for each part').fill(' 192.0.2 ');
+    await dialog.getByLabel('Reason').fill('scraping');
+    await dialog.getByRole('button', {name: 'Put on the list'}).click();
+    await dialog.getByRole('alert').getByText('is an IP address').waitFor();
+    assert.equal(await dialog.getByLabel('Reason').inputValue(), 'scraping');
+    await dialog.getByLabel('Key, a line for each part').fill(' 192.0.2.7 ');
+    await dialog.getByRole('button', {name: 'Put on the list'}).click();
+    await told(page, '192.0.2.7 is on banned until');
+    assert.equal(asked('list', 'banned', '192.0.2.7').listed, true);
+    assert.ok(complaints.every((text) => text.includes('400')), complaints.join('\n'));
+    complaints.length = 0;
+
+    // Links to what is not there.
+    await page.goto(`${base}#/tables/nosuch`);
+    await page.getByText('There is no such table.').waitFor();
+    await page.goto(`${base}#/policies/nosuch`);
+    await page.getByText('There is no such policy.').waitFor();
+    complaints.length = 0;  // 404
+
+    // The line of the file is copied, and its steps stand within the picture.
+    await page.goto(`${base}#/policies/requests-per-ip`);
+    await page.getByRole('spinbutton', {name: 'Threshold'}).fill('300');
+    await page.getByRole('button', {name: 'Copy the line'}).click();
+    await told(page, 'Copied.');
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'then: [{over: 300, do: deny}]');
+    const flag = await page.locator('.mark .flag').first().boundingBox(), plot = await page.locator('.histogram').boundingBox();
+    assert.ok(flag.x >= plot.x && flag.x + flag.width <= plot.x + plot.width + 1, 'the step of 400 is named within the picture');
+
+    // The zone of the times, and the place in the row of views where that is wider than the screen.
+    await view(page, 'System');
+    await page.getByText('Times on this page are those of Asia/Shanghai, UTC+08:00.').waitFor();
+    await page.setViewportSize({width: 320, height: 640});
+    await page.goto(`${base}#/history`);
+    await page.getByText('Who changed what').first().waitFor();
+    const here = await page.getByRole('navigation').getByRole('link', {name: 'History'}).boundingBox();
+    assert.ok(here.x >= 0 && here.x + here.width <= 320, 'the view in the row of views is in sight');
+
+    // The session ends: that is said, and a new link leads back to the place.
+    await page.setViewportSize({width: 1280, height: 900});
+    await page.goto(`${base}#/policies/${POLICY}`);
+    await page.getByRole('button', {name: 'Read again'}).waitFor();
+    await page.context().clearCookies();
+    await page.getByRole('button', {name: 'Read again'}).click();
+    await page.getByRole('alert').getByText('The session has ended.').waitFor();
+    await page.getByLabel('The link, or its code').fill(link());
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', {name: POLICY}).waitFor();
+    assert.equal(new URL(page.url()).hash, `#/policies/${POLICY}`);
+  },
+
+  // weir goes away under an open page, and comes back: said once, and forgotten then.
+  async away() {
+    const page = await open();
+    await logIn(page);
+    await view(page, 'System');
+    await page.getByRole('heading', {name: 'This replica'}).waitFor();
+    let asked = 0;
+    page.on('requestfailed', () => { ++asked; });
+    await page.context().setOffline(true);
+    await page.getByText('weir does not answer').waitFor();
+    const before = asked;
+    while (asked < before + 4) await page.waitForTimeout(100);  // it goes on asking
+    assert.equal(await page.getByText('weir does not answer').count(), 1);
+    await page.context().setOffline(false);
+    await page.getByText('weir does not answer').waitFor({state: 'detached'});
+    complaints.length = 0;  // of the browser, about the network
   },
 
   // Everybody: no finding of axe in any view, light or dark, in either language; nothing is too wide for its screen.

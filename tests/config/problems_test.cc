@@ -55,6 +55,7 @@ TEST(Problems, of_yaml_itself) {
           {"unclosed quote", "fields:\n  a: 'x\n"},
           {"unknown escape", "fields:\n  a: \"\\d+\"\n"},
           {"backquote", "fields:\n  a: `x`\n"},
+          {"a question mark in flow", "events: {e: {match: GET /a?b=1}}\n"},
           {"a tag", "fields:\n  a: !has(body.x)\n"},
           {"a bare star in flow", "events: {e: {match: * /a}}\n"},
           {"a bare star as key", "tables: {t: {by: os, values: {*: 5}}}\n"},

@@ -25,6 +25,28 @@ Read read(const std::string& window, const std::string& then) {
   return out;
 }
 
+/// What users of other limiters write, where weir has a window, a rate or a threshold.
+TEST(RateWindow, SaysWhatIsMeantByARateInAnotherPlace) {
+  const auto error = [](const std::string& window, const std::string& then) {
+    const std::string all = read(window, then).errors;
+    return all.substr(0, all.find('\n'));
+  };
+  for (const char* rate : {"10/m", "10r/m", "10 per minute"}) {
+    EXPECT_EQ(error(rate, "[{over: 5, do: deny}]"),
+              "\"" + std::string(rate) +
+                  "\" is a rate, and a window is a time | write window: 1m, then: [{over: 10, do: "
+                  "deny}]; or, for a steady pace, window: {rate: 10/m, burst: 10}");
+  }
+  EXPECT_EQ(error("{rate: 10r/s, burst: 5}", "[{do: deny}]"),
+            "\"10r/s\" is no rate | did you mean \"10/s\"?");
+  EXPECT_EQ(error("1m", "[{over: 10r/s, do: deny}]"),
+            "\"10r/s\" is a rate, and a threshold is a number | write over: 10, in: 1s");
+  EXPECT_EQ(error("1m", "[{over: 10/m, do: deny}]"), "") << "an event may have a field m";
+  EXPECT_EQ(error("1m", "[{over: 5, in: 10/m, do: deny}]").substr(0, 16), "\"10/m\" is a rate");
+  EXPECT_EQ(error("{rate: 10/s, burst: 0}", "[{do: deny}]"),
+            "a burst is more than 0 and at most 2147483647 | ");
+}
+
 TEST(RateWindow, IsABucketInLowestTerms) {
   struct Row {
     const char* rate;

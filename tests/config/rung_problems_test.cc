@@ -23,6 +23,7 @@ TEST(Problems, of_rungs) {
       {"status", "{over: 5, do: flag, status: 429}"},
       {"status range", "{over: 5, do: deny, status: 200}"},
       {"tell", "{over: 5, do: flag, tell: full}"},
+      {"content type", "{over: 5, do: deny, body: x, content_type: html}"},
       {"score range", "{over: 5, do: flag, score: 0}"},
       {"unknown action", "{over: 5, do: hide}"},
       {"unknown key", "{ovr: 5, do: flag}"},

@@ -21,6 +21,21 @@ TEST(Secrets, AreCoveredInALine) {
       {"  token_file: /run/x, token: y", "  token_file: /run/x, token: *"},
       {"n: {webhook: https://hooks.example/T1/B2}", "n: {webhook: https://hooks.example/*****}"},
       {"\"Password\" : x}", "\"Password\" : *}"},
+      {"redis: {url: redis://h, passwrd: abc, timeout: 9}",
+       "redis: {url: redis://h, passwrd: ***, timeout: 9}"},
+      {"  pasword: abc", "  pasword: ***"},
+      {"  secrt: abc", "  secrt: ***"},
+      {"  redis_passwort: abc", "  redis_passwort: ***"},
+      {"  tokne: abc", "  tokne: ***"},
+      {"  authorisation: abc", "  authorisation: ***"},
+      {"  reset: abc, listen: abc, passes: abc, tokens_of: x",
+       "  reset: abc, listen: abc, passes: abc, tokens_of: *"},
+      {"  redis_pass: abc", "  redis_pass: ***"},
+      {"- https://h/x.yaml?v=1&sig=ab/c", "- https://h/x.yaml?v=*&sig=****"},
+      {"when: 'query.token == \"a\" || header.x_api_key != \"b\"'",
+       "when: 'query.token == \"*\" || header.x_api_key != \"*\"'"},
+      {"when: header.authorization in [\"a\", \"b\"] && path in [\"/c\"]",
+       "when: header.authorization in [********] && path in [\"/c\"]"},
       {"policies: [{name: password-reset, over: 5}]",
        "policies: [{name: password-reset, over: 5}]"},
   };
@@ -29,13 +44,28 @@ TEST(Secrets, AreCoveredInALine) {
   EXPECT_EQ(without_secrets("  user: x", "  secret:"), "  user: x");
 }
 
+TEST(Secrets, AreCoveredInAMessage) {
+  const struct {
+    std::string_view text, shown;
+  } cases[] = {
+      {"cannot include \"https://h/x?token=abc\": no",
+       "cannot include \"https://h/x?token=***\": no"},
+      {"unknown key \"password:abc\" in \"redis\"", "unknown key \"password:***\" in \"redis\""},
+      {"unknown key \"pasword\" in \"redis\"", "unknown key \"pasword\" in \"redis\""},
+      {"unknown key \"name:abc\" in a list", "unknown key \"name:abc\" in a list"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(without_secrets_of_message(c.text), c.shown) << c.text;
+}
+
 TEST(Secrets, DoNotStandInProblems) {
   const Loaded loaded =
       load_text("weir.yaml",
                 "weir: 1\n"
                 "redis: {url: \"redis://ann:hunter2@h:0\", secret: hunter2, x: 1}\n"
                 "proxy: {upstream: \"http://ann:hunter2@h/x\"}\n"
-                "redi: {password: hunter2}\n");
+                "redi: {password: hunter2}\n"
+                "admin: {toke_n: hunter2, password:hunter2}\n"
+                "api: {tokne: hunter2}\n");
   EXPECT_TRUE(loaded.problems.has_errors());
   for (const std::string& text : {render_human(loaded.problems, loaded.views(), false),
                                   render_json(loaded.problems, loaded.views())}) {

@@ -24,6 +24,41 @@ weir.yaml:4:11: error: api.listen can be reached from other machines: it needs "
 )");
 }
 
+TEST(ServerChecks, each_door_has_a_place_of_its_own) {
+  EXPECT_EQ(shown(load_text("weir.yaml",
+                            "weir: 1\nproxy: {listen: :8481, upstream: \"http://127.0.0.1:3000\"}\n"
+                            "grpc: {listen: \"unix:/run/a.sock\"}\n"
+                            "api:\n  listen: unix:/run/a.sock\n")),
+            R"(weir.yaml:2:17: error: admin.listen and proxy.listen are the same address
+  2 | proxy: {listen: :8481, upstream: "http://127.0.0.1:3000"}
+    |                 ^~~~~ give each door a port of its own
+weir.yaml:3:16: error: grpc.listen and api.listen are the same address
+  3 | grpc: {listen: "unix:/run/a.sock"}
+    |                ^~~~~~~~~~~~~~~~~~ give each door a port of its own
+2 errors in 1 file
+)");
+  for (const char* good : {"admin: {listen: 127.0.0.1:9000}\nhealth: {listen: 127.0.0.2:9000}\n",
+                           "proxy: {listen: :8480, upstream: \"http://10.0.0.7:8480\"}\n",
+                           "grpc: {listen: none}\napi: {listen: none}\n",
+                           "health: {listen: :8480}\n"}) {  // no app: no proxy listens there
+    EXPECT_EQ(shown(load_text("weir.yaml", std::string("weir: 1\n") + good)), "") << good;
+  }
+}
+
+TEST(ServerChecks, weir_is_not_the_app_behind_itself) {
+  for (const char* proxy : {"{listen: 127.0.0.1:8480, upstream: \"http://127.0.0.1:8480\"}",
+                            "{listen: :8480, upstream: \"http://localhost:8480\"}",
+                            "{listen: \"[::1]:8480\", upstream: \"http://[::1]:8480\"}",
+                            "{listen: 10.0.0.7:8480, upstream: \"http://10.0.0.7:8480\"}",
+                            "{listen: \"unix:/run/a.sock\", upstream: \"unix:/run/a.sock\"}"}) {
+    const std::string said =
+        shown(load_text("weir.yaml", "weir: 1\nproxy: " + std::string(proxy) + "\n"));
+    EXPECT_NE(said.find("error: proxy.upstream is proxy.listen"), std::string::npos)
+        << proxy << "\n"
+        << said;
+  }
+}
+
 TEST(ServerChecks, the_environment_is_checked_like_the_file) {
   const Loaded bad = load_texts({{"weir.yaml", "weir: 1\n"}}, {{"WEIR_ADMIN_LISTEN", ":8481"}});
   EXPECT_NE(shown(bad).find("admin.listen can be reached"), std::string::npos) << shown(bad);

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "config/load.h"
+#include "config/table_check.h"
 #include "config/table_edit.h"
 
 namespace weir::config::sources_test {
@@ -98,6 +99,42 @@ TEST_F(Edits, ReadPathsWithCommasSlashesOrDots) {
   EXPECT_EQ(read_path(table, "x.y"), xy);
   EXPECT_EQ(read_path(table, "x,1.5"), (std::vector<std::string>{"x", "1.5"}));
   EXPECT_EQ(read_path(table, "*"), (std::vector<std::string>{"*"}));
+}
+
+TEST_F(Edits, SayThatAKeyHasTooManyValues) {
+  const TableDef& table = model_.tables.front();
+  EXPECT_EQ(wrong_path(table, "x,y"), "");
+  EXPECT_EQ(wrong_path(table, "x"), "") << "one limit for all that follow";
+  EXPECT_EQ(wrong_path(table, "x/y/z"), "") << "a value may have slashes";
+  EXPECT_EQ(wrong_path(table, "x,y,z"), "\"x,y,z\" has 3 values, and the table is by a, b");
+  EXPECT_EQ(put({"new", "y,z"}, 1), "");
+  EXPECT_EQ(wrong_path(table, "new,y,z"), "") << "the file has a value with a comma";
+}
+
+TEST(Limits, BelowZeroAreToldOfWhatIsNeverBelow) {
+  const auto told = [](const char* metric, const char* values) {
+    const std::string amount = std::string(metric) == "count" ? "" : "(int(header.x_gold))";
+    const Loaded loaded =
+        load(("fields: {a: header.x_a, b: header.x_b}\n"
+              "tables: {t: {by: [a, b], values: {x: {y: 1, \"*\": " +
+              std::string(values) + "}}}}\npolicies: [{name: p, watch: request, key: ip, metric: " +
+              metric + amount + ", window: 1h, then: [{over: t, do: deny}]}]\n"));
+    std::string out;
+    for (const Problem& problem : loaded.problems.all()) {
+      if (problem.message.find("makes no sense") != std::string::npos)
+        out += std::to_string(problem.where.line) + ": " + problem.message;
+    }
+    return out;
+  };
+  const std::string warning =
+      "3: table \"t\": the limit -5 of \"x,*\" makes no sense: nothing is counted below 0";
+  EXPECT_EQ(told("count", "5"), "");
+  EXPECT_EQ(told("count", "-5"), warning);
+  EXPECT_EQ(told("sum", "-5"), warning);
+  EXPECT_EQ(told("min", "-5"), "");
+  const Model unasked =
+      *load("fields: {a: header.x_a}\ntables: {t: {by: a, values: {x: -1}}}\n").model;
+  EXPECT_TRUE(may_be_negative(unasked, "t"));
 }
 
 }  // namespace

@@ -65,6 +65,25 @@ TEST(Units, dates) {
   }
 }
 
+TEST(Units, rates_that_somebody_means) {
+  const auto text = [](const char* of) {
+    const auto meant = meant_rate(of);
+    return meant ? meant->text() : std::string("none");
+  };
+  for (const auto* of : {"10/m", "10r/m", "10 r/m", "10/min", "10/minute", "10 per minute",
+                         "10 requests per minute", "10-M", "10req/1m", "10/1m"})
+    EXPECT_EQ(text(of), "10/m") << of;
+  EXPECT_EQ(text("5/15m"), "5/15m");
+  EXPECT_EQ(text("100/day"), "100/d");
+  EXPECT_EQ(text("1000 per week"), "1000/7d");
+  for (const auto* of : {"", "10", "10m", "1h30m", "m", "/m", "-10/m", "10/", "10/x", "10 per",
+                         "10/m/s", "value / m", "10/1x", "99999999999999999999/m"})
+    EXPECT_EQ(text(of), "none") << of;
+  EXPECT_EQ(parse_duration("minute").hint, "did you mean \"1m\"?");
+  EXPECT_EQ(parse_duration("Daily").hint, "did you mean \"1d\"?");
+  EXPECT_EQ(parse_duration("soon").hint, "a duration is written like 500ms, 15m or 1h30m");
+}
+
 TEST(Units, numbers) {
   EXPECT_EQ(*parse_number("3000").value, Number{3000});
   EXPECT_EQ(*parse_number("-5").value, Number{-5});

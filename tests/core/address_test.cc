@@ -75,5 +75,19 @@ TEST(Cidr, RefusesHostBitsAndBadLengths) {
   }
 }
 
+TEST(Address, WritesEveryPartOfAnIpv4AddressAtEveryPlace) {
+  for (unsigned place = 0; place < 4; ++place) {
+    for (std::uint32_t part = 0; part < 256; ++part) {
+      std::string expected;
+      for (unsigned i = 0; i < 4; ++i) {
+        if (i != 0) expected += '.';
+        expected += std::to_string(i == place ? part : 255);
+      }
+      const std::uint32_t bits = 0xffffffffU & ~(0xffU << (24 - 8 * place));
+      EXPECT_EQ(Address::v4(bits | part << (24 - 8 * place)).to_string(), expected);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weir::address_test

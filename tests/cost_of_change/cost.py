@@ -66,7 +66,7 @@ class Cost(unittest.TestCase):
         page = read(ROOT, "CONTRIBUTING.md")
         for change in CHANGES:
             files = shown(change.files())
-            users = f"; and {shown(change.users())}, which uses it" if change.users() else ""
+            users = f"; and {shown(change.users())}, {change.uses_for}" if change.users() else ""
             self.assertIn(f"| {change.name} | {len(change.files())} | {files}{users} |", page)
 
     def test_the_words_are_said_once(self):
@@ -124,7 +124,7 @@ def main():
     print("| to add | files | |\n|---|---|---|")
     for change in CHANGES:
         print(f"| {change.name} | {len(change.files())} | {shown(change.files())}"
-              + (f"; and {shown(change.users())}, which uses it" if change.users() else "") + " |")
+              + (f"; and {shown(change.users())}, {change.uses_for}" if change.users() else "") + " |")
     if len(sys.argv) == 3 and sys.argv[1] == "--build":
         return 0 if build(sys.argv[2]) else 1
     sys.argv[1:] = []

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -10,7 +11,7 @@ import unittest
 from http_client import once
 from origin import Origin
 from redis_process import Redis
-from weir_process import Weir, eventually
+from weir_process import Weir, eventually, free_port
 
 WEIR = os.environ["WEIR_BINARY"]
 
@@ -149,3 +150,35 @@ class AdminRoute(unittest.TestCase):
             self.assertEqual(json.loads(once(weir.admin_port, "GET", "/v1/ping", host=host).body), {"pong": True})
             refused = once(weir.admin_port, "DELETE", "/v1/ping", host=host)
             self.assertEqual((refused.status, refused.header("Allow")), (405, "GET, HEAD"))
+
+
+class Door(unittest.TestCase):
+    POLICY = "policies:\n  - {name: twice, watch: request, key: ip, window: 1m, then: [{over: 2, do: deny, status: 418}]}\n"
+
+    def test_it_judges_as_the_proxy_does_and_drains(self):
+        port = free_port()
+        with Origin() as origin, Weir(self.POLICY, origin.port, extra=f"api: {{lines: '127.0.0.1:{port}'}}\n") as weir:
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as line, line.makefile("rw") as text:
+                def ask(question):
+                    text.write(question + "\n")
+                    text.flush()
+                    return text.readline().strip()
+
+                self.assertEqual([ask("GET / 192.0.2.1") for _ in range(3)], ["pass", "pass", "418"])
+                through_the_proxy = once(weir.port, "GET", "/", [("X-Forwarded-For", "192.0.2.1")])
+                self.assertEqual(through_the_proxy.status, 418, "both doors count together")
+                weir.write(self.POLICY.replace("over: 2", "over: 9"))
+                eventually(lambda: ask("GET / 192.0.2.1") == "pass", what="the new policies")
+                self.assertEqual(ask("nonsense"), "")
+            self.assertEqual(weir.logged("weir is ready")[-1]["lines"], f"127.0.0.1:{port}")
+            with socket.create_connection(("127.0.0.1", port), timeout=10):
+                self.assertEqual(weir.stop(), 0, "a client that is idle does not hold up the end")
+
+    def test_a_taken_address_is_an_error(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            said = run("serve", "--config=weir.yaml", status=4, text=config(
+                "", f"admin: {{listen: '127.0.0.1:{free_port()}'}}\nhealth: {{listen: '127.0.0.1:{free_port()}'}}\n"
+                    f"api: {{listen: none, lines: '127.0.0.1:{taken.getsockname()[1]}'}}\ngrpc: {{listen: none}}\n"))
+        self.assertIn("lines: can't listen on 127.0.0.1", said)

@@ -62,6 +62,12 @@ class Clicks(unittest.TestCase):
     def test_session(self):
         self.job("session")
 
+    def test_ways_back_and_errors(self):
+        self.job("ways")
+
+    def test_weir_goes_away(self):
+        self.job("away")
+
     def test_tables(self):
         changes = self.job("tables")
         self.assertEqual([each["action"] for each in changes if each["action"].startswith("table.")], ["table.set", "table.set", "table.undo"])

@@ -135,6 +135,24 @@ class DemoStory(unittest.TestCase):
         answer = self.login("mallory", "secret", X_Weir_Verdict="allow", X_Weir_Policy="none", X_Weir_Score="0")
         self.assertEqual(answer.told, {})
 
+    def test_the_lines_that_scripts_run_prints(self):
+        printed = read("scripts", "run").split("<<'TEXT'\n")[1].split("\nTEXT\n")[0]
+        lines = [line.strip() for line in printed.splitlines() if re.match(r"  (for|curl) ", line)]
+        said = []
+        for line in lines:
+            line = line.replace(":8480/", f":{self.weir.port}/").replace(":8481/", f":{self.weir.admin_port}/")
+            done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=True)
+            said.append(done.stdout)
+        addresses, one_name, device, gold, entries = said
+        self.assertEqual([int(code) for code in re.findall(r"(\d{3})\n", addresses)], [401] * 50 + [429] * 2)
+        self.assertEqual(re.findall(r'"x-weir-verdict": ?"(\w+)"', addresses), ["flag"] * 5 + ["gray"] * 40)
+        self.assertEqual([int(code) for code in re.findall(r"(\d{3})\n", one_name)], [401] * 5 + [403])
+        for name, answers, count in (("device", device, 4), ("gold", gold, 3)):
+            answers = [json.loads(line) for line in answers.replace("}{", "}\n{").splitlines() if line]
+            verdicts = [one.get("weir", {}).get("x-weir-verdict") for one in answers]
+            self.assertEqual(verdicts, [None] * (count - 1) + ["gray"], name)
+        self.assertIn("198.51.100.7", entries)
+
     def test_the_policies_are_those_of_the_recipes(self):
         status, policies = self.weir.admin("GET", "/v1/policies")
         self.assertEqual(status, 200)

@@ -49,8 +49,9 @@ class Dev(unittest.TestCase):
         self.taken(8481)
         self.taken(8482)
         said = self.banner_of(free_port())
-        doors = dict(re.findall(r"(lists, counters|metrics) +http://127\.0\.0\.1:(\d+)/", said))
-        self.assertEqual(set(doors), {"lists, counters", "metrics"}, said)
+        doors = dict(re.findall(r"(dashboard|lists, counters|metrics) +http://127\.0\.0\.1:(\d+)/", said))
+        self.assertEqual(set(doors), {"dashboard", "lists, counters", "metrics"}, said)
+        self.assertEqual(doors["dashboard"], doors["lists, counters"])
         self.assertNotIn(doors["lists, counters"], ("8481", "0"), said)
         self.assertNotIn(doors["metrics"], ("8482", "0"), said)
 

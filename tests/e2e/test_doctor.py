@@ -11,6 +11,7 @@ import unittest
 
 from origin import Origin
 from redis_process import Redis
+from redis_topologies import Cluster, Sentinels
 from resp_peer import Peer, saying
 from weir_process import Weir, free_port
 
@@ -68,6 +69,38 @@ class Doctor(unittest.TestCase):
             self.assertEqual((code, taken["state"]), (1, "problem"))
             self.assertIn(f"(pid {os.getpid()})", taken["what"])
 
+    def test_unix_sockets(self):
+        path = os.path.join(self.scratch.name, "door.sock")
+        head = HEAD.format(*self.ports, self.app.port).replace(f"127.0.0.1:{self.ports[0]}", f"unix:{path}", 1)
+        self.assertEqual(self.one(self.examine(head=head)[1], "ports", "proxy unix:")["state"], "ok")
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(path)
+            s.listen()
+            code, report = self.examine(head=head)
+            self.assertEqual(code, 1)
+            self.assertIn(f"is taken by python3 (pid {os.getpid()})", self.one(report, "ports", "proxy unix:")["what"])
+        # Nobody listens there any more: weir takes the name over.
+        self.assertEqual(self.one(self.examine(head=head)[1], "ports", "proxy unix:")["state"], "ok")
+        os.unlink(path)
+        with open(path, "w", encoding="utf-8"):
+            pass
+        code, report = self.examine(head=head)
+        self.assertEqual((code, self.one(report, "ports", "no socket")["state"]), (1, "problem"))
+
+    def test_a_weir_that_only_answers_questions(self):
+        door = free_port()
+        head = f"weir: 1\nadmin: {{listen: 127.0.0.1:{self.ports[1]}}}\nhealth: {{listen: 127.0.0.1:{self.ports[2]}}}\n" \
+               f"limits: {{memory: 8MiB, connections: 100}}\ngrpc: {{listen: 0.0.0.0:{door}}}\n"
+        code, report = self.examine(head=head)
+        self.assertEqual(code, 0, report)
+        self.assertEqual((self.one(report, "upstream")["state"], self.one(report, "trust")["state"]), ("ok", "warning"))
+        self.assertEqual(len([f for f in report["findings"] if f["check"] == "ports"]), 3)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", door))
+            s.listen()
+            code, report = self.examine(head=head)
+            self.assertEqual((code, self.one(report, "ports", "grpc")["state"]), (1, "problem"))
+
     def test_beside_a_weir_that_runs(self):
         with Weir("", self.app.port) as weir:
             self.ports = [weir.port, weir.admin_port, weir.health_port]
@@ -76,6 +109,15 @@ class Doctor(unittest.TestCase):
             self.assertIn(f"weir (pid {weir.process.pid}), which runs", self.one(report, "ports", "admin")["what"])
             self.assertEqual(self.one(report, "probes", "/livez of the running weir")["state"], "ok")
             self.assertEqual(self.one(report, "probes", "/readyz of the running weir")["state"], "ok")
+
+    def test_beside_a_weir_of_another_configuration(self):
+        with Weir("", self.app.port) as weir:
+            self.ports[0] = weir.port
+            code, report = self.examine()
+            found = self.one(report, "ports", "proxy")
+            self.assertEqual((code, found["state"]), (1, "problem"))
+            self.assertIn(f"weir (pid {weir.process.pid})", found["what"])
+            self.assertEqual([f["state"] for f in report["findings"] if f["check"] == "probes"], ["warning"])
 
     def test_few_descriptors(self):
         code, report = self.examine(limit=128)
@@ -101,6 +143,14 @@ class Doctor(unittest.TestCase):
         head = HEAD.format(*self.ports, self.app.port).replace("upstream:", "client_ip: {trust: [0.0.0.0/0]}, upstream:")
         code, report = self.examine(head=head)
         self.assertEqual((code, self.one(report, "trust")["state"]), (1, "problem"))
+
+    def test_a_header_that_names_the_client_behind_a_door(self):
+        head = HEAD.format(*self.ports, self.app.port).replace("upstream:", "client_ip: {trust: [10.0.0.0/8]}, upstream:")
+        door = f"grpc: {{listen: 127.0.0.1:{free_port()}}}\n"
+        code, report = self.examine(door + "authz: {client_ip: {header: x-weir-client-ip}}\n", head=head)
+        self.assertEqual((code, self.one(report, "trust", "must overwrite what a client sends")["state"]), (0, "ok"))
+        code, report = self.examine(door, head=head)
+        self.assertEqual([f for f in report["findings"] if "overwrite" in f["what"]], [])
 
     def test_a_redis_that_is_well(self):
         with Redis() as redis:
@@ -152,6 +202,52 @@ class Doctor(unittest.TestCase):
                 # A busy machine may need more than the default of 5 ms to answer.
                 _, report = self.examine(f"redis: {{url: 'redis://127.0.0.1:{port}', secret: s, budget: 500ms, timeout: 1s}}\n")
                 self.assertEqual(self.one(report, check)["state"], state, report)
+
+    def test_a_redis_that_takes_no_writes(self):
+        for options, word in ((("--replicaof", "127.0.0.1", "1"), "READONLY"), (("--min-replicas-to-write", "1"), "NOREPLICAS"),
+                              (("--maxmemory", "100000"), "OOM")):
+            with self.subTest(word), Redis(*options) as redis:
+                code, report = self.examine(f"redis: {{{redis.where}, secret: s}}\n")
+                self.assertEqual((code, self.one(report, "redis", word)["state"]), (1, "problem"))
+                self.assertEqual([f for f in report["findings"] if f["check"] == "rights"], [])
+
+    def test_a_redis_that_drops_keys(self):
+        with Redis("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as redis:
+            code, report = self.examine(f"redis: {{{redis.where}, secret: s}}\n")
+            self.assertEqual((code, self.one(report, "eviction")["state"]), (0, "warning"))
+
+    def test_the_node_of_a_cluster_that_has_the_key_of_the_test(self):
+        with Cluster() as cluster:
+            for server in cluster.masters:
+                server.command("ACL", "SETUSER", "weir", "on", ">word", "~weir:*", "+@all", "-zadd")
+            owner = cluster.masters[cluster.masters[0].command("CLUSTER", "KEYSLOT", "{doctor}") * 3 // cluster.SLOTS]
+            seed = next(server for server in cluster.masters if server is not owner)
+            user = "user: weir, password: word, secret: s, budget: 500ms, timeout: 1s"
+            code, report = self.examine(f"redis: {{cluster: ['127.0.0.1:{seed.port}'], {user}}}\n")
+            self.assertEqual(code, 1)
+            found = self.one(report, "rights")
+            self.assertIn(f"127.0.0.1:{owner.port}", found["what"])
+            self.assertIn("+zadd", found["advice"])
+            self.assertEqual(len([f for f in report["findings"] if f["check"] == "clock"]), 2)
+            code, report = self.examine(f"redis: {{url: 'redis://127.0.0.1:{seed.port}', {user}}}\n")
+            self.assertIn("redis.cluster", self.one(report, "redis", "is a node of a Cluster")["advice"])
+        with Redis() as redis, socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+            s.close()
+            redis.command("CONFIG", "SET", "port", port)
+            _, report = self.examine(f"redis: {{cluster: ['127.0.0.1:{port}'], secret: s}}\n")
+            self.assertIn("redis.url", self.one(report, "redis", "CLUSTER SLOTS")["advice"])
+
+    def test_the_master_that_sentinels_name(self):
+        with Sentinels() as group:
+            group.master.command("ACL", "SETUSER", "weir", "on", ">word", "~weir:*", "+@all", "-hset")
+            code, report = self.examine(f"redis: {{{group.where}, user: weir, password: word, secret: s}}\n")
+            self.assertEqual(code, 1)
+            found = self.one(report, "rights")
+            self.assertIn(f"127.0.0.1:{group.master.port}", found["what"])
+            self.assertIn("+hset", found["advice"])
+            self.assertRegex(self.one(report, "redis", f"127.0.0.1:{group.master.port} answers")["what"], r"version \d+\.\d+")
 
     def test_a_peer_that_is_no_redis(self):
         _, report = self.examine(f"redis: {{url: 'redis://127.0.0.1:{self.app.port}', secret: s}}\n")

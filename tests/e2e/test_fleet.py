@@ -3,6 +3,7 @@ all by itself, survives reloads, restarts, a killed replica and a Redis that was
 
 import os
 import subprocess
+import time
 import unittest
 
 from http_client import once
@@ -93,6 +94,8 @@ class Fleet(unittest.TestCase):
         code, text = eventually(lambda: (told := ctl(third, "replicas"))[0] == 1 and told, what="a third that knows as well")
         self.assertEqual(text.count("behind"), 2, text)
         self.assertEqual(second.admin("GET", "/v1/status")[1]["fleet"]["behind"], 2)
+        self.assertEqual([weir.metric("weir_fleet_behind") for weir in self.all], [0, 1, 1])
+        self.assertEqual([first.metric(f"weir_fleet_{name}") for name in ("up", "replicas", "replicas_behind", "changes_pending")], [1, 3, 2, 0])
         # One that is started anew with the files of before is behind, although it was loaded last.
         third.stop()
         third.start()
@@ -102,6 +105,7 @@ class Fleet(unittest.TestCase):
         third.kill()
         gone = eventually(lambda: [row for row in self.rows(first) if not row["up"]], 15, what="the dead one to be missed")
         self.assertIn("has said nothing for", gone[0]["why"])
+        self.assertEqual(first.metric("weir_fleet_replicas_silent"), 1)
         third.start()
 
     def test_an_override_holds_on_all_and_ends_on_all(self):
@@ -127,6 +131,38 @@ class Fleet(unittest.TestCase):
         for weir in self.all:
             eventually(lambda w=weir: len(self.audited(w, "override.end")) == 1, what="the end in the log")
         self.assertEqual(pays(third, "192.0.2.3", 1001), 429)
+
+    def test_it_ends_when_its_policy_is_on_no_replica(self):
+        """A rolling change takes the policy from one after the other: the override holds where it still is."""
+        first, second, third = self.all
+        without = POLICIES.replace("name: gold", "name: silver")
+        overrides = lambda weirs: [[row["policy"] for row in weir.admin("GET", "/v1/overrides")[1]["overrides"]] for weir in weirs]
+        unfit = lambda: [row["why"] for row in self.rows(third) if row["why"]]
+        self.silence(first)
+        eventually(lambda: self.modes() == ["shadow"] * 3, what="shadow on all")
+        for weir in (first, second):
+            weir.write(without)
+            self.assertEqual(weir.reload()[0], 200)
+        eventually(lambda: len(unfit()) == 2, what="it does not fit two")
+        time.sleep(2)
+        self.assertEqual(self.modes([third]), ["shadow"], "it holds where the policy still is")
+        self.assertEqual(overrides([first, second]), [[], []])
+        first.write(POLICIES)
+        self.assertEqual(first.reload()[0], 200)
+        eventually(lambda: self.modes([first]) == ["shadow"], what="a change that is taken back brings it back")
+        for weir in (first, third):
+            weir.write(without)
+            self.assertEqual(weir.reload()[0], 200)
+        eventually(lambda: not unfit(), what="its end")
+        for weir in self.all:
+            weir.write(POLICIES)
+            self.assertEqual(weir.reload()[0], 200)
+        time.sleep(2)
+        self.assertEqual(self.modes(), ["enforce"] * 3, "it does not come back with the policy")
+        self.assertEqual(overrides(self.all), [[], [], []])
+        ended = [row["reason"] for weir in self.all for row in self.audited(weir, "override.end")]
+        self.assertIn("its policy or rung is in the configuration of no replica", ended)
+        self.assertTrue(any(weir.logged("an override has ended: its policy or rung is in the configuration of no replica any more") for weir in self.all))
 
     def test_it_is_taken_back_on_all_and_the_last_told_wins(self):
         first, second, third = self.all
@@ -175,7 +211,9 @@ class Fleet(unittest.TestCase):
         self.assertEqual(self.modes(), ["shadow", "shadow", "enforce"])
         code, text = ctl(second, "replicas")
         self.assertIn("Redis is away", text)
-        self.assertIn("wait to be told", text)
+        self.assertIn("1 change waits to be told", text)
+        self.assertEqual([weir.metric("weir_fleet_changes_pending") for weir in self.all], [0, 1, 1])
+        self.assertEqual(first.metric("weir_fleet_up"), 0)
         self.redis.start()  # empty
         eventually(lambda: self.modes() == ["enforce"] * 3, 20, what="the end of shadow on all")
         eventually(lambda: [pays(weir, f"192.0.2.{i}", 6) for i, weir in enumerate(self.all)] == [429] * 3, 20,
@@ -190,6 +228,7 @@ class Fleet(unittest.TestCase):
         late = self.enterContext(Weir(self.policies, self.origin.port, extra=self.extra))
         self.assertEqual(self.modes([late]), ["enforce"])
         eventually(lambda: late.logged("what stands on the fleet's board was not sealed"), what="the log")
+        self.assertGreater(late.metric("weir_fleet_unsealed_total"), 0)
 
 
 TABLES = """
@@ -219,6 +258,7 @@ class FleetTables(Fleet):
     # The tests of overrides are the parent's.
     test_each_knows_what_the_others_run_and_who_is_behind = None
     test_an_override_holds_on_all_and_ends_on_all = None
+    test_it_ends_when_its_policy_is_on_no_replica = None
     test_it_is_taken_back_on_all_and_the_last_told_wins = None
     test_one_of_this_replica_alone = None
     test_what_is_set_while_redis_is_away_is_told_when_it_is_back = None
@@ -262,6 +302,31 @@ class FleetTables(Fleet):
         self.everywhere({"baidu": {"android": 3000, "ios": 2500}, "*": 1500}, "the limit before on all")
         states = [row["state"] for row in third.admin("GET", "/v1/tables/gold_limit")[1]["history"]]
         self.assertEqual(states, ["undo", "undone"])
+
+    def test_the_file_counts_when_all_replicas_have_it(self):
+        """A replica whose file is still old goes on with what was set; so all agree at any time."""
+        first, second, third = self.all
+        said = lambda limit: TABLES.replace("android: 3000", f"android: {limit}")
+        limits = lambda: [values["baidu"]["android"] for values in self.values()]
+        held = lambda: [weir.admin("GET", "/v1/tables/gold_limit")[1]["set_here"] for weir in self.all]
+        self.put(first, {"baidu,android": 4000}, by="ann")
+        eventually(lambda: limits() == [4000] * 3, what="the limit on all")
+        for weir in (first, second):
+            weir.write(said(4000))
+            self.assertEqual(weir.reload()[0], 200)
+        for _ in range(6):  # longer than it takes to hear of each other
+            self.assertEqual(limits(), [4000] * 3, "the third has 3000 in its file")
+            time.sleep(0.5)
+        self.assertTrue(all(held()), held())
+        third.write(said(4000))
+        self.assertEqual(third.reload()[0], 200)
+        eventually(lambda: not any(held()), what="the file counts on all")
+        self.assertTrue(any(self.audited(weir, "table.file") for weir in self.all))
+        self.assertEqual(limits(), [4000] * 3)
+        for weir in self.all:
+            weir.write(said(9000))
+            self.assertEqual(weir.reload()[0], 200)
+        self.everywhere({"baidu": {"android": 9000, "ios": 2500}, "*": 1500}, "what the files say")
 
     def test_two_at_once_and_redis_away_lose_nothing(self):
         first, second, third = self.all
@@ -312,6 +377,7 @@ class FleetLists(FleetTables):
     policies = LISTS
 
     test_a_limit_of_one_holds_on_all_and_is_taken_back_on_another = None
+    test_the_file_counts_when_all_replicas_have_it = None
     test_two_at_once_and_redis_away_lose_nothing = None
     test_a_second_person_approves_on_another_replica = None
 

@@ -45,6 +45,20 @@ class Import(unittest.TestCase):
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         self.assertEqual(done.stdout.count("- name:"), 1)
 
+    def test_the_environment_of_envoyproxy_ratelimit(self):
+        os.makedirs(os.path.join(self.directory, "config"))
+        self.write("config/shop.yaml", "domain: shop\ndescriptors: [{key: a, rate_limit: {unit: hour, requests_per_unit: 2}}]\n")
+        self.write("rl.env", f"RUNTIME_ROOT={self.directory}\nREDIS_SOCKET_TYPE=tcp\nREDIS_URL=127.0.0.1:6379\nREDIS_PERSECOND=true\n")
+        done = self.weir("import", "envoy-ratelimit", "--env", "rl.env")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("rl.env:4: REDIS_PERSECOND: weir has one Redis", done.stderr)
+        self.write("weir.yaml", done.stdout)
+        checked = self.weir("check", "weir.yaml")
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        for words in ((), ("config", "--env", "rl.env")):
+            self.assertEqual(self.weir("import", "envoy-ratelimit", *words).returncode, 2, words)
+        self.assertIn("no line of it sets", self.weir("import", "envoy-ratelimit", "--env", "config/shop.yaml").stderr)
+
     def test_what_is_no_such_file_is_an_error(self):
         self.write("limits.yaml", "a: b\n")
         done = self.weir("import", "limitador", "limits.yaml")

@@ -1,5 +1,6 @@
 """What `include:` fetches: URLs and keys of Redis. A wrong one is refused, and the one before goes on."""
 
+import hashlib
 import re
 import unittest
 
@@ -58,6 +59,81 @@ class Urls(unittest.TestCase):
                 weir.start()
                 self.assertEqual(limit_of(weir), 5)
                 self.assertEqual(source(weir)["problem"], "status 404")
+
+
+class Troubles(unittest.TestCase):
+    """What a server may answer instead of the text, told in one line each; the last good text stays in force."""
+
+    PAGE = b"<!DOCTYPE html>\n<html><body>Please log in</body></html>\n"
+    TROUBLES = (
+        ((404, {}, b"none"), "status 404"),
+        ((500, {}, b""), "status 500"),
+        ((503, {"Retry-After": "9"}, b""), "status 503"),
+        ((302, {"Location": "https://login.example/?token=abcd"}, b""),
+         'status 302, to "https://login.example/?token=****"; weir follows no redirect: write that URL'),
+        ((200, {"Content-Type": "text/html"}, PAGE), "the answer is a web page (HTML)"),
+        ((200, {"Content-Encoding": "gzip"}, b"\x1f\x8b\x08\x00"), "the answer is encoded (gzip)"),
+        ((200, {"Content-Length": "100"}, b"policies: []\n"), "the answer ends early"),
+        ((304, {}, b""), None),
+    )
+
+    def test_each_is_told_in_one_line_and_changes_nothing(self):
+        with Site() as site, Origin() as origin:
+            site.texts["/p.yaml"], site.texts["/bad.txt"] = policy(5), "alice\n"
+            config = (f"include: [{{url: '{site.url}/p.yaml', every: 1s}}]\nfields: {{user: header.x_user}}\n"
+                      f"lists: {{bad: {{of: user, kind: deny, url: {{url: '{site.url}/bad.txt', every: 1s}}}}}}\n")
+            with Weir(config, origin.port) as weir:
+                def problems():
+                    return {row["kind"]: row["problem"] for row in weir.admin("GET", "/v1/status")[1]["sources"]}
+                for answer, words in self.TROUBLES:
+                    with self.subTest(words):
+                        site.odd = {path: answer for path in ("/p.yaml", "/bad.txt")}
+                        if words is None:
+                            eventually(lambda: not any(problems().values()), what="the end of the trouble")
+                        else:
+                            eventually(lambda: all(words in (text or "") for text in problems().values()), what=words)
+                            ready = weir.health("/readyz?verbose").body.decode()
+                            self.assertRegex(ready, r"(?m)^\[\+\]list bad is not the newest: .*" + re.escape(words))
+                            self.assertRegex(ready, r"(?m)^\[\+\]include http.*/p.yaml is not the newest: .*" + re.escape(words))
+                        self.assertEqual(limit_of(weir), 5)
+                        self.assertEqual(once(weir.port, "GET", "/", {"X-User": "alice"}).status, 403)
+                site.odd = {}
+                for message in ("a list could not be loaded; the entries before it stay",
+                                "an included text could not be taken; the one before it stays"):
+                    said = [line["reason"] for line in weir.logged(message)]
+                    wanted = [words for _, words in self.TROUBLES if words]
+                    self.assertEqual(len(said), len(wanted), said)
+                    for line, words in zip(said, wanted):
+                        self.assertIn(words, line)
+                self.assertEqual(len(weir.logged("an included text can be had again")), 1)
+                self.assertEqual(len(weir.logged("a list can be fetched again")), 1)
+                for kind in ("list", "include"):
+                    self.assertGreaterEqual(weir.metric("weir_source_failures_total", f'kind="{kind}"'), len(self.TROUBLES) - 1)
+
+    def test_a_checksum_that_is_none_and_a_text_that_is_too_large(self):
+        with Site() as site, Origin() as origin:
+            site.texts["/p.yaml"] = policy(5)
+            site.texts["/sum"] = hashlib.sha256(policy(5).encode()).hexdigest()
+            include = f"include: [{{url: '{site.url}/p.yaml', every: 1s, sha256: '{site.url}/sum'}}]\n"
+            with Weir(include, origin.port) as weir:
+                self.assertEqual(limit_of(weir), 5)
+                site.texts["/p.yaml"] = policy(7)
+                eventually(lambda: "the checksum is wrong" in (source(weir)["problem"] or ""), what="the wrong checksum")
+                site.odd["/sum"] = (200, {}, self.PAGE)
+                eventually(lambda: '/sum": the answer is a web page' in source(weir)["problem"], what="a page in its place")
+                site.odd["/sum"] = (200, {}, b"none yet\n")
+                eventually(lambda: '/sum": it does not begin with a SHA-256' in source(weir)["problem"], what="another text")
+                site.odd["/p.yaml"] = (200, {}, b"#" * (9 << 20))
+                eventually(lambda: source(weir)["problem"] == "the answer is larger than 8 MiB", what="the bound")
+                self.assertEqual(limit_of(weir), 5)
+
+    def test_a_server_that_is_silent(self):
+        with Site() as site, Origin() as origin:
+            site.texts["/p.yaml"] = policy(5)
+            with Weir(f"include: [{{url: '{site.url}/p.yaml', every: 1s}}]\n", origin.port) as weir:
+                site.odd["/p.yaml"] = (None, {}, b"")
+                eventually(lambda: source(weir)["problem"] == "no whole answer within 10s", 20, "the deadline")
+                self.assertEqual(limit_of(weir), 5)
 
 
 class Keys(unittest.TestCase):

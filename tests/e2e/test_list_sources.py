@@ -1,5 +1,6 @@
 """Lists whose entries come from files and URLs: they act, they are noticed, and a wrong one changes nothing."""
 
+import contextlib
 import hashlib
 import http.server
 import json
@@ -13,13 +14,26 @@ from weir_process import Weir, eventually
 
 
 class Site:
-    """A web server whose one text the test changes; it knows ETags and counts whole answers."""
+    """A web server whose texts the test changes; it knows ETags and counts whole answers. `odd`: what it answers instead
+    for a path, (status, fields, body); status None: nothing, until the end."""
 
     def __init__(self):
         site = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
+                if self.path in site.odd:
+                    status, fields, body = site.odd[self.path]
+                    if status is None:
+                        site.ended.wait(60)
+                        return
+                    self.send_response(status)
+                    for name, value in {"Content-Length": str(len(body)), **fields}.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    with contextlib.suppress(OSError):
+                        self.wfile.write(body)
+                    return
                 text = site.texts.get(self.path)
                 if text is None:
                     self.send_error(404)
@@ -40,7 +54,8 @@ class Site:
             def log_message(self, *args):
                 pass
 
-        self.texts, self.whole, self.unchanged = {}, 0, 0
+        self.texts, self.odd, self.whole, self.unchanged = {}, {}, 0, 0
+        self.ended = threading.Event()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -49,6 +64,7 @@ class Site:
         return self
 
     def __exit__(self, *args):
+        self.ended.set()
         self.server.shutdown()
         self.server.server_close()
 

@@ -232,14 +232,26 @@ class Operator(unittest.TestCase):
     def test_a_dump_has_what_support_needs_and_no_secret(self):
         self.weir.write(POLICIES + "notify: {ops: {webhook: 'http://ops:hunter2@127.0.0.1:9/x', per_minute: 1}}\n")
         self.ctl("reload")
-        self.weir.write(POLICIES + "notify: {ops: {webhook: 'http://ops:hunter3@127.0.0.1:9/x', per_minute: 2}}\n")
-        self.ctl("reload")
+        # What clients send, and where lists come from: the dump names both.
+        more = POLICIES.replace("policies:\n", """  feed: {of: ip, kind: deny, url: {url: 'http://127.0.0.1:9/list.txt?api_key=hunter8'}}
+policies:
+  - name: with-a-token
+    watch: request
+    when: 'query.token != "hunter4" && header.x_api_key in ["hunter5", "hunter6"] && header.authorization == "Bearer hunter7"'
+    key: ip
+    window: 1m
+    then: [{over: 900, do: flag}]
+""")
+        self.weir.write(more + "notify: {ops: {webhook: 'http://ops:hunter3@127.0.0.1:9/x', per_minute: 2}}\n")
+        self.assertIn("reloaded", self.ctl("reload"))
         path = os.path.join(self.weir.directory, "dump.json")
         self.assertIn("secrets masked", self.ctl("support-dump", path))
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
         with open(path, encoding="utf-8") as f:
             text = f.read()
         self.assertNotIn("hunter", text)
+        self.assertIn("list.txt?api_key=*", text)
+        self.assertIn("with-a-token", text)
         dump = json.loads(text)
         self.assertIn("weir_connections_total", dump["metrics"])
         self.assertEqual({*dump} - {"made", "ctl_version"}, {"status", "config", "policies", "overrides", "reloads", "lists", "views",
@@ -247,6 +259,7 @@ class Operator(unittest.TestCase):
         self.assertIn("login-per-ip", dump["config"]["files"][0]["text"])
         self.assertIn("per_minute: 2", self.ctl("reloads"))
         self.assertNotIn("hunter", self.ctl("config"))
+        self.assertNotIn("hunter", self.weir.log())
 
     def test_verdicts_are_watched_by_policy_verdict_and_key(self):
         for command, ended in ((("tail", "-n", "1", "--policy", "login-per-ip", "--verdict", "deny", "--interval", "100ms"),
@@ -261,7 +274,7 @@ class Operator(unittest.TestCase):
                 watch.join()
                 self.assertTrue(ended(shown[0]), shown[0])
                 self.ctl("list", "login-per-ip", "203.0.113.9", "--forgive")
-        self.assertIn("is none of", self.ctl("tail", "--verdict", "denied", code=2))
+        self.assertIn("is none of flag", self.ctl("tail", "--verdict", "gray,denied", code=2))
 
     def test_a_request_is_explained_by_the_running_weir(self):
         asked = ("-X", "POST", "--ip", "203.0.113.9", "/login")

@@ -1,12 +1,13 @@
 """What is judged is what the app gets, however a client spells the path; and paths that concern no policy pass."""
 
+import json
 import random
 import unittest
 from urllib.parse import unquote_to_bytes
 
-from http_client import once
+from http_client import Client, once
 from origin import Origin
-from weir_process import Weir
+from weir_process import Weir, eventually
 
 EVENTS = """
 events:
@@ -84,6 +85,23 @@ class Paths(unittest.TestCase):
             self.assertEqual(self.ask(weir, "/%00"), 400)
         with Origin() as origin, Weir(everywhere, origin.port, proxy="path: {encoded_slash: keep}") as weir:
             self.assertEqual([self.ask(weir, p) for p in ("/@babel%2fcore", "/%c4%e3")], [200, 400])
+
+    def test_a_refusal_for_the_path_says_who_refuses(self):
+        with Origin() as origin, Weir(REFUSING, origin.port) as weir, Client(weir.port) as client:
+            for _ in range(2):  # the connection goes on
+                self.assertEqual(client.request("GET", "/graphql%2fx").status, 400)
+            verdicts = eventually(lambda: weir.logged("verdict"), what="the line of the log")
+            self.assertEqual({(v["policy"], v["field"], v["status"]) for v in verdicts}, {("graphql", "path", 400)})
+            self.assertEqual(weir.metric("weir_verdict_total", 'policy="graphql",action="deny"'), 2)
+            status, told = weir.admin("POST", "/v1/explain", {"method": "GET", "url": "/graphql%2fx"})
+            self.assertEqual(status, 200, told)
+            self.assertIn("path", json.dumps(told))
+
+    def test_shadow_mode_counts_paths_that_it_would_refuse(self):
+        shadow = "policies:\n" + limit("all", "request", "{over: 100, do: deny}", ", mode: shadow")
+        with Origin() as origin, Weir(shadow, origin.port) as weir:
+            self.assertEqual([self.ask(weir, p) for p in ("/@babel%2fcore", "/%c4%e3", "/ok")], [200] * 3)
+            self.assertEqual(weir.metric("weir_shadow_total", 'policy="all",action="deny"'), 2)
 
     def test_kept_paths_are_matched_literally(self):
         policies = ("events: {queue: {match: 'GET /api/queues/{host}/q'}, one: {match: 'GET /api%2Fone'}}\n"

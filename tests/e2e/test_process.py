@@ -279,6 +279,27 @@ class StateDirectory(unittest.TestCase):
                 self.assertTrue(weir.logged("state.dir is written again"))
 
 
+    def test_no_path_ends_the_start_and_check_says_what_is_wrong(self):
+        with tempfile.TemporaryDirectory(prefix="weir-e2e-") as directory:
+            there = os.path.join(directory, "file")
+            with open(there, "w", encoding="utf-8") as f:
+                f.write("no directory")
+            os.symlink(os.path.join(directory, "loop"), os.path.join(directory, "loop"))
+            os.symlink(os.path.join(directory, "nowhere"), os.path.join(directory, "link"))
+            os.makedirs(os.path.join(directory, "taken", "lock"))
+            for path, warned in (("file", True), ("file/state", True), ("loop", True), ("link", True), ("taken", True),
+                                 ("none/of/these", False)):  # without a parent: that of another machine, which may be mounted
+                with self.subTest(path=path), Weir("policies: []\n", free_port(),
+                                                   extra=f"state: {{dir: {directory}/{path}}}\n") as weir:
+                    self.assertIn(b"[+]state is not written", weir.health("/readyz?verbose").body)
+                    self.assertEqual(weir.metric("weir_state_up"), 0)
+                    environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+                    ended = subprocess.run([weir.binary, "check", "--strict", weir.config], capture_output=True, check=False,
+                                           timeout=20, env=environment)
+                    self.assertEqual([ended.returncode, b"warning: state.dir: " in ended.stdout + ended.stderr],
+                                     [3, True] if warned else [0, False], ended.stdout)
+
+
 class RoomForKeys(unittest.TestCase):
     def test_a_policy_that_flags_does_not_lift_one_that_refuses(self):
         """One request per key of a policy that flags alone; then new addresses meet the other policy's limit."""

@@ -57,6 +57,17 @@ class EnvoyProxyRateLimit(unittest.TestCase):
             eventually(lambda: site.ask("/healthcheck").status == 500, what="the health check to fail")
             self.assertEqual(site.ask("/json", CALL).status, 200)  # whoever still asks is answered
 
+    def test_loads_are_counted_by_its_names(self):
+        with Site() as site:
+            def loads():
+                page = site.health("/metrics").body.decode()
+                return [int(page.split(f"\nratelimit_service_config_load_{name} ")[1].split()[0]) for name in ("success", "error")]
+            self.assertEqual(loads(), [1, 0])
+            site.replace(site.directory + "/limits.yaml", FILE.replace("unit: hour", "unit: fortnight"))
+            eventually(lambda: loads() == [1, 1], what="the failure to be counted")
+            site.replace(site.directory + "/limits.yaml", FILE.replace("100", "50"))
+            eventually(lambda: loads() == [2, 1], what="the new file to be counted")
+
     def test_nothing_is_served_that_nobody_configured(self):
         with Site(ratelimit="{shadow: false}") as site:
             self.assertEqual([site.ask("/json", CALL).status, site.ask("/healthcheck").status], [404, 404])
@@ -178,12 +189,32 @@ class Limitador(unittest.TestCase):
         with self.site() as site:
             for body in (b"", b"{", b"[]", {}, {"namespace": "shop"}, {"namespace": "shop", "values": {}},
                          {"namespace": "shop", "values": {}, "delta": -1}, {"namespace": "shop", "values": {"a": 1}, "delta": 1},
-                         {"namespace": "", "values": {}, "delta": 1}, {"namespace": "shop", "values": [], "delta": 1}):
+                         {"namespace": "shop", "values": [], "delta": 1}, {"namespace": "shop", "values": {}, "delta": 1.5},
+                         b'{"namespace": "shop", "values": {}, "delta": 18446744073709551616}'):
                 for path in ("/check", "/report", "/check_and_report"):
                     self.assertEqual(site.ask(path, body).status, 400, (path, body))
             self.assertEqual([site.ask("/check").status, site.ask("/limits/shop", {}).status], [405, 405])
-            self.assertEqual([site.ask("/limits/").status, site.ask("/limits/%zz").status], [400, 400])
-            self.assertEqual(site.ask("/elsewhere").status, 404)
+            for path in ("/check", "/report", "/check_and_report"):
+                self.assertEqual([site.ask(path, method=m).status for m in ("GET", "HEAD", "PUT", "DELETE")], [405] * 4, path)
+            for path in ("/limits/shop", "/counters/shop", "/status", "/metrics"):
+                self.assertEqual([site.ask(path, {}, method=m).status for m in ("POST", "PUT", "DELETE")], [405] * 3, path)
+            self.assertEqual(site.ask("/limits/%zz").status, 400)
+            for path in ("/elsewhere", "/limits", "/limits/", "/counters", "/counters/", "/limits/shop/", "/limits/a/b", "/counters/a/b",
+                         "/check/", "/status/"):
+                self.assertEqual(site.ask(path).status, 404, path)
+
+    def test_edges_that_limitador_takes(self):
+        with self.site() as site:
+            for path in ("/check", "/report", "/check_and_report"):  # a namespace without limits, as any other
+                self.assertEqual(self.codes(site, path, {"namespace": "", "values": {}, "delta": 1}), [200], path)
+            # No delta of 64 bits is too large to be counted: it is over the limit.
+            for delta in (2**53, 2**63, 2**64 - 1):
+                user = f"u{delta}"
+                self.assertEqual(self.codes(site, "/check", self.question(user, delta)), [429], delta)
+                self.assertEqual(self.codes(site, "/check_and_report", self.question(user, delta), self.question(user)), [429, 200], delta)
+                self.assertEqual(self.codes(site, "/report", self.question(user, delta)), [200], delta)
+                self.assertEqual(self.codes(site, "/check", self.question(user)), [429], delta)
+            self.assertEqual(json.loads(site.ask("/limits/a%2Fb").body), [])
 
     def test_the_file_is_read_again_when_it_changes(self):
         with self.site() as site:

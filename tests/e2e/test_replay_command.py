@@ -329,7 +329,7 @@ policies:
         for suffix in suffixes:
             self.assertIn("3 threads share out rows by ip", self.several("--event", f"request=access.log{suffix}"), suffix)
         self.write("weir.yaml", LOGINS)
-        self.assertIn("--threads 3: one thread: not by rows (", self.several("--event", "request=access.log"))
+        self.assertIn("--threads 3: one thread judges, another one reads: not by rows (", self.several("--event", "request=access.log"))
         self.write("weir.yaml", LOGINS.replace("do: deny, for: 1h", "do: flag").replace("missing: skip", "missing: same") +
                    "  - {name: all, watch: request, window: 1m, then: [{over: 90, do: flag}]}\n"
                    "  - {name: network, watch: request, key: ip/24, window: 1m, then: [{over: 90, do: flag}]}\n")
@@ -350,7 +350,7 @@ policies:
             done = subprocess.run([os.environ["WEIR_BINARY"], "replay", "--event", "request=-", "--threads", "4"], cwd=self.directory, stdin=rows,
                                   capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stderr.splitlines(), ["weir: --threads 4: one thread: - is no plain file, and is read once"])
+        self.assertEqual(done.stderr.splitlines(), ["weir: --threads 4: one thread judges, another one reads: - is no plain file, and is read once"])
         self.assertEqual(self.good("--event", "request=access.log"), done.stdout.replace("- as request", "access.log as request"))
         done = self.replay("--event", "request=access.log")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -366,7 +366,7 @@ policies:
         self.assertEqual((data[0]["replay"]["by"], data[0]["replay"]["field"]), ("rows", "ip"))
         self.write("weir.yaml", LOGINS)
         said = subprocess.run([*check, "-v"], cwd=self.directory, capture_output=True, text=True, timeout=60, check=True).stdout
-        self.assertIn("replay: one thread: not by rows (policy per-user counts without ip)", said)
+        self.assertIn("replay: one thread judges: not by rows (policy per-user counts without ip)", said)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,41 @@ def get(weir, ip="192.0.2.1", path="/"):
     return once(weir.port, "GET", path, {"X-Forwarded-For": ip}).status
 
 
+class Explained(unittest.TestCase):
+    POLICIES = """
+events: {login: {match: POST /login, fields: {gold: int(header.x_gold)}}}
+policies:
+  - {name: shared, watch: login, key: ip, window: 10m, share: redis, then: [{over: 5, do: flag}, {over: 11, do: deny}]}
+  - {name: synced, watch: login, key: ip, window: 10m, share: {redis: {sync: 100ms}}, then: [{over: 900, do: flag}]}
+  - {name: average, watch: login, key: ip, metric: avg(gold), window: 10m, share: {redis: {sync: 100ms}}, then: [{over: 900, do: flag}]}
+  - {name: own, watch: login, key: ip, window: 10m, then: [{over: 900, do: flag}]}
+"""
+
+    def explained(self, weir):
+        body = json.dumps({"method": "POST", "url": "/login", "ip": "192.0.2.1", "headers": {"X-Gold": "40"}}).encode()
+        reply = once(weir.admin_port, "POST", "/v1/explain", {"Content-Type": "application/json"}, body, host=f"127.0.0.1:{weir.admin_port}")
+        self.assertEqual(reply.status, 200, reply.body)
+        told = json.loads(reply.body)
+        return told, {policy["name"]: policy["counters"][0]["value"] for policy in told["policies"]}
+
+    def test_a_request_is_explained_as_all_replicas_count_it(self):
+        with Replicas(self.POLICIES) as (redis, _, a, b):
+            for weir, gold in ((a, 10), (b, 20)):
+                for _ in range(5):
+                    once(weir.port, "POST", "/login", {"X-Forwarded-For": "192.0.2.1", "X-Gold": str(gold)})
+            for _ in range(2):  # nothing is counted by it
+                told, values = eventually(lambda: (lambda got: got if got[1]["synced"] == "11" else None)(self.explained(a)), what="the exchange")
+                self.assertEqual(values, {"shared": "11", "synced": "11", "average": "17.272727272727273", "own": "6"})
+                self.assertEqual(told["verdict"]["effect"], "flag")
+                self.assertNotIn("counted_here_only", told)
+            once(b.port, "POST", "/login", {"X-Forwarded-For": "192.0.2.1", "X-Gold": "1"})
+            self.assertEqual(self.explained(a)[0]["verdict"]["effect"], "deny")
+            redis.kill()
+            told, values = self.explained(a)
+            self.assertEqual((values["shared"], values["own"]), ("6", "6"))
+            self.assertTrue(told["counted_here_only"])
+
+
 class Limits(unittest.TestCase):
     LIMIT = 50
 

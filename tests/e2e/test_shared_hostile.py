@@ -66,7 +66,8 @@ class Hostile(unittest.TestCase):
             rounds(ROUNDS)
             eventually(lambda: weir.descriptors() <= before[0], 5 * SLOW, "the descriptors given back")
             if not SANITIZED:  # a sanitizer keeps for a while what is freed
-                self.assertLess(weir.rss_kib(), before[1] + 2048)
+                # What the allocator keeps goes back to the system soon after, and may have gone before.
+                eventually(lambda: weir.rss_kib() < before[1] + 2048, 20 * SLOW, "the memory given back")
             site.redis.start()
             with Client(weir.port) as client:
                 eventually(lambda: client.request("GET", "/deny/over").status == 200, 2 * SLOW, "a decision of Redis'")

@@ -74,6 +74,41 @@ class Tables(unittest.TestCase):
             self.assertEqual(weir.admin("GET", "/v1/tables/gold_limit")[1]["set_here"], [])
             self.assertEqual(len(weir.logged("a table was changed")), 2)
 
+    def test_where_the_file_says_the_same_later_the_file_counts(self):
+        said = lambda limit: POLICIES.replace("android: 3000", f"android: {limit}")
+        facts = lambda: weir.admin("GET", "/v1/tables/gold_limit")[1]
+        android = lambda: [facts()["values"]["baidu"]["android"], facts()["set_here"]]
+        for restart in (False, True):
+            with Origin() as origin, Weir(POLICIES, origin.port) as weir:
+                with_state(weir, POLICIES)
+                self.assertEqual(weir.admin("PUT", "/v1/tables/gold_limit", {"set": {"baidu,android": 5000, "*": 7}})[0], 200)
+                weir.write(said(5000))
+                self.assertEqual(weir.reload()[0], 200)
+                self.assertEqual(android()[0], 5000)
+                self.assertEqual(len(android()[1]), 1, "the other limit stays")
+                entries = [row for row in weir.admin("GET", "/v1/audit?limit=100")[1]["entries"] if row["action"] == "table.file"]
+                self.assertEqual([[row["target"], row["before"], row["who"]] for row in entries], [["gold_limit", "baidu,android=5000", "weir"]])
+                if restart:
+                    weir.stop()
+                    weir.start()
+                weir.write(said(9000))
+                self.assertEqual(weir.reload()[0], 200)
+                self.assertEqual(android()[0], 9000)
+                self.assertEqual(facts()["values"]["*"], 7)
+
+    def test_the_file_may_say_the_same_while_weir_is_down(self):
+        said = lambda limit: POLICIES.replace("android: 3000", f"android: {limit}")
+        with Origin() as origin, Weir(POLICIES, origin.port) as weir:
+            with_state(weir, POLICIES)
+            weir.admin("PUT", "/v1/tables/gold_limit", {"set": {"baidu,android": 5000}})
+            weir.stop()
+            weir.write(said(5000))
+            weir.start()
+            self.assertEqual(weir.admin("GET", "/v1/tables/gold_limit")[1]["set_here"], [])
+            weir.write(said(9000))
+            self.assertEqual(weir.reload()[0], 200)
+            self.assertEqual(weir.admin("GET", "/v1/tables/gold_limit")[1]["values"]["baidu"]["android"], 9000)
+
     def test_what_makes_no_sense_changes_nothing(self):
         with Origin() as origin, Weir(POLICIES, origin.port) as weir:
             for body, status, words in (
@@ -81,6 +116,9 @@ class Tables(unittest.TestCase):
                     ({"set": {"*,ios": 1}}, 422, "is a limit already, 1500"),
                     ({"set": {"baidu": 1}}, 422, "has limits below it"),
                     ({"set": {"nobody,android": None}}, 400, "there is no limit"),
+                    ({"set": {"baidu,android,8": 1}}, 400, '"baidu,android,8" has 3 values, and the table is by shop, os'),
+                    ({"set": {"baidu,android": -1}}, 422, 'the limit -1 of "baidu,android" makes no sense'),
+                    ({"values": {"*": -1}}, 422, 'the limit -1 of "*" makes no sense'),
                     ({"set": {"baidu,android": 3000}}, 409, "has these limits already"),
                     ({"values": {}}, 400, "`values` is an object"),
                     ({}, 400, "either `set` or `values`")):

@@ -3,7 +3,7 @@
 
     tests/frameworks/run.py [NAME...]     express go php flask django spring; all of them without a name
 
-For each case the application answers with what it read for `user_id`, in each common way of its framework; a gray list of
+For each case the application answers with what it read for `user_id` (or for the member `email` of `user`), in each common way of its framework; a gray list of
 weir holds what weir counted. Whenever an application reads a value, weir counted that value or let nothing through. What
 cannot be run here is skipped, with a word why. Exit 1 if anything disagrees.
 
@@ -30,12 +30,13 @@ fields: {case: header.x_case}
 events:
   in_body: {match: POST /body, fields: {user: body.user_id}}
   in_query: {match: POST /query, fields: {user: query.user_id}}
+  in_nested: {match: POST /nested, fields: {user: body.user.email}}
   in_cookie: {match: POST /cookie, fields: {user: cookie.user_id}}
 lists:
   counted: {of: [case, user], kind: gray, effect: none}
 policies:
   - name: counts
-    watch: [in_body, in_query, in_cookie]
+    watch: [in_body, in_nested, in_query, in_cookie]
     key: [case, user]
     window: 1h
     then:

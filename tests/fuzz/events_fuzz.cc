@@ -3,12 +3,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 #include "api/batch.h"
 #include "config/load.h"
 #include "policies/set/compile.h"
+#include "tests/fuzz/require.h"
 
 /// Bodies of `POST /v1/events`. Any bytes give an answer that is JSON, one line for each that is
 /// not empty; and what the reader of objects takes and gives is what Boost.JSON takes and gives,
@@ -17,10 +17,6 @@ namespace {
 
 using namespace weir;
 namespace json = boost::json;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 constexpr std::string_view kConfig = R"(weir: 1
 events:

@@ -1,10 +1,10 @@
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "policies/lang/expr/expression.h"
 #include "policies/lang/frame.h"
 #include "tests/fuzz/expr_world.h"
+#include "tests/fuzz/require.h"
 
 /// Any text: it compiles or is refused with at least one problem inside the text; if it compiles,
 /// it evaluates, and its canonical text is stable and evaluates to the same.
@@ -12,10 +12,6 @@ namespace {
 
 using namespace weir;
 using namespace weir::policies;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 std::string shown(const Value& value) {
   std::string out(type_name(value.type()));

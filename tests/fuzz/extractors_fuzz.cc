@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "policies/lang/extractors/form.h"
 #include "policies/lang/frame.h"
 #include "tests/fuzz/expr_world.h"
+#include "tests/fuzz/require.h"
 
 /// Input: lines `Name: value` as headers, an empty line, the rest is query, path and body at once.
 /// Every kind of attribute is read; a value must be a view into live memory (ASan watches), a miss
@@ -16,10 +16,6 @@ namespace {
 
 using namespace weir;
 using namespace weir::policies;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 struct Message {
   std::vector<HeaderField> headers;

@@ -1,13 +1,15 @@
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "policies/lang/extractors/arena.h"
 #include "policies/lang/extractors/json.h"
 #include "policies/lang/extractors/media_type.h"
 #include "policies/lang/extractors/multipart.h"
-#include "policies/lang/extractors/names.h"
+#include "policies/lang/extractors/name_path.h"
+#include "tests/fuzz/require.h"
 
 /// Input: a Content-Type line, a line feed, a body. A body that is read must be what a browser
 /// could have written; what was found must be a view of the body; and a naive look for the name in
@@ -16,10 +18,6 @@ namespace {
 
 using namespace weir;
 using namespace weir::policies;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 bool is_inside(std::string_view part, std::string_view whole) {
   return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
@@ -34,10 +32,16 @@ bool holds_ignoring_case(std::string_view text, std::string_view word) {
 void check_names(std::string_view a, std::string_view b) {
   const NameMatch match = match_form_name(a, b);
   if (a == b && a.find_first_of("%+") == std::string_view::npos) require(match == NameMatch::exact);
-  if (match == NameMatch::no) require(a != b);
   if (a == b) require(match_json_name(a, b) == NameMatch::exact);
   // Both ways the same: folding is an equivalence.
   require((match_json_name(a, b) == NameMatch::no) == (match_json_name(b, a) == NameMatch::no));
+  // What stands at a path begins with its first step, and a longer name never is the shorter path.
+  const PathStep path[] = {{"user", 0, false}, {"", 0, true}, {std::string(b), 0, false}};
+  const std::span<const PathStep> two(path, 2), all(path);
+  if (match_form_path(a, all) == PathMatch::field) {
+    require(match_form_path(a, two) == PathMatch::container || b.empty());
+    require(match_form_name(a, "user") != NameMatch::no || a.find_first_of(".]") != a.npos);
+  }
 }
 
 }  // namespace
@@ -75,14 +79,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static Arena arena;
   const HeaderField header{"Content-Type", type_line};
   const PathStep step{"user_id", 0, false};
+  const PathStep path[] = {{"user", 0, false}, {"email", 0, false}};
   for (const BodyKind pinned :
        {BodyKind::none, BodyKind::json, BodyKind::form, BodyKind::multipart}) {
     reader.reset();
     arena.reset();
     const Extracted got =
         reader.find(arena, BodyState::complete, body, {&header, 1}, {&step, 1}, pinned);
-    require((got.why == MissReason::none) != got.value.is_null());
+    const bool has_value = !got.value.is_null() && !got.value.is_error();
+    require((got.why == MissReason::none) == has_value);
     if (type.ambiguous && !body.empty()) require(got.why == MissReason::unreadable);
+    const Extracted inside =
+        reader.find(arena, BodyState::complete, body, {&header, 1}, path, pinned);
+    require((inside.why == MissReason::none) ==
+            !(inside.value.is_null() || inside.value.is_error()));
   }
   return 0;
 }

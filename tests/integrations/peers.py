@@ -26,8 +26,8 @@ def block(page, language, marker=""):
 
 
 def placed(text, **ports):
-    """The text with the ports that the pages use replaced: `weir` is 8484, `grpc` 8483, `app` 3000, `front` 8080, `admin` 9901."""
-    numbers = {"weir": 8484, "grpc": 8483, "app": 3000, "front": 8080, "admin": 9901}
+    """The text with the ports that the pages use replaced: `weir` is 8484, `grpc` 8483, `health` 8482, `app` 3000, `front` 8080, `admin` 9901."""
+    numbers = {"weir": 8484, "grpc": 8483, "health": 8482, "app": 3000, "front": 8080, "admin": 9901}
     return re.sub(r"\b(" + "|".join(str(numbers[name]) for name in ports) + r")\b",
                   lambda m: str(next(ports[name] for name in ports if str(numbers[name]) == m[0])), text)
 

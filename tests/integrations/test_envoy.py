@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,20 +38,20 @@ policies:
 class Site:
     """An app, a weir and an Envoy before them."""
 
-    def __init__(self, binary, grpc, change=lambda text: text, policies=POLICIES, authz="", app=None):
+    def __init__(self, binary, grpc, change=lambda text: text, policies=POLICIES, authz="", app=None, extra=""):
         self.exits = []
         self.grpc = grpc
         self.app = Origin(app or (lambda request: answer(401 if request.path == "/login" else 200, request.path.encode(),
                                                          [("X-App", "yes")])))
         self.exits.append(self.app.stop)
-        self.weir = peers.DoorWeir(policies, api="ext_authz: {prefix: /ext_authz}", authz=authz, grpc=grpc)
+        self.weir = peers.DoorWeir(policies, api="ext_authz: {prefix: /ext_authz}", authz=authz, grpc=grpc, extra=extra)
         self.weir.start()
         self.exits.append(self.weir.kill)
         scratch = tempfile.TemporaryDirectory(prefix="weir-envoy-")
         self.exits.append(scratch.cleanup)
         self.front, self.admin = free_port(), free_port()
         text = peers.placed(change(peers.block("envoy.md", "yaml", "envoy_grpc:" if grpc else "http_service:")), weir=self.weir.api_port,
-                            grpc=self.weir.grpc_port, app=self.app.port, front=self.front, admin=self.admin)
+                            grpc=self.weir.grpc_port, app=self.app.port, front=self.front, admin=self.admin, health=self.weir.health_port)
         try:
             self.envoy = peers.envoy(binary, scratch.name, text, self.front)
         except BaseException:
@@ -123,6 +124,9 @@ class Cases:
                 self.assertEqual(site.ask("GET", "/fine", lies).status, 200)
                 for name, _ in lies:
                     self.assertIsNone(site.seen("/fine")[-1].header(name), name)
+                for name in ("X_Weir_Verdict", "x-weir_verdict"):  # many apps take these for the same header
+                    self.assertEqual(site.ask("GET", "/fine", [(name, "trusted")]).status, 200)
+                    self.assertNotIn("trusted", [value for _, value in site.seen("/fine")[-1].headers], name)
                 for _ in range(3):
                     site.login(headers=lies)
                 self.assertEqual(site.seen("/login")[-1].header("x-weir-verdict"), "flag")
@@ -219,6 +223,37 @@ class Cases:
                 self.assertEqual(site.ask("GET", "/fine").status, status)
                 self.assertEqual(len(site.seen("/fine")), status == 200)
 
+    def test_gray_callers_and_challenges(self):
+        more = POLICIES + """  - {name: grays, watch: request, when: path == "/gray", key: ip, window: 10m, then: [{over: 1, do: graylist, for: 10m}]}
+  - {name: robots, watch: request, when: path == "/robot", then: [{if: true, do: challenge}]}
+"""
+        for challenge, status, location in (("", 403, None), ("challenge: {redirect: /captcha}\n", 302, "/captcha")):
+            with self.subTest(status=status), self.newest(policies=challenge + more) as site:
+                self.assertEqual([site.ask("GET", "/gray").status for _ in range(3)], [200] * 3)
+                verdicts = [r.header("x-weir-verdict") for r in site.seen("/gray")]
+                self.assertEqual((verdicts[0], verdicts[2]), (None, "gray"))
+                asked = site.ask("GET", "/robot", source="127.0.0.2")
+                self.assertEqual((asked.status, asked.header("location")), (status, location))
+                self.assertEqual(site.seen("/robot"), [])
+                self.assertEqual(site.stat("ext_authz.error"), 0)
+
+    def test_a_weir_that_hangs(self):
+        """Envoy gives up at its timeout, and its own setting says what holds."""
+        for allow, status in (("false", 503), ("true", 200)):
+            def change(text, allow=allow):
+                return text.replace("failure_mode_allow: false", f"failure_mode_allow: {allow}")
+            with self.subTest(allow=allow), self.newest(change=change) as site:
+                self.assertEqual(site.ask("GET", "/before").status, 200)
+                site.weir.signal(signal.SIGSTOP)
+                try:
+                    begin = time.monotonic()
+                    self.assertEqual(site.ask("GET", "/late").status, status)
+                    self.assertGreaterEqual(time.monotonic() - begin, 0.2)
+                    self.assertEqual(len(site.seen("/late")), status == 200)
+                finally:
+                    site.weir.signal(signal.SIGCONT)
+                eventually(lambda site=site: site.ask("GET", "/banned").status == 403, what="weir's verdicts again")
+
     def test_a_refusal_is_no_failure(self):
         def change(text):
             return text.replace("failure_mode_allow: false", "failure_mode_allow: true")
@@ -273,6 +308,53 @@ class Cases:
                 thread.join()
             self.assertEqual(set(codes), {200})
             self.assertEqual(site.weir.stop(), 0)
+
+
+    def test_no_request_fails_while_one_weir_of_two_ends(self):
+        drain = "drain: {delay: 1s, timeout: 5s}\n"
+        second = peers.DoorWeir(POLICIES, api="ext_authz: {prefix: /ext_authz}", grpc=self.grpc, extra=drain)
+        self.addCleanup(second.kill)
+        second.start()
+        with self.newest(extra=drain, change=lambda text: self.with_another(text, second)) as site:
+            codes, going = [], True
+
+            def load():
+                while going:
+                    codes.append(site.ask("GET", "/fine").status)
+
+            threads = [threading.Thread(target=load) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+
+            def checks(weir):
+                return weir.metric("weir_checks_total", f'door="{"ext_authz" if self.grpc else "ext_authz_http"}",result="allowed"')
+            eventually(lambda: checks(site.weir) and checks(second), what="checks at both")
+            code = site.weir.stop()
+            before = len(codes)
+            eventually(lambda: len(codes) > before + 100, what="more requests")
+            going = False
+            for thread in threads:
+                thread.join()
+            self.assertEqual((code, set(codes)), (0, {200}))
+            self.assertEqual(site.stat("ext_authz.error"), 0)
+
+    def with_another(self, text, weir):
+        """Envoy's configuration with a second endpoint of the cluster, and health checks as the page has them."""
+        port = 8483 if self.grpc else 8484
+        checks = peers.block("envoy.md", "yaml", "health_checks:").split("#")[0].rstrip() + "\n"
+        checks = checks.replace("nterval: 1s", "nterval: 0.1s")
+        health = ["", ""]
+        if not self.grpc:
+            checks = checks.replace("grpc_health_check: {}", "http_health_check: {path: /readyz}")
+            health = [", health_check_config: {port_value: 8482}", f", health_check_config: {{port_value: {weir.health_port}}}"]
+
+        def endpoint(port, health):
+            return "{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: " + str(port) + "}}" + health + "}}"
+
+        self.assertIn(endpoint(port, ""), text)
+        both = [endpoint(port, health[0]), endpoint(weir.grpc_port if self.grpc else weir.api_port, health[1])]
+        text = text.replace(endpoint(port, ""), ", ".join(both))
+        return text.replace("  - name: weir\n    type: STATIC\n", "  - name: weir\n    type: STATIC\n" + checks)
 
 
 class Bootstrap(unittest.TestCase):

@@ -7,12 +7,14 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import yaml  # noqa: E402
+from test_manifests import alike, injected, missing, sidecar_of  # noqa: E402
 from test_page import in_background  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -191,9 +193,16 @@ class Kube(unittest.TestCase):
             with self.subTest(flags=flags):
                 self.k("delete", "configmap,deploy", "--all", "--wait")
                 self.config_maps()
-                text = self.base().replace("replicas: 2", "replicas: 1")
-                self.apply(run(WEIR, "inject", *flags, "--app-port", "8080", "-f", "-", given=text))
+                with tempfile.TemporaryDirectory() as directory:
+                    # A stream that begins with JSON goes on with YAML.
+                    with open(os.path.join(ROOT, "k8s/base/service.yaml"), encoding="utf-8") as f, \
+                            open(os.path.join(directory, "a.json"), "w", encoding="utf-8") as service:
+                        json.dump(yaml.safe_load(f), service)
+                    with open(os.path.join(directory, "b.yaml"), "w", encoding="utf-8") as f:
+                        f.write(self.base().replace("replicas: 2", "replicas: 1"))
+                    self.apply(run(WEIR, "inject", *flags, "-f", directory))
                 self.ready()
+                self.assertEqual(self.k("get", "service", "shop", "-o", "jsonpath={.spec.ports[0].targetPort}"), "8480")
                 [address] = eventually(lambda: len(self.pods()) == 1 and self.pods(), 60, "one pod")
                 codes = [node("curl", "-s", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}", f"http://{address}:8480/") for _ in range(3)]
                 self.assertEqual(codes, ["200", "200", "429"])
@@ -213,6 +222,14 @@ class Kube(unittest.TestCase):
         self.apply(self.base())
         self.ready()
         self.assertEqual(self.pods("{.spec.initContainers[*].name}"), ["weir", "weir"])
+        spec = json.loads(self.k("get", "pod", "-o", "json"))["items"][0]["spec"]
+        self.assertEqual(missing(alike(sidecar_of(injected())), sidecar_of(spec)), [], "as weir inject has it")
+        [run_volume] = [v for v in spec["volumes"] if v["name"] == "weir-run"]
+        self.assertEqual(run_volume["emptyDir"], {"medium": "Memory", "sizeLimit": "16Mi"})
+        unwanted = json.loads(probe)
+        unwanted["metadata"]["annotations"] = {"weir.example/inject": "false"}
+        create = ("create", "--dry-run=server", "-o", names, "-f", "-")
+        self.assertEqual(self.k(*create, given=json.dumps(unwanted)).strip(), "")
 
     @staticmethod
     def names_resolve():

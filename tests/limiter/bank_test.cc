@@ -413,7 +413,7 @@ TEST(Allocations, NoOperationAllocates) {
   const CounterId ring = bank.open({1, 1}, spec_of(Metric::count, Window::ring, 60'000)).value();
   const CounterId members =
       bank.open({1, 2}, spec_of(Metric::distinct, Window::log, 60'000, true)).value();
-  const std::size_t before = test::allocations();
+  const std::size_t before = weir::test::allocations();
   for (std::uint64_t i = 0; i < 50'000; ++i) {
     const Hash128 key = key_of(i % 3000);
     const TimePoint now = at(static_cast<std::int64_t>(i * 3));
@@ -427,7 +427,7 @@ TEST(Allocations, NoOperationAllocates) {
     if (i % 100 == 0) bank.reset(ring, key);
     bank.pin(ring, key);
   }
-  EXPECT_EQ(test::allocations(), before);
+  EXPECT_EQ(weir::test::allocations(), before);
 }
 
 }  // namespace

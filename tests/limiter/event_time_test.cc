@@ -468,7 +468,7 @@ TEST_P(EventTime, AllocatesNothing) {
   const CounterId id = bank.open({1, 1}, spec(s)).value();
   const Amount amount{GetParam().real ? Number::real(1) : Number(1), 3};
   bank.charge(id, {5, 5}, from_ms(kStart), amount, nullptr, nullptr);
-  const std::size_t before = test::allocations();
+  const std::size_t before = weir::test::allocations();
   for (int n = 0; n < 2'000; ++n) {
     Undo undo;
     const Moment at(from_ms(kStart + n - n % 7 * 50), n % 5 != 0);
@@ -476,7 +476,7 @@ TEST_P(EventTime, AllocatesNothing) {
     bank.charge(id, {5, static_cast<std::uint64_t>(n % 3)}, at, amount, nullptr, &undo);
     if (n % 3 == 0) bank.uncharge(id, {5, static_cast<std::uint64_t>(n % 3)}, undo);
   }
-  EXPECT_EQ(test::allocations(), before);
+  EXPECT_EQ(weir::test::allocations(), before);
 }
 
 std::vector<Kind> kinds_with_own_time() {

@@ -420,13 +420,13 @@ TEST(Near, AllocatesNothingAndIdleCellsGo) {
   bank.charge(id, CounterKey({5, 5}, Place{-0.0001, -0.0001}), from_ms(kStart), {Number(1), 77},
               nullptr, nullptr);
   bank.pin(id, pinned);
-  const std::size_t before = test::allocations();
+  const std::size_t before = weir::test::allocations();
   for (int n = 0; n < 50'000; ++n) {
     const CounterKey key({9, 9},
                          moved({45, 45}, static_cast<double>(random() % 4'000'000), random));
     bank.charge(id, key, from_ms(kStart + n / 10), {Number(1), random()}, nullptr, nullptr);
   }
-  EXPECT_EQ(test::allocations(), before);
+  EXPECT_EQ(weir::test::allocations(), before);
   EXPECT_GT(bank.stats().evicted, 0u);
   EXPECT_EQ(bank.peek(id, pinned, from_ms(kStart + 5000)).value, Number(2))
       << "both cells were pinned";

@@ -238,6 +238,59 @@ TEST_F(GrpcAttacks, connections_that_ask_nothing_make_place) {
   expect_served();
 }
 
+TEST_F(GrpcAttacks, crowds_of_connections_do_not_push_out_who_is_served) {
+  settings.buffer_bytes = std::size_t{1} << 20;
+  start();
+  H2Client good(port);
+  EXPECT_EQ(good.call(kEcho, "first").message(), "first");
+  std::vector<std::unique_ptr<RawH2>> crowd;
+  for (int i = 0; i < 300; ++i) {
+    crowd.push_back(std::make_unique<RawH2>(port));
+    crowd.back()->greet();
+    if (i % 20 != 0) continue;
+    EXPECT_EQ(good.call(kEcho, "still").message(), "still") << i;
+  }
+  ASSERT_TRUE(becomes([&] { return metrics->sum(Metric::grpc_connections_refused) > 0; }));
+  EXPECT_EQ(metric(Metric::grpc_shut_out_buffers), 0);
+  EXPECT_EQ(good.call(kEcho, "still").message(), "still");
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1'100);
+  ASSERT_TRUE(becomes([&] { return std::chrono::steady_clock::now() > until; }));
+  expect_served();  // the crowd is idle for long enough to make place
+}
+
+TEST_F(GrpcAttacks, crowds_of_calls_that_do_not_end_make_place) {
+  settings.buffer_bytes = std::size_t{1} << 20;
+  start();
+  std::vector<std::unique_ptr<RawH2>> crowd;
+  for (int i = 0; i < 150; ++i) {
+    crowd.push_back(std::make_unique<RawH2>(port));
+    crowd.back()->greet();
+    crowd.back()->send(RawH2::frame(NGHTTP2_HEADERS, kEndHeaders, 1, list));
+  }
+  ASSERT_TRUE(becomes([&] { return metrics->sum(Metric::grpc_connections_refused) > 0; }));
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1'100);
+  ASSERT_TRUE(becomes([&] { return std::chrono::steady_clock::now() > until; }));
+  expect_served();
+}
+
+TEST_F(GrpcAttacks, crowds_with_a_little_each_go_before_one_that_is_served_a_lot) {
+  settings.buffer_bytes = std::size_t{2} << 20;
+  start();
+  H2Client good(port);
+  std::vector<std::unique_ptr<RawH2>> crowd;
+  for (int i = 0; i < 60; ++i) {
+    crowd.push_back(std::make_unique<RawH2>(port));
+    crowd.back()->greet();
+    // A message that does not end; 20 KiB of it are here.
+    crowd.back()->send(RawH2::frame(NGHTTP2_HEADERS, kEndHeaders, 1, list) +
+                       RawH2::frame(NGHTTP2_DATA, 0, 1, std::string("\0\0\1\0\0", 5)) +
+                       RawH2::frame(NGHTTP2_DATA, 0, 1, std::string(16'000, 'x')) +
+                       RawH2::frame(NGHTTP2_DATA, 0, 1, std::string(4'000, 'x')));
+    EXPECT_EQ(good.call(kEcho, std::string(200'000, 'y')).message().size(), 200'000U) << i;
+  }
+  EXPECT_GE(metric(Metric::grpc_shut_out_buffers) + metric(Metric::grpc_connections_refused), 1);
+}
+
 TEST_F(GrpcAttacks, what_is_no_http_2) {
   start();
   const std::string cases[] = {

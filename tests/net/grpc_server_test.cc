@@ -1,3 +1,5 @@
+#include <map>
+#include <set>
 #include <string>
 
 #include "net/grpc/server.h"
@@ -176,6 +178,109 @@ TEST_F(GrpcServer, refuses_too_much_metadata_and_goes_on) {
   EXPECT_EQ(client.call(kEcho, "a").status(), 8);
   client.fields = {{"x-large", std::string(15'000, 'x')}};
   EXPECT_EQ(client.call(kEcho, "a").status(), 0);
+}
+
+/// One list of fields in pieces of 16 KiB, and the message of its call.
+std::string call_in_pieces(std::int32_t id, const std::string& list) {
+  constexpr std::size_t kPiece = 16 << 10;
+  std::string out;
+  for (std::size_t at = 0; at < list.size(); at += kPiece) {
+    const bool last = at + kPiece >= list.size();
+    out += RawH2::frame(at == 0 ? NGHTTP2_HEADERS : NGHTTP2_CONTINUATION,
+                        last ? NGHTTP2_FLAG_END_HEADERS : 0, id, list.substr(at, kPiece));
+  }
+  return out + RawH2::frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, H2Client::prefixed("a"));
+}
+
+/// What a raw peer is answered on each stream until the streams that it names have ended.
+struct RawAnswers {
+  std::map<std::uint32_t, std::string> data;
+  std::map<std::uint32_t, int> heads;
+  bool read_until_ended(RawH2& raw, std::set<std::uint32_t> streams) {
+    while (!streams.empty()) {
+      const RawH2::Frame frame = raw.read();
+      if (frame.type == 0xFF || frame.type == NGHTTP2_GOAWAY) return false;
+      if (frame.type == NGHTTP2_HEADERS) ++heads[frame.stream];
+      if (frame.type == NGHTTP2_DATA) data[frame.stream] += frame.payload;
+      const bool may_end = frame.type == NGHTTP2_HEADERS || frame.type == NGHTTP2_DATA;
+      if (may_end && (frame.flags & NGHTTP2_FLAG_END_STREAM) != 0) streams.erase(frame.stream);
+    }
+    return true;
+  }
+};
+
+TEST_F(GrpcServer, answers_a_call_with_far_too_much_metadata_and_the_others) {
+  start();
+  RawH2 raw(port);
+  raw.greet();
+  const auto whole_call = [](std::uint32_t id, const std::string& list, const char* message) {
+    return RawH2::frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, id, list) +
+           RawH2::frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, H2Client::prefixed(message));
+  };
+  // 940 KiB in 59 pieces. What the list puts into the table of HPACK holds for the next call.
+  const std::string head = RawH2::literal(RawH2::call_fields("/test.Test/Metadata"));
+  std::string large = head;
+  for (int i = 0; i < 120; ++i) large += RawH2::literal({{"x-large", std::string(8'000, 'x')}});
+  large += std::string("\x40\x05x-one\x03") + "two";  // literal, indexed, with a new name
+  raw.send(whole_call(1, RawH2::literal(RawH2::call_fields("/test.Test/Wait")), "w"));
+  raw.send(call_in_pieces(3, large));
+  raw.send(whole_call(5, head + '\xBE', "x-one"));  // the newest entry of the table
+  RawAnswers answers;
+  ASSERT_TRUE(answers.read_until_ended(raw, {3, 5}));
+  EXPECT_EQ(answers.heads[3], 1) << "a status and no message";
+  EXPECT_EQ(answers.data[5], H2Client::prefixed("two"));
+  on_worker([&] { EXPECT_EQ(wait.complete("done"), 1) << "the call before is under way still"; });
+  ASSERT_TRUE(answers.read_until_ended(raw, {1}));
+  EXPECT_EQ(answers.data[1], H2Client::prefixed("done"));
+  EXPECT_EQ(metric(Metric::grpc_resource_exhausted), 1);
+  EXPECT_EQ(metric(Metric::grpc_shut_out_fields) + metric(Metric::grpc_shut_out_flood), 0);
+}
+
+/// A number as HPACK has the length of a text.
+std::string text_length(std::size_t n) {
+  std::string out = "\x7F";
+  for (n -= 127; n >= 128; n >>= 7) out += static_cast<char>(n % 128 + 128);
+  return out + static_cast<char>(n);
+}
+
+TEST_F(GrpcServer, answers_a_call_with_one_text_longer_than_libnghttp2_takes) {
+  start();
+  RawH2 raw(port);
+  raw.greet();
+  const std::string head = RawH2::literal(RawH2::call_fields("/test.Test/Metadata"));
+  std::uint32_t id = 1;
+  int calls = 0;
+  for (const std::size_t size : {65'537U, 100'000U, 400'000U, 900'000U}) {
+    const std::string text = text_length(size) + std::string(size, 'v');
+    for (const char kind : {'\x40', '\0', '\x10'}) {  // to the table of HPACK, not, and never
+      for (const std::string& field : {"\x05x-big" + text, text + "\x03" + "big"}) {
+        const std::string list = head + kind + field + "\x40\x05x-one\x03" + "two";
+        raw.send(call_in_pieces(static_cast<std::int32_t>(id), list));
+        raw.send(RawH2::frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, id + 2, head + '\xBE') +
+                 RawH2::frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id + 2,
+                              H2Client::prefixed("x-one")));
+        RawAnswers answers;
+        ASSERT_TRUE(answers.read_until_ended(raw, {id, id + 2})) << size;
+        EXPECT_EQ(answers.heads[id], 1) << "a status and no message";
+        EXPECT_EQ(answers.data[id + 2], H2Client::prefixed("two")) << size;
+        id += 4;
+        ++calls;
+      }
+    }
+  }
+  EXPECT_EQ(metric(Metric::grpc_resource_exhausted), calls);
+}
+
+TEST_F(GrpcServer, ends_a_connection_for_metadata_without_measure) {
+  start();
+  RawH2 raw(port);
+  raw.greet();
+  std::string large = RawH2::literal(RawH2::call_fields(kEcho));
+  for (int i = 0; i < 40; ++i) large += RawH2::literal({{"x-large", std::string(30'000, 'x')}});
+  raw.send(call_in_pieces(1, large));
+  EXPECT_EQ(raw.goaway_code(), NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_TRUE(raw.at_end());
+  expect_served();
 }
 
 TEST_F(GrpcServer, decompresses_and_answers_so_where_the_peer_takes_it) {

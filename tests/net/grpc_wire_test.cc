@@ -61,6 +61,13 @@ TEST(GrpcWire, finds_codings_in_a_list) {
 }
 
 using Verdict = FrameMeter::Verdict;
+/// Of bytes that a test keeps.
+struct Meter : FrameMeter {
+  Verdict take(std::string_view bytes, TimePoint now) {
+    std::string copy(bytes);
+    return FrameMeter::take(copy, now);
+  }
+};
 const std::string kPing = RawH2::frame(6, 0, 0, "12345678");
 constexpr TimePoint kNow{milliseconds(1'000'000)};
 
@@ -68,7 +75,7 @@ TEST(FrameMeter, knows_what_is_half_here_wherever_it_is_cut) {
   const std::string all = std::string(RawH2::kPreface) + RawH2::frame(4, 0, 0) +
                           RawH2::frame(1, 4, 1, "abc") + RawH2::frame(0, 1, 1, "payload");
   const std::vector<std::size_t> whole = {24, 33, 45, 61};
-  FrameMeter meter;
+  Meter meter;
   EXPECT_TRUE(meter.inside());
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(meter.take(std::string_view(all).substr(i, 1), kNow), Verdict::good);
@@ -79,7 +86,7 @@ TEST(FrameMeter, knows_what_is_half_here_wherever_it_is_cut) {
 }
 
 TEST(FrameMeter, a_list_of_fields_without_its_end_is_half_here) {
-  FrameMeter meter;
+  Meter meter;
   meter.take(std::string(RawH2::kPreface) + RawH2::frame(1, 0, 1, "abc"), kNow);
   EXPECT_TRUE(meter.inside());
   meter.take(RawH2::frame(9, 4, 1, "abc"), kNow);
@@ -94,9 +101,10 @@ TEST(FrameMeter, a_flood_of_what_asks_for_nothing_is_one) {
       {"RST_STREAM", RawH2::frame(3, 0, 1, "1234")},
       {"WINDOW_UPDATE", RawH2::frame(8, 0, 0, "1234")},
       {"empty DATA", RawH2::frame(0, 0, 1)},
+      {"DATA of padding", RawH2::frame(0, 8, 1, std::string("\2\0\0", 3))},
       {"what nobody knows", RawH2::frame(0xEE, 0, 0, "x")}};
   for (const auto& [name, frame] : kinds) {
-    FrameMeter meter;
+    Meter meter;
     meter.take(RawH2::kPreface, kNow);
     int n = 0;
     while (n < 10'000 && meter.take(frame, kNow) == Verdict::good) ++n;
@@ -104,8 +112,32 @@ TEST(FrameMeter, a_flood_of_what_asks_for_nothing_is_one) {
   }
 }
 
+TEST(FrameMeter, fields_of_a_call_that_has_begun_ask_for_nothing) {
+  Meter meter;
+  meter.take(RawH2::kPreface, kNow);
+  for (std::uint32_t stream = 1; stream < 9'999; stream += 2) {
+    ASSERT_EQ(meter.take(RawH2::frame(1, 4, stream, "a"), kNow), Verdict::good);
+  }
+  int n = 0;
+  while (n < 10'000 && meter.take(RawH2::frame(1, 4, 1, "a"), kNow) == Verdict::good) ++n;
+  EXPECT_EQ(n, FrameMeter::kQuietMost);
+}
+
+TEST(FrameMeter, padding_beside_a_message_costs_nothing) {
+  const std::string some = RawH2::frame(0, 8, 1, std::string("\2x\0\0", 4));
+  const std::string last = RawH2::frame(0, 9, 1, std::string("\0", 1));
+  Meter meter;
+  meter.take(RawH2::kPreface, kNow);
+  for (int i = 0; i < 5'000; ++i) {
+    for (std::size_t at = 0; at < some.size(); ++at) {
+      ASSERT_EQ(meter.take(some.substr(at, 1), kNow), Verdict::good);
+    }
+    ASSERT_EQ(meter.take(last, kNow), Verdict::good);
+  }
+}
+
 TEST(FrameMeter, time_and_calls_give_back) {
-  FrameMeter meter;
+  Meter meter;
   meter.take(RawH2::kPreface, kNow);
   for (int i = 0; i < FrameMeter::kQuietMost; ++i)
     ASSERT_EQ(meter.take(kPing, kNow), Verdict::good);
@@ -120,12 +152,12 @@ TEST(FrameMeter, time_and_calls_give_back) {
 
 // Keepalive of an Envoy, and a client that measures its path with every call.
 TEST(FrameMeter, busy_and_patient_peers_never_run_out) {
-  FrameMeter meter;
+  Meter meter;
   meter.take(RawH2::kPreface, kNow);
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_EQ(meter.take(kPing, kNow + milliseconds(i * 100)), Verdict::good);
   }
-  FrameMeter busy;
+  Meter busy;
   busy.take(RawH2::kPreface, kNow);
   for (int i = 0; i < 100'000; ++i) {
     ASSERT_EQ(busy.take(kPing + RawH2::frame(8, 0, 0, "1234") + RawH2::frame(4, 0, 0), kNow),
@@ -135,7 +167,7 @@ TEST(FrameMeter, busy_and_patient_peers_never_run_out) {
 }
 
 TEST(FrameMeter, many_pieces_of_one_list_are_a_flood) {
-  FrameMeter meter;
+  Meter meter;
   meter.take(std::string(RawH2::kPreface) + RawH2::frame(1, 0, 1, "a"), kNow);
   for (int i = 0; i < FrameMeter::kContinuationsMost; ++i) {
     ASSERT_EQ(meter.take(RawH2::frame(9, 0, 1, "a"), kNow), Verdict::good);

@@ -11,19 +11,28 @@ namespace {
 
 template <class Class>
 class Scan : public testing::Test {};
-using Classes = testing::Types<Control, NotTarget, NotPlainName>;
+using Classes = testing::Types<Control, Unusual, NotTarget, NotPlainName>;
 TYPED_TEST_SUITE(Scan, Classes);
 
 TYPED_TEST(Scan, knows_of_every_byte_whether_it_stops) {
 #if defined(__SSE2__)
   for (int c = 0; c < 256; ++c) {
     const auto byte = static_cast<char>(c);
-    EXPECT_EQ(TypeParam::stops(_mm_set1_epi8(byte)), TypeParam::stops(byte) ? 0xffffu : 0u) << c;
+    EXPECT_EQ(_mm_movemask_epi8(TypeParam::stops(_mm_set1_epi8(byte))),
+              TypeParam::stops(byte) ? 0xffff : 0)
+        << c;
   }
 #endif
 }
 
 // Each text in an allocation of just its size: a byte read outside is an error to ASan.
+TEST(ScanClasses, unusual_is_whatever_is_a_control_character_and_more) {
+  for (int c = 0; c < 256; ++c) {
+    const auto byte = static_cast<char>(c);
+    EXPECT_EQ(Unusual::stops(byte), Control::stops(byte) || c == '\t' || c >= 0x80) << c;
+  }
+}
+
 TYPED_TEST(Scan, finds_the_first_byte_that_stops_and_reads_no_other_text) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE(seed);

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/words.h"
+#include "tests/policies/row_lines.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::answer_in_hand_test {
@@ -32,26 +33,9 @@ constexpr const char* kResets = R"(
   - {name: resets, watch: failed, key: ip, reset: ok, window: 1m, then: [{over: 1, do: deny}]}
 )";
 
-/// Rows as text.
-class Lines final : public RowSink {
- public:
-  std::string all;
-  void reading(const Row& row) override { line(row, "reading"); }
-  void verdict(const Row& row, const Rung& rung, std::size_t, std::optional<Number>) override {
-    line(row, row_of(rung.action).name);
-  }
-
- private:
-  void line(const Row& row, std::string_view what) {
-    all += row.policy->name + " " + std::string(what) + " ";
-    if (!append_canonical(all, row.value)) all += "null";
-    all += '\n';
-  }
-};
-
 /// What one event comes to: its verdict and its rows.
 std::string send(World& world, TestRequest& request, int status, bool in_hand) {
-  Lines lines;
+  RowLines lines;
   Answer answer;
   answer.status = status;
   JudgeOptions options;

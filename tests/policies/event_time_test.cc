@@ -36,7 +36,7 @@ class Skips final : public Trace {
   void skipped(const Policy& policy, Skip skip, std::string_view, MissReason) override {
     if (skip == Skip::late) all.push_back(policy.name);
   }
-  void counted(const Policy&, const Binding&, const Counter&, const limiter::Reading&) override {}
+  void counted(const Policy&, const Binding&, const Counter&, const PlannedCounter&) override {}
   void rung(const Policy&, std::size_t, const Value&, std::optional<Number>, bool) override {}
   void pattern(const Policy&, const PlannedPattern&, const limiter::PatternView&) override {}
 };

@@ -80,6 +80,50 @@ TEST_F(ExplainTest, ABodyThatCannotBeRead) {
 
 TEST_F(ExplainTest, NothingMatches) { EXPECT_EQ(golden("nothing", TestRequest("GET /home")), ""); }
 
+/// What `last` remembers belongs to the thread until its next operation; explain reads all first.
+TEST(ExplainLast, EachCounterHasItsOwnValue) {
+  World world(R"(
+events:
+  e: {match: GET /e, fields: {a: int(query.a), b: query.b}}
+policies:
+  - {name: number, watch: e, key: ip, metric: last(a), window: 10m, then: [{over: 100, do: flag}]}
+  - {name: text, watch: e, key: ip, metric: last(b), window: 10m, then: [{if: 'value != b', do: flag}]}
+  - {name: other, watch: e, key: ip, metric: last(a), window: 5m, then: [{over: 100, do: flag}]}
+)");
+  TestRequest first("GET /e?a=111&b=seven");
+  world.judge(first);
+  TestRequest second("GET /e?a=1&b=1");
+  const Explanation out = explain(world.driver, second.view(world.now), world.instant());
+  ASSERT_EQ(out.policies.size(), 3U);
+  EXPECT_EQ(out.policies[0].counters.at(0).value, "111");
+  EXPECT_EQ(out.policies[1].counters.at(0).value, "\"seven\"");
+  EXPECT_EQ(out.policies[1].counters.at(0).settled, "\"seven\"");
+  EXPECT_EQ(out.policies[2].counters.at(0).value, "111");
+}
+
+/// The window of a rung, where it has no length.
+TEST(ExplainRungs, TheirWindowsAreNamed) {
+  World world(R"(
+policies:
+  - name: p
+    watch: request
+    key: ip
+    window: 1m
+    then:
+      - {over: 1, do: flag}
+      - {over: 2, in: 2h, do: flag}
+      - {over: 3, in: {events: 9}, do: flag}
+      - {over: 4, in: {calendar: day}, do: flag}
+)");
+  TestRequest request("GET /");
+  const Explanation out = explain(world.driver, request.view(world.now), world.instant());
+  std::vector<std::string> texts;
+  for (const auto& rung : out.policies.at(0).rungs) texts.push_back(rung.text);
+  EXPECT_EQ(texts, (std::vector<std::string>{"over 1: flag", "over 2 in 2h: flag",
+                                             "over 3 in the last 9 events: flag",
+                                             "over 4 in each day of UTC: flag"}));
+}
+
 TEST_F(ExplainTest, ChangesNothing) {
   for (int i = 0; i < 50; ++i) {
     TestRequest request = login();

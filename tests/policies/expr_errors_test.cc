@@ -86,7 +86,7 @@ const Case kNames[] = {
     {"value > 1", "error 1+5: \"value\" means something only in the rungs of a policy\n"},
     {"segment(1)",
      "error 1+10: unknown function \"segment\" | functions: has size int double string bool round "
-     "startsWith endsWith contains matches lowerAscii upperAscii address cidr inList lookup "
+     "startsWith endsWith contains matches lowerAscii upperAscii trim address cidr inList lookup "
      "distance geohash hour weekday hash\n"},
     {"[1]['a']", "error 5+3: an element of a list is taken by an integer\n"},
     {"body.x[body.y][1.5]", "error 16+3: a member is taken by a string or an integer\n"},
@@ -99,6 +99,32 @@ const Case kTypes[] = {
     {"status in [int(user), user]",
      "error 23+4: cannot compare int with string | write int(user)\n"},
     {"user == 5", "error 1+9: cannot compare string with int | write int(user)\n"},
+    {"time > '2026-01-01'",
+     "error 1+19: cannot compare int with string | write 1767225600000: times are Unix "
+     "milliseconds, and this is 2026-01-01 in UTC\n"},
+    {"'2026-01-01T08:00:00+08:00' <= time",
+     "error 1+35: cannot compare string with int | write 1767225600000: times are Unix "
+     "milliseconds\n"},
+    {"time > '08:00'",
+     "error 1+14: cannot compare int with string | times are Unix milliseconds, such as "
+     "1767225600000 for 2026-01-01 in UTC; for the hour of the day write hour(\"UTC\") >= 8\n"},
+    {"path == path",
+     "warning 1+12: path is compared with itself, which holds for every event that has it | write "
+     "the value that you mean on one side\n"},
+    {"user.lowerAscii() != lowerAscii(user)",
+     "warning 1+37: user.lowerAscii() is compared with itself, which never holds | write the value "
+     "that you mean on one side\n"},
+    {"time < time",
+     "warning 1+11: time is compared with itself, which never holds | write the value that you "
+     "mean on one side\n"},
+    {"path == '/a' or true",
+     "warning 1+20: this holds for every event: one side is always true | leave out the side that "
+     "is always true\n"},
+    {"1 == 2 && path == '/a'",
+     "warning 1+22: this never holds: one side is always false | leave out the side that is always "
+     "false\n"},
+    {"path == '/a' and true", ""},
+    {"true or false", ""},
     {"user < true", "error 1+11: cannot compare string with bool | write bool(user)\n"},
     {"ip == user", "error 1+10: cannot compare ip address with string | write address(user)\n"},
     {"ip == 'x'", "error 7+3: \"x\" is no IP address\n"},
@@ -132,6 +158,9 @@ const Case kTypes[] = {
      "error 1+14: both results of ? : must have one type, not int and double | write 1.0\n"},
     {"1 in user", "error 6+4: in needs a list, and this is string | write user.contains(1)\n"},
     {"1 in 2", "error 6+1: in needs a list, and this is int\n"},
+    {"ip in \"10.0.0.0/8\"",
+     "error 7+12: in needs a list, and this is string | write ip.cidr(\"10.0.0.0/8\")\n"},
+    {"1 <> 2", "error 3+1: \"<>\" is no operator | write !=\n"},
     {"1 < 2 < 3", "error 1+9: cannot compare bool with int\n"},
     {"status / time > 0.5",
      "error 1+13: a quotient of integers is an integer and has no fraction to compare | write "

@@ -62,6 +62,31 @@ TEST(Extractors, DecodeFormsAndQueries) {
   }
 }
 
+TEST(Extractors, FindElementsOfListsInForms) {
+  struct Case {
+    const char* encoded;
+    Got got;
+  };
+  const Case cases[] = {
+      {"items[0][sku]=a&items[1][sku]=b", text("a")},
+      {"items[1][sku]=b&items[0].sku=a", text("a")},
+      {"items[1][sku]=b", missing(MissReason::ambiguous)},  // the first one for qs
+      {"items[][sku]=a", missing(MissReason::ambiguous)},
+      {"items[0][sku]=a&items[][sku]=b", missing(MissReason::ambiguous)},
+      {"items[0][sku]=a&items[0][SKU]=b", missing(MissReason::ambiguous)},
+      {"items[0][sku]=a;items[0][sku]=b", missing(MissReason::ambiguous)},
+      {"items[0][name]=a&sku=b", missing(MissReason::absent)},
+      {"items[0][sku]=%", missing(MissReason::unreadable)},
+      {"items[0][sku]", text("")},
+  };
+  const PathStep path[] = {{"items", 0, false}, {"", 0, true}, {"sku", 0, false}};
+  for (const Case& c : cases) {
+    Arena arena;
+    const Extracted got = find_parameter(arena, c.encoded, path);
+    EXPECT_EQ((Got{show(got.value), got.why}), c.got) << c.encoded;
+  }
+}
+
 TEST(Extractors, ReadCookies) {
   struct Case {
     std::vector<std::string_view> lines;
@@ -155,7 +180,9 @@ TEST(Extractors, ReadBodiesByContentType) {
   form.body("a.b=1&c[0]=2", "application/x-www-form-urlencoded");
   EXPECT_EQ(read(form, "body[\"a.b\"]"), text("1"));
   EXPECT_EQ(read(form, "body['c[0]']"), text("2"));
-  EXPECT_EQ(read(form, "body.a.b"), missing(MissReason::absent));
+  EXPECT_EQ(read(form, "body.a.b"), text("1"));
+  EXPECT_EQ(read(form, "body.c[0]"), text("2"));
+  EXPECT_EQ(read(form, "body.a.c"), missing(MissReason::absent));
   EXPECT_EQ(read(form, "body[0]"), missing(MissReason::absent));
 }
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/words.h"
+#include "tests/policies/row_lines.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::flat_judging_test {
@@ -33,43 +34,33 @@ policies:
   - {name: guesses, watch: failed, key: ip/24, window: 1m, metric: distinct(user), then: [{over: 2, do: flag}]}
 )";
 
-/// Rows as text.
-class Lines final : public RowSink {
- public:
-  std::string all;
-  void reading(const Row& row) override { line(row, "reading"); }
-  void verdict(const Row& row, const Rung& rung, std::size_t, std::optional<Number>) override {
-    line(row, row_of(rung.action).name);
-  }
-
- private:
-  void line(const Row& row, std::string_view what) {
-    all += row.policy->name + " " + row.event->name + " " + std::string(what) + " ";
-    for (const Value& part : row.key->parts()) append_canonical(all, part);
-    all += ' ';
-    if (!append_canonical(all, row.value)) all += "null";
-    all += '\n';
-  }
-};
-
 /// What one event comes to: its verdict and its rows.
-std::string send(World& world, TestRequest& request, int status, bool needs_plan) {
-  Lines lines;
+std::string send(World& world, TestRequest& request, int status, PlanOf plan_of) {
+  RowLines lines;
   Answer answer;
   answer.status = status;
   JudgeOptions options;
   options.may_wait = false;
   options.rows = &lines;
-  options.needs_plan = needs_plan;
+  options.plan_of = plan_of;
   options.answer = &answer;
   const Verdict& verdict = world.start(request.view(world.now), options);
-  lines.all += row_of(verdict.effect).name;
-  lines.all +=
-      " " + std::to_string(verdict.status) + " " + std::to_string(verdict.standings.size());
-  if (!world.last->is_open()) return lines.all;
+  std::string said(row_of(verdict.effect).name);
+  said += " " + std::to_string(verdict.status) + " " + std::to_string(verdict.decider) + " " +
+          std::to_string(verdict.hold.count()) + " " + std::to_string(verdict.retry_after.count());
+  for (const Standing& standing : verdict.standings) {
+    said += "\n";
+    said += row_of(standing.effect).name;
+    if (standing.policy) said += " " + world.set_->policies[*standing.policy].name;
+    said += " " + std::to_string(standing.rung) + " " + std::to_string(standing.window.count());
+    if (standing.shadow) said += " shadow";
+    if (standing.has_value) append_canonical(said, Value::number(standing.value));
+    if (standing.limit) append_canonical(said += " of ", Value::number(*standing.limit));
+  }
+  if (!world.last->is_open()) return lines.all + said;
   world.driver.answer(*world.last, answer, world.instant());
   world.driver.end(*world.last, world.instant());
-  return lines.all;
+  return lines.all + said;
 }
 
 /// Events of few callers, of whom some are over their limits, and some lack a part of a key.
@@ -96,21 +87,28 @@ struct Events {
 TEST(FlatJudging, SaysWhatTheGeneralWaySays) {
   for (unsigned seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    World general(kFlat), flat(kFlat);
+    World general(kFlat), flat(kFlat), unread(kFlat);
     flat.driver.count_alone();
+    unread.driver.count_alone();
     Events events(seed);
     for (int i = 0; i < 3000; ++i) {
       TestRequest request = events.next();
-      general.now = flat.now += events.pause;
-      ASSERT_EQ(send(flat, request, events.status, false),
-                send(general, request, events.status, true))
+      general.now = unread.now = flat.now += events.pause;
+      const std::string said = send(general, request, events.status, PlanOf::all);
+      ASSERT_EQ(send(flat, request, events.status, PlanOf::loud), said)
+          << "event " << i << ": " << events.line << ", " << events.status;
+      ASSERT_EQ(send(unread, request, events.status, PlanOf::none), said)
           << "event " << i << ": " << events.line << ", " << events.status;
     }
     for (const Policy& policy : general.set_->policies) {
       const auto one = general.stats.totals("policy", policy.name);
-      const auto other = flat.stats.totals("policy", policy.name);
-      EXPECT_EQ(one.events, other.events) << policy.name;
-      EXPECT_EQ(one.missing, other.missing) << policy.name;
+      for (const World* const world : {&flat, &unread}) {
+        const auto other = world->stats.totals("policy", policy.name);
+        EXPECT_EQ(one.events, other.events) << policy.name;
+        EXPECT_EQ(one.missing, other.missing) << policy.name;
+        EXPECT_EQ(one.verdicts, other.verdicts) << policy.name;
+        EXPECT_EQ(one.shadows, other.shadows) << policy.name;
+      }
     }
   }
 }
@@ -119,20 +117,32 @@ TEST(FlatJudging, WritesNoPlanForACalmEvent) {
   World world(kFlat);
   world.driver.count_alone();
   TestRequest request("GET /items/7");
-  EXPECT_EQ(send(world, request, 200, false).substr(0, 38),
+  EXPECT_EQ(send(world, request, 200, PlanOf::loud).substr(0, 38),
             "requests request reading 203.0.113.7 1");
   EXPECT_TRUE(world.plan().policies.empty()) << "no policy asks for more than its key";
   EXPECT_EQ(world.plan().events.size(), 2U);
-  send(world, request, 404, false);
-  EXPECT_FALSE(world.plan().policies.empty()) << "an outcome has come true, and is settled";
-  send(world, request, 200, true);
+  EXPECT_NE(send(world, request, 404, PlanOf::loud).find("missed missed reading 203.0.113.7 1"),
+            std::string::npos);
+  EXPECT_TRUE(world.plan().policies.empty()) << "an outcome has come true, and is settled at once";
+  send(world, request, 200, PlanOf::all);
+  EXPECT_FALSE(world.plan().policies.empty()) << "somebody reads it";
+}
+
+TEST(FlatJudging, WritesNoPlanForAFlagIfNobodyReadsIt) {
+  World world(kFlat);
+  world.driver.count_alone();
+  TestRequest request("GET /");
+  for (int i = 0; i < 9; ++i) send(world, request, 200, PlanOf::none);
+  EXPECT_NE(send(world, request, 200, PlanOf::none).find("flag requests 0"), std::string::npos);
+  EXPECT_TRUE(world.plan().policies.empty());
+  EXPECT_NE(send(world, request, 200, PlanOf::loud).find("flag requests 0"), std::string::npos);
   EXPECT_FALSE(world.plan().policies.empty()) << "somebody reads it";
 }
 
 TEST(FlatJudging, TrustsNoSilenceWhereOthersCountToo) {
   World world(kFlat);  // not count_alone(): another worker may have raised a reading
   TestRequest request("GET /items/7");
-  send(world, request, 200, false);
+  send(world, request, 200, PlanOf::loud);
   EXPECT_FALSE(world.plan().policies.empty()) << "the outcomes are looked up";
 }
 
@@ -140,11 +150,12 @@ TEST(FlatJudging, SeesANewSet) {
   World world(kFlat);
   world.driver.count_alone();
   TestRequest request("GET /items/7");
-  send(world, request, 200, false);
+  send(world, request, 200, PlanOf::loud);
   world.use(R"(policies:
   - {name: other, watch: request, key: ip/8, window: 1m, then: [{over: 1, do: deny}]})");
-  EXPECT_EQ(send(world, request, 200, false), "other request reading 203.0.0.0 1\nnone 0 0");
-  EXPECT_NE(send(world, request, 200, false).find("deny"), std::string::npos);
+  EXPECT_EQ(send(world, request, 200, PlanOf::loud),
+            "other request reading 203.0.0.0 1\nnone 0 -1 0 0");
+  EXPECT_NE(send(world, request, 200, PlanOf::loud).find("deny"), std::string::npos);
 }
 
 }  // namespace

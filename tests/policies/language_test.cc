@@ -5,6 +5,7 @@
 
 #include "config/load.h"
 #include "config/text/render.h"
+#include "policies/set/describe.h"
 #include "tests/policies/world.h"
 
 namespace weir::policies::language_test {
@@ -341,6 +342,35 @@ TEST(Kinds, ALeakyBucketHasNoOtherMetricThanItsLevel) {
     const config::Problem& problem = loaded.problems.all().front();
     EXPECT_EQ(problem.message, "a leaky bucket has a level, and nothing else to read");
     EXPECT_EQ(problem.where.line, 5U);
+  }
+}
+
+TEST(Kinds, ARateIsNotToldAsABucket) {
+  const auto told = [](const std::string& yaml) {
+    config::Loaded loaded = config::load_text("test.yaml", "weir: 1\n" + yaml);
+    std::string out;
+    const auto set = loaded.model ? compile(*loaded.model, loaded.problems) : nullptr;
+    for (const config::Problem& problem : loaded.problems.all()) out += problem.message + "\n";
+    if (set != nullptr) {
+      for (const Counter& counter : set->counters) out += counter_text(counter) + "\n";
+    }
+    return out;
+  };
+  const std::string window = "{rate: 600/m, burst: 20}";
+  EXPECT_EQ(told(flagging("count", window, "value > 5")),
+            "count over a rate of 10/s with a burst of 20\n");
+  EXPECT_EQ(told(flagging("count", "{rate: 1/15m, burst: 2}", "value > 1")),
+            "count over a rate of 4/h with a burst of 2\n");
+  for (const std::string& yaml :
+       {flagging("avg(n)", window, "value > 5"), flagging("last(n)", window, "value != null"),
+        std::string("policies: [{name: p, watch: request, key: ip, clock: event, window: ") +
+            window + ", then: [{do: deny}]}]\n",
+        std::string("policies: [{name: p, watch: request, key: ip, window: ") + window +
+            ", then: [{over: 30, do: deny}]}]\n"}) {
+    const std::string text = told(yaml);
+    EXPECT_NE(text, "") << yaml;
+    EXPECT_EQ(text.find("bucket"), std::string::npos) << text;
+    EXPECT_EQ(text.find("leaky"), std::string::npos) << text;
   }
 }
 

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
+#include <vector>
+
+#include "policies/lang/extractors/name_path.h"
 
 namespace weir::policies::names_test {
 namespace {
@@ -84,8 +88,102 @@ TEST(Names, OfFormsAreWhatSomeApplicationTakesForThem) {
       {"%", "%", NameMatch::exact},
       {"u%c5%bfer", "user", NameMatch::other},
       {"u%c5", "u", NameMatch::no},
+      {"user_id+", "user_id_", NameMatch::other},  // PHP
+      {"user_id%20", "user_id_", NameMatch::other},
+      {"user_id.", "user_id_", NameMatch::other},
+      {"+user_id", "_user_id", NameMatch::no},
+      {"user_id+[]", "user_id_", NameMatch::container},
+      {"%c2%a0user_id", "user_id", NameMatch::other},  // Python trims it, Node the next one
+      {"\xa0user_id\xa0", "user_id", NameMatch::other},
+      {"user_id%e3%80%80", "user_id", NameMatch::other},
+      {"%ef%bb%bfuser_id", "user_id", NameMatch::other},
+      {"user_id%1f", "user_id", NameMatch::other},
   };
   for (const Case& c : cases) EXPECT_EQ(match_form_name(c.name, c.wanted), c.match) << c.name;
+}
+
+PathMatch match_path(std::string_view name, std::string_view path) {
+  std::vector<PathStep> steps;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string step(path.substr(0, slash));
+    const bool index = step.front() >= '0' && step.front() <= '9';
+    steps.push_back(
+        {index ? "" : step, index ? static_cast<std::uint32_t>(std::stoul(step)) : 0, index});
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return match_form_path(name, steps);
+}
+
+TEST(Names, OfFormsStandForPaths) {
+  struct PathCase {
+    std::string_view name, path;
+    PathMatch match;
+  };
+  const PathCase cases[] = {
+      {"user[email]", "user/email", PathMatch::field},
+      {"user%5Bemail%5D", "user/email", PathMatch::field},
+      {"user.email", "user/email", PathMatch::field},      // Spring, ASP.NET
+      {"[user][email]", "user/email", PathMatch::field},   // older Rack
+      {"user]email", "user/email", PathMatch::container},  // older Rack
+      {"User[E-Mail]", "user/email", PathMatch::field},
+      {"+user[email]", "user/email", PathMatch::field},
+      {"user[email%00x]", "user/email", PathMatch::field},
+      {"user[email", "user/email", PathMatch::field},
+      {"us.er[email]", "us_er/email", PathMatch::field},  // PHP
+      {"us+er[email]", "us_er/email", PathMatch::field},
+      {"user+[email]", "user_/email", PathMatch::field},
+      {"us.er.email", "us_er/email", PathMatch::no},
+      {"user[_id]", "user/_id", PathMatch::field},
+      {"user[id_]", "user/id_", PathMatch::field},
+      {"user[_id]", "user/id", PathMatch::no},
+      {"user[id]", "user/_id", PathMatch::no},
+      {"user_[id]", "user/id", PathMatch::no},
+      {"user_email", "user/email", PathMatch::no},
+      {"useremail", "user/email", PathMatch::no},
+      {"user", "user/email", PathMatch::no},
+      {"user[]", "user/email", PathMatch::no},
+      {"user[mail]", "user/email", PathMatch::no},
+      {"user[email2]", "user/email", PathMatch::no},
+      {"other[user][email]", "user/email", PathMatch::no},
+      {"user[email][]", "user/email", PathMatch::container},
+      {"user[email][x]", "user/email", PathMatch::container},
+      {"user.email.x", "user/email", PathMatch::container},
+      {"user[email]x", "user/email", PathMatch::container},       // PHP drops the x
+      {"user[a]b[email]", "user/a/email", PathMatch::container},  // qs drops the b
+      {"user[x]y", "user/email", PathMatch::container},
+      {"owner[x]y", "user/email", PathMatch::no},
+      {"us.er[email]x", "us_er/email", PathMatch::container},
+      {"a[b][c][d]", "a/b/c/d", PathMatch::field},
+      {"a[b].c", "a/b/c", PathMatch::field},
+      {"items[0][sku]", "items/0/sku", PathMatch::field},
+      {"items[0].sku", "items/0/sku", PathMatch::field},
+      {"items[00][sku]", "items/0/sku", PathMatch::field},
+      {"items[0].name", "items/0/sku", PathMatch::no},
+      {"items[1][sku]", "items/0/sku", PathMatch::elsewhere},
+      {"items[99999999999999999999][sku]", "items/0/sku", PathMatch::elsewhere},
+      {"items[1][sku]", "items/1/sku", PathMatch::container},
+      {"items[5][sku]", "items/1/sku", PathMatch::container},
+      {"items[][sku]", "items/0/sku", PathMatch::container},
+      {"items[%20][sku]", "items/0/sku", PathMatch::container},
+      {"items[a][sku]", "items/0/sku", PathMatch::no},
+      {"items[0]", "items/0", PathMatch::field},
+      {"items[]", "items/0", PathMatch::container},
+      {"items", "items/0", PathMatch::container},
+      {"items", "items/0/sku", PathMatch::no},
+      {"%5b%5d", "user/email", PathMatch::no},
+      {"", "user/email", PathMatch::no},
+  };
+  for (const PathCase& c : cases)
+    EXPECT_EQ(match_path(c.name, c.path), c.match) << c.name << " for " << c.path;
+}
+
+TEST(Names, OfJsonMayBeAWholePath) {
+  const PathStep steps[] = {{"user", 0, false}, {"email", 0, false}};
+  for (const char* name : {"user.email", "user[email]", "User.Email", "user[\"email\"]"})
+    EXPECT_EQ(is_flat_path(name, steps), name[5] != '"') << name;
+  for (const char* name : {"user", "user_email", "useremail", "user.mail", ".", "["})
+    EXPECT_FALSE(is_flat_path(name, steps)) << name;
 }
 
 // Names are mostly turned down by their first character; with that escaped they never are.

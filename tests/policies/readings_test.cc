@@ -56,6 +56,10 @@ std::vector<Reading> table() {
   return out;
 }
 
+std::string field_of(const Reading& c) {
+  return c.where == "nested" ? "body.user.email" : c.where + ".user_id";
+}
+
 TestRequest request_of(const Reading& c) {
   TestRequest request("POST /" + c.where + (c.query.empty() ? "" : "?" + c.query));
   for (const auto& [name, value] : c.headers) request.header(name, value);
@@ -67,7 +71,7 @@ TEST(Readings, AreThoseOfTheTable) {
   for (const Reading& c : table()) {
     SlotTable slots;
     Scope scope(slots);
-    const auto expression = compiled(c.where + ".user_id", scope);
+    const auto expression = compiled(field_of(c), scope);
     Frame frame;
     TestRequest request = request_of(c);
     frame.begin(slots, request.view(from_ms(1)), nullptr);
@@ -95,8 +99,7 @@ TEST(Readings, ThatApplicationsDifferInAreRefusedAlsoWhereMissingIsSkipped) {
   for (const Reading& c : table()) {
     for (const char* key : {"", ".lowerAscii()"}) {
       World world(
-          "events: {it: {match: 'POST /" + c.where + "', fields: {user: " + c.where + ".user_id" +
-          key +
+          "events: {it: {match: 'POST /" + c.where + "', fields: {user: " + field_of(c) + key +
           "}}}\n"
           "policies: [{name: p, watch: it, key: user, window: 1m, then: [{over: 5, do: deny}]}]\n");
       TestRequest request = request_of(c);

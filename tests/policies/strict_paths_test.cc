@@ -99,6 +99,104 @@ TEST(StrictPaths, FoldedRoutesMatchFoldedPaths) {
   EXPECT_EQ(found, 1U);
 }
 
+/// A request with what servers may read in its path, as doors bring it.
+class Doubtful {
+ public:
+  Doubtful(World& world, std::string target) : target_(std::move(target)) {
+    room_.resize(net::normal_path_room(target_.size()));
+    EXPECT_EQ(net::normalise_target(target_, world.driver.set().path_rules, room_, read_),
+              net::HttpRefusal::none);
+    request_ = asked_.view(world.now);
+    request_.target = read_.target;
+    request_.path = read_.path;
+    request_.readings = read_.is_plain() ? nullptr : &read_;
+  }
+  const Request& view() const { return request_; }
+
+ private:
+  std::string target_;
+  std::vector<char> room_;
+  net::NormalTarget read_;
+  TestRequest asked_{"POST /"};
+  Request request_;
+};
+
+std::uint64_t denied(const World& world, const char* name) {
+  return world.stats.totals("policy", name).verdicts[static_cast<std::size_t>(Action::deny)];
+}
+
+TEST(StrictPaths, ARefusalForThePathNamesWhoRefusesAndCountsNothing) {
+  for (const auto& [tell, says] :
+       {std::pair<std::string, std::string>{", tell: full", R"("policy":"p","field":"path")"},
+        {"", "servers read its escapes or segments in different ways."},
+        {", tell: nothing", ""}}) {
+    World w(std::string(kEvents) + "policies:\n" + policy("search", "{over: 0, do: deny}") +
+            "  - {name: p, watch: login, key: ip, window: 1m, then: [{over: 1, do: deny" + tell +
+            "}]}\n");
+    for (int i = 0; i < 3; ++i) {
+      const Doubtful doubtful(w, "/api%2flogin");
+      const Verdict& verdict = w.start(doubtful.view());
+      ASSERT_EQ(verdict.kind, Verdict::Kind::refuse);
+      EXPECT_EQ(verdict.defect, "path");
+      EXPECT_EQ(verdict.status, 400);
+      const Effect effect = w.text.render(w.driver.set(), w.plan(), verdict, w.instant());
+      EXPECT_NE(effect.body.find(says), std::string_view::npos) << effect.body;
+      EXPECT_EQ(effect.body.empty(), says.empty());
+    }
+    EXPECT_EQ(denied(w, "p"), 3U);
+    EXPECT_EQ(w.start(Doubtful(w, "/api/login").view()).kind, Verdict::Kind::pass);
+    EXPECT_EQ(w.start(Doubtful(w, "/api/login").view()).kind, Verdict::Kind::refuse);
+  }
+}
+
+TEST(StrictPaths, AListThatRefusesIsNamedWhereNoPolicyIs) {
+  World w(std::string(kEvents) +
+          "lists: {accounts: {of: id, kind: deny, entries: ['7']}}\n"
+          "policies:\n" +
+          policy("pay", "{over: 5, do: flag}"));
+  const Verdict& verdict = w.start(Doubtful(w, "/users%2f7/pay").view());
+  ASSERT_EQ(verdict.kind, Verdict::Kind::refuse);
+  ASSERT_TRUE(verdict.standings.front().list);
+  EXPECT_EQ(w.driver.set().lists[*verdict.standings.front().list].name, "accounts");
+}
+
+TEST(StrictPaths, ShadowModeCountsWhatItWouldRefuseForThePathAndNothingElseOfIt) {
+  World w(
+      std::string(kEvents) + "policies:\n" +
+      "  - {name: s, watch: login, key: ip, window: 1m, mode: shadow, then: [{over: 1, do: "
+      "deny}]}\n"
+      "  - {name: all, watch: request, key: ip, window: 1m, mode: shadow, then: [{over: 9, do: "
+      "challenge}]}\n"
+      "  - {name: rung, watch: request, key: ip, window: 1m, then: [{over: 1, do: flag}, {over: "
+      "9, do: deny, mode: shadow}]}\n"
+      "  - {name: flags, watch: request, key: ip, window: 1m, mode: shadow, then: [{over: 9, "
+      "do: flag}]}\n");
+  const auto shadows = [&](const char* name) {
+    return w.stats.totals("policy", name).shadows[static_cast<std::size_t>(Action::deny)];
+  };
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(w.start(Doubtful(w, "/api%2flogin").view()).kind, Verdict::Kind::pass);
+  EXPECT_EQ(shadows("s"), 3U);
+  EXPECT_EQ(shadows("all"), 3U);
+  EXPECT_EQ(shadows("rung"), 3U);
+  EXPECT_EQ(shadows("flags"), 0U);
+  EXPECT_EQ(w.stats.totals("policy", "s").events, 0U);
+  EXPECT_EQ(w.stats.totals("policy", "rung").events, 3U) << "its enforced rung counts them";
+  EXPECT_EQ(w.start(Doubtful(w, "/api/login").view()).kind, Verdict::Kind::pass);
+  EXPECT_EQ(shadows("s"), 3U) << "the first that counts";
+  // No route of theirs.
+  w.start(Doubtful(w, "/x%2fy").view());
+  EXPECT_EQ(shadows("s"), 3U);
+  EXPECT_EQ(shadows("all"), 4U);
+}
+
+TEST(StrictPaths, AnEnforcedRefusalGoesBeforeThoseInShadow) {
+  World w(std::string(kEvents) + "policies:\n" + policy("login", "{over: 5, do: deny}") +
+          "  - {name: s, watch: request, window: 1m, mode: shadow, then: [{over: 1, do: deny}]}\n");
+  EXPECT_EQ(w.start(Doubtful(w, "/api%2flogin").view()).kind, Verdict::Kind::refuse);
+  EXPECT_EQ(w.stats.totals("policy", "s").shadows[static_cast<std::size_t>(Action::deny)], 0U);
+}
+
 // Against a model that asks in the plainest way: does any way in which some server may read the
 // path bring it to a route on which something can refuse?
 TEST(StrictPaths, RandomPathsAgainstANaiveModel) {

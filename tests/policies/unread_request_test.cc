@@ -327,5 +327,44 @@ TEST(UnreadRequest, reserves_no_less_for_an_estimate_that_cannot_be_read) {
   }
 }
 
+/// PHP, JavaScript, Java and Python read numbers where int() and double() read none.
+TEST(UnreadRequest, is_a_text_that_an_application_may_read_as_a_number) {
+  const auto policy = [](const std::string& field, const std::string& action) {
+    return "events: {buy: {match: 'POST /buy', fields: {gold: '" + field +
+           "'}}}\n"
+           "policies: [{name: p, watch: buy, key: ip, metric: sum(gold), window: 1h, then: [{over: "
+           "100, do: " +
+           action + "}]}]\n";
+  };
+  const auto json = [](const std::string& text) {
+    return TestRequest("POST /buy").json("{\"gold\": \"" + text + "\"}");
+  };
+  const auto query = [](const std::string& text) { return TestRequest("POST /buy?gold=" + text); };
+  const auto header = [](const std::string& text) {
+    return TestRequest("POST /buy").header("X-Gold", text);
+  };
+  World by_body(policy("int(body.gold)", "deny"));
+  World by_query(policy("int(query.gold)", "deny"));
+  World by_header(policy("int(header.x_gold)", "deny"));
+  World by_double(policy("double(body.gold)", "deny"));
+  World that_flags(policy("int(body.gold)", "flag"));
+  for (const std::string text : {"100000.5", "1e9", "5x", "0x10", "-5.5", ".5", "Infinity", "-inf",
+                                 "NaN", "9223372036854775808", "\xef\xbc\x95"}) {
+    EXPECT_EQ(by_body.judge(json(text)).effect, "defect") << text;
+    EXPECT_EQ(by_query.judge(query(text)).effect, "defect") << text;
+    EXPECT_EQ(by_header.judge(header(text)).effect, "defect") << text;
+    EXPECT_EQ(that_flags.judge(json(text)).effect, "pass") << text;
+  }
+  for (const std::string text : {" 5", "5 ", "\\t5"}) {
+    EXPECT_EQ(by_body.judge(json(text)).effect, "defect") << text;
+    EXPECT_EQ(by_double.judge(json(text)).effect, "defect") << text;
+  }
+  for (const std::string text : {"", "abc", "-", "none", "x5", "5"}) {
+    EXPECT_EQ(by_body.judge(json(text)).effect, "pass") << text;
+    EXPECT_EQ(by_query.judge(query(text)).effect, "pass") << text;
+    EXPECT_EQ(by_header.judge(header(text)).effect, "pass") << text;
+  }
+}
+
 }  // namespace
 }  // namespace weir::policies::unread_request_test

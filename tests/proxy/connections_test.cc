@@ -101,7 +101,68 @@ TEST_F(Connections, the_idlest_client_makes_room) {
   EXPECT_EQ(one_is_busy.read().status, 200);
 }
 
-TEST_F(Connections, who_never_sent_a_request_makes_no_room) {
+TEST_F(Connections, who_never_sends_anything_makes_room_after_a_while) {
+  limit(4);
+  settings.silence = milliseconds(5);
+  answering_app();
+  start(1);
+  const auto pass = [&](milliseconds time) {
+    on_worker([until = Clock().now() + time] {
+      while (Clock().now() < until) {
+      }
+    });
+  };
+  std::vector<HttpClient> silent;
+  auto begun = client();
+  begun.send("GET / HT");  // has sent something: its head has its own deadline
+  for (int i = 0; i < 3; ++i) {
+    silent.push_back(client());
+    EXPECT_TRUE(metric_becomes(Metric::connections_open, i + 2));
+    pass(milliseconds(2));
+  }
+  pass(milliseconds(30));
+  auto first = client();
+  EXPECT_EQ(first.get("/").status, 200);
+  EXPECT_TRUE(silent[0].at_end()) << "the one that has been silent for longest";
+  // What has arrived counts, whether it has been read or not.
+  silent[1].send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(silent[1].read().status, 200);
+  pass(milliseconds(30));
+  auto second = client();
+  EXPECT_EQ(second.get("/").status, 200);
+  EXPECT_TRUE(silent[2].at_end());
+  EXPECT_EQ(metric(Metric::connections_recycled), 2);
+  EXPECT_EQ(metric(Metric::connections_refused), 0);
+  begun.send("TP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(begun.read().status, 200);
+}
+
+/// All of them silent: a flood of clients that say nothing makes room for itself only.
+TEST_F(Connections, silent_clients_do_not_shut_others_out) {
+  limit(8);
+  settings.silence = milliseconds(1);
+  answering_app();
+  start(1);
+  std::vector<HttpClient> flood;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 20; ++i) flood.push_back(client());
+    // Who still waits to be accepted is silent from then on only. One more comes in each round.
+    const int come = 20 * (round + 1) + round;
+    for (int asked = 0; asked < 10'000; ++asked) {
+      const auto seen = metric(Metric::connections_total) + metric(Metric::connections_refused);
+      if (seen >= come) break;
+      on_worker([] {});
+    }
+    on_worker([until = Clock().now() + milliseconds(15)] {
+      while (Clock().now() < until) {
+      }
+    });
+    EXPECT_EQ(client().get("/").status, 200) << round;
+  }
+  EXPECT_LE(metric(Metric::connections_open), 8);
+}
+
+TEST_F(Connections, who_has_just_come_makes_no_room) {
   limit(1);
   answering_app();
   start(1);

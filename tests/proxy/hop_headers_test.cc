@@ -29,9 +29,9 @@ std::string upstream(const std::string& bytes, const UpstreamHeadOptions& option
   net::RequestHead head;
   net::HeadProgress progress;
   if (net::parse_request_head(bytes, {}, progress, head) != HeadStatus::complete) return "refused";
-  std::string out;
+  HeadText out;
   append_upstream_head(out, head, options);
-  return out;
+  return std::string(out.view());
 }
 
 /// The fields of a GET of kTop with `lines`, without those that always stand there.
@@ -129,6 +129,53 @@ TEST(UpstreamHead, IdentityFieldsOfAnUntrustedPeerAreDropped) {
   own.client_header = "x-my-client";
   EXPECT_EQ(extra("X-My-Client: 1.1.1.1\r\nX_My.Client: 1.1.1.1\r\nA: b\r\n", own),
             "A: b\r\n" + kForwarding);
+}
+
+TEST(UpstreamHead, UsersCertificatesAndCountriesOfAnUntrustedPeerAreDropped) {
+  const char* names[] = {"Client-Cert",
+                         "Client-Cert-Chain",
+                         "SSL-Client-Cert",
+                         "X-SSL-Client-Verify",
+                         "X-Amzn-Mtls-Clientcert-Subject",
+                         "X-Amzn-Oidc-Identity",
+                         "X-Goog-Authenticated-User-Email",
+                         "X-MS-Client-Principal-Name",
+                         "CF-Access-Authenticated-User-Email",
+                         "CF-IPCountry",
+                         "CloudFront-Viewer-Address",
+                         "X-AppEngine-Country",
+                         "X-Akamai-Edgescape",
+                         "X-Auth-Request-Email",
+                         "Remote-User",
+                         "X-Remote-User",
+                         "WL-Proxy-Client-IP",
+                         "Proxy-Client-IP",
+                         "X-ProxyUser-Ip",
+                         "X-Sucuri-ClientIP",
+                         "Forwarded-For",
+                         "Client-IP",
+                         "Remote-Groups",
+                         "X-Pomerium-Claim-Email",
+                         "X-Consumer-Username",
+                         "Tailscale-User-Login"};
+  for (const std::string name : names) {
+    const std::string line = name + ": 1\r\n";
+    std::string alias = line;
+    alias[alias.rfind('-')] = '_';
+    EXPECT_EQ(extra(line + alias, from("192.0.2.1")), kForwarding) << name;
+    EXPECT_NE(extra(line, from("10.0.0.1", true)).find(line), std::string::npos) << name;
+  }
+  const std::string others = "Content-Security: 1\r\nReferrer-Note: 1\r\nX-Request-Mode: 1\r\n";
+  EXPECT_EQ(extra(others, from("192.0.2.1")), others + kForwarding);
+}
+
+/// mod_auth_openidc, SiteMinder and Oracle write their names with `_`, which is how the app knows
+/// them.
+TEST(UpstreamHead, NamesThatIdentityProxiesSpellWithUnderscoresPassFromTrustedPeersOnly) {
+  const std::string lines = "OIDC_CLAIM_email: a@b\r\nSM_USER: alice\r\nOAM_REMOTE_USER: alice\r\n";
+  EXPECT_EQ(extra(lines, from("192.0.2.1")), kForwarding);
+  EXPECT_EQ(extra("OIDC-CLAIM-email: a@b\r\nSM.USER: alice\r\n", from("192.0.2.1")), kForwarding);
+  EXPECT_NE(extra(lines, from("10.0.0.1", true)).find(lines), std::string::npos);
 }
 
 TEST(UpstreamHead, XForwardedForIsMadeAnewWhereAnotherFieldNamesTheClient) {
@@ -293,12 +340,14 @@ Down downstream(const std::string& bytes, const DownstreamHeadOptions& options =
   if (net::parse_response_head(bytes, request, {}, progress, head) != HeadStatus::complete) {
     return {"refused", {}};
   }
+  HeadText text;
   Down out;
   if (head.interim()) {
-    append_interim_head(out.head, head);
+    append_interim_head(text, head);
   } else {
-    out.body = append_downstream_head(out.head, head, options);
+    out.body = append_downstream_head(text, head, options);
   }
+  out.head = text.view();
   return out;
 }
 

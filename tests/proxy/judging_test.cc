@@ -99,6 +99,22 @@ TEST_F(Judging, a_denied_request_that_waits_for_100_gets_its_answer_and_a_close)
   EXPECT_TRUE(c.at_end());
 }
 
+TEST_F(Judging, how_servers_may_read_a_path_is_told_where_they_differ) {
+  judge().strict_paths = false;
+  constexpr int kPlain = 401, kAmbiguous = 403, kFolded = 404;
+  judge().decide = [](const Request& r, bool) {
+    return answer(r.readings == nullptr        ? kPlain
+                  : r.readings->is_ambiguous() ? kAmbiguous
+                                               : kFolded);
+  };
+  start();
+  auto c = client();  // one connection: such a refusal says nothing of the requests behind it
+  for (const auto& [path, is] : {std::pair{"/a/b?c=%2f", kPlain}, std::pair{"/a%2fb", kAmbiguous},
+                                 std::pair{"/a;x=1/b", kFolded}, std::pair{"/", kPlain}}) {
+    EXPECT_EQ(c.ask("GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n").status, is);
+  }
+}
+
 TEST_F(Judging, lines_of_the_effect_go_upstream_and_downstream) {
   echo_app();
   judge().decide = [](const Request&, bool) {

@@ -25,8 +25,7 @@ class NotesTest : public ProxyFixture {
     latency = std::make_unique<telemetry::Latency>(1);
     on_worker([&] {
       telemetry::AccessSettings wants;
-      wants.fields = {AccessField::method, AccessField::path, AccessField::status, AccessField::end,
-                      AccessField::upstream};
+      wants.fields = fields;
       sink->log(std::make_shared<const telemetry::AccessSettings>(wants));
       if (trace >= 0) sink->trace(trace);
       servers.front()->observe(sink.get(), &latency->cells(0));
@@ -49,6 +48,9 @@ class NotesTest : public ProxyFixture {
     sink.reset();
   }
 
+  decltype(telemetry::AccessSettings::fields) fields = {AccessField::method, AccessField::path,
+                                                        AccessField::status, AccessField::end,
+                                                        AccessField::upstream};
   std::unique_ptr<telemetry::Metrics> cells;
   telemetry::SinkBell bell;
   std::unique_ptr<telemetry::RequestSink> sink;
@@ -121,6 +123,44 @@ TEST_F(NotesTest, AClientThatLeavesIsToldAsAborted) {
     c.stream().reset();
   }
   EXPECT_EQ(lines(1), "{\"method\":\"GET\",\"path\":\"/slow\",\"end\":\"aborted\"}\n");
+}
+
+/// Its head is whole, and nobody has judged it: its body is read, or it waits for a reservation.
+TEST_F(NotesTest, ARequestThatEndsBeforeItsJudgementIsToldWithItsClient) {
+  settings.body_time = milliseconds(200);
+  settings.client_rules = net::ClientAddressRules({*Cidr::parse("127.0.0.0/8")}, "x-forwarded-for");
+  fields = {AccessField::client, AccessField::method, AccessField::path, AccessField::status,
+            AccessField::end};
+  judge().reads_body = [](const Request&) { return true; };
+  judge().decide = [](const Request& request, bool may_wait) {
+    Effect effect;
+    if (request.path == "/wait" && may_wait) effect.kind = Effect::Kind::wait;
+    return effect;
+  };
+  origin(OriginServer::answering([](std::string_view, std::string) { return ok("a"); }));
+  start();
+  observe();
+  const std::string head =
+      " HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.7\r\nContent-Length: 4\r\n\r\n";
+  const std::string who = "\"client\":\"203.0.113.7\",\"method\":\"POST\",\"path\":";
+  {
+    auto c = client();
+    c.send("POST /reset" + head + "ab");
+    on_worker([] {});
+    c.stream().reset();
+  }
+  EXPECT_EQ(lines(1), "{" + who + "\"/reset\",\"end\":\"aborted\"}\n");
+  client().send("POST /left" + head + "ab");
+  EXPECT_EQ(lines(1), "{" + who + "\"/left\",\"end\":\"aborted\"}\n");
+  EXPECT_EQ(client().ask("POST /stalls?q=1" + head + "ab").status, 408);
+  EXPECT_EQ(lines(1), "{" + who + "\"/stalls\",\"status\":408,\"end\":\"local\"}\n");
+  {
+    auto c = client();
+    c.send("POST /wait" + head + "abcd");
+    while (judge().parked() == 0) on_worker([] {});
+    c.stream().reset();
+  }
+  EXPECT_EQ(lines(1), "{" + who + "\"/wait\",\"end\":\"aborted\"}\n");
 }
 
 TEST_F(NotesTest, AHeldRequestSaysHowLongItWaited) {

@@ -33,7 +33,6 @@ TEST_F(Steady, a_request_allocates_nothing_after_warm_up) {
   class QuietJudge final : public gate::Judge {
    public:
     bool wants_body(const Request& r) override { return r.method == "POST"; }
-    bool refuses_path(std::string_view, const PathReadings&) override { return false; }
     gate::Decision judge(const Request& r, TimePoint, bool, gate::Waiter&) override {
       gate::Decision j;
       if (r.path == "/deny") {

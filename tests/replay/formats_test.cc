@@ -29,7 +29,7 @@ std::vector<std::string> rows_of(std::string_view source, const std::vector<std:
   const Type type = def.format == config::SourceDef::Format::json ? Type::dyn : Type::text;
   for (const std::string& column : columns) ids.push_back(slots.column("e", column, type));
   const ScratchFiles files;
-  Stream stream(files.write("f", text), make_record_format(def, "e", slots), def.header);
+  FileStream stream(files.write("f", text), make_record_format(def, "e", slots), def.header);
   std::vector<std::string> out;
   while (stream.next()) {
     std::string row =
@@ -44,11 +44,11 @@ std::vector<std::string> rows_of(std::string_view source, const std::vector<std:
     }
     out.push_back(row);
   }
-  for (const Stream::Fault& fault : stream.faults()) {
+  for (const BadRows::Fault& fault : stream.bad().first) {
     out.push_back(std::to_string(fault.line) + "!" + std::to_string(fault.column) + " " +
                   fault.why);
   }
-  EXPECT_EQ(stream.bad(), stream.faults().size());
+  EXPECT_EQ(stream.bad().count, stream.bad().first.size());
   return out;
 }
 
@@ -103,12 +103,12 @@ TEST(Csv, the_first_ten_bad_rows_are_kept) {
   const policies::SlotTable slots;
   std::string text;
   for (int i = 0; i < 25; ++i) text += "bad\n";
-  Stream stream(files.write("f", text),
-                make_record_format(*loaded.model->events.front().source, "e", slots), false);
+  FileStream stream(files.write("f", text),
+                    make_record_format(*loaded.model->events.front().source, "e", slots), false);
   EXPECT_FALSE(stream.next());
-  EXPECT_EQ(stream.bad(), 25u);
-  EXPECT_EQ(stream.faults().size(), 10u);
-  EXPECT_EQ(stream.faults().back().line, 10u);
+  EXPECT_EQ(stream.bad().count, 25u);
+  EXPECT_EQ(stream.bad().first.size(), 10u);
+  EXPECT_EQ(stream.bad().first.back().line, 10u);
 }
 
 TEST(Json, keeps_types_and_reads_what_is_there) {
@@ -196,7 +196,7 @@ std::vector<std::string> requests_of(const std::string& format, const std::strin
   auto reader = make_request_format(format, set, problem);
   if (reader == nullptr) return {problem};
   const ScratchFiles files;
-  Stream stream(files.write("f", text), std::move(reader), false);
+  FileStream stream(files.write("f", text), std::move(reader), false);
   std::vector<std::string> out;
   while (stream.next()) {
     const Row& row = stream.row();
@@ -212,7 +212,7 @@ std::vector<std::string> requests_of(const std::string& format, const std::strin
       one += " <" + std::string(field.name) + "=" + std::string(field.value);
     out.push_back(one);
   }
-  for (const Stream::Fault& fault : stream.faults()) {
+  for (const BadRows::Fault& fault : stream.bad().first) {
     out.push_back(std::to_string(fault.line) + "!" + std::to_string(fault.column) + " " +
                   fault.why);
   }
@@ -286,7 +286,7 @@ TEST(Requests, RowsOfARecordingStandBesideLinesOfALog) {
       " then: [{over: 9, do: flag}]}\n");
   std::string problem;
   const ScratchFiles files;
-  Stream stream(
+  FileStream stream(
       files.write(
           "f",
           R"({"ts":5,"method":"GET","path":"/a","ip":"1.2.3.4","fields":{"header.x_user":"#abcdefghijklmnop","header.x_gold":"7"},"status":200}
@@ -315,7 +315,7 @@ TEST(Requests, RowsOfARecordingStandBesideLinesOfALog) {
   EXPECT_EQ(stream.row().answer.status, 304);
   EXPECT_FALSE(stream.next());
   std::vector<std::string> why;
-  for (const Stream::Fault& fault : stream.faults()) {
+  for (const BadRows::Fault& fault : stream.bad().first) {
     why.push_back(std::to_string(fault.line) + " " + fault.why);
   }
   EXPECT_THAT(why, ElementsAre("3 the configuration has no such event", "4 it has no time: ts",

@@ -161,6 +161,70 @@ TEST_F(ReplayTest, golden_rows_of_requests_and_records) {
   EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "replay/shop.ndjson", out.ndjson), "");
 }
 
+std::size_t times(const std::string& text, std::string_view what) {
+  std::size_t out = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++out;
+  return out;
+}
+
+/// Every way in which a policy puts a key on its list: whoever adds up the rows finds what the
+/// report says.
+TEST_F(ReplayTest, what_a_policys_own_list_refuses_has_a_row) {
+  const std::string event =
+      "events: {a: {source: {csv: [user, n, ts], time: {field: ts, as: seconds}}, "
+      "fields: {x: int(n)}}}\npolicies:\n  - {name: p, key: user, ";
+  std::string lines;
+  for (int n = 1; n <= 12; ++n)
+    lines += (n % 3 == 0 ? "v," : "u,") + std::to_string(n % 4) + "," + std::to_string(n) + "\n";
+  Plan plan;
+  plan.sources = {{"a", files.write("a", lines)}};
+  const std::pair<const char*, const char*> policies[] = {
+      {"watch: a, window: 1m, then: [{over: 2, do: deny, for: 1h}]}", "deny"},
+      {"watch: a, metric: sum(x), window: 1m, then: [{over: 2, do: challenge, for: 1h}]}",
+       "challenge"},
+      {"watch: a, then: [{if: x == 3, do: deny, for: 1h}]}", "deny"},
+      {"sequence: [a, a], within: 1m, then: [{do: deny, for: 1h}]}", "deny"},
+      {"watch: a, window: 1m, mode: shadow, then: [{over: 2, do: deny, for: 1h}]}", "deny"},
+      {"watch: a, window: 1m, then: [{over: 2, do: graylist, for: 1h}]}", ""}};
+  for (const auto& [policy, action] : policies) {
+    const std::string yaml = event + policy + "\n";
+    const Replayed out = replay_files(yaml, plan);
+    const bool shadow = yaml.find("mode: shadow") != std::string::npos;
+    const std::size_t rows = times(out.ndjson, R"({"type":"listed","policy":"p")");
+    if (*action == '\0') {
+      EXPECT_EQ(rows, 0U) << yaml;
+      continue;
+    }
+    EXPECT_GT(rows, 0U) << yaml;
+    EXPECT_EQ(times(out.ndjson, "\"list\":\"p:" + std::string(action) + (shadow ? ":shadow" : "") +
+                                    "\",\"do\":\"" + action + "\"" +
+                                    (shadow ? ",\"shadow\":true}" : "}")),
+              rows)
+        << out.ndjson;
+    if (!shadow) {
+      EXPECT_EQ(out.report.policies[0].listed, rows) << yaml;
+    }
+    EXPECT_THAT(out.ndjson, HasSubstr("\"key\":[\"u\"],\"list\"")) << yaml;
+  }
+}
+
+TEST_F(ReplayTest, a_sum_beyond_all_doubles_reads_the_largest_of_them) {
+  Plan plan;
+  plan.sources = {{"pay", files.write("pays", "u,1e308,1\nu,1e308,2\nv,-1e308,3\nv,-1e308,4\n")}};
+  for (const char* window : {"1h", "{last: 1h, exact: true}", "{every: 1h}"}) {
+    const Replayed out = replay_files(
+        "events: {pay: {source: {csv: [user, n, ts], time: {field: ts, as: seconds}}, fields: "
+        "{amount: double(n)}}}\n"
+        "policies: [{name: p, watch: pay, key: user, metric: sum(amount), window: " +
+            std::string(window) + ", then: [{over: 100, do: flag}]}]\n",
+        plan);
+    EXPECT_EQ(times(out.ndjson, "null"), 0U) << out.ndjson;
+    EXPECT_EQ(times(out.ndjson, ":17976931348623157"), 2U) << "a reading and its verdict";
+    EXPECT_EQ(times(out.ndjson, ":-17976931348623157"), 1U);
+  }
+}
+
 TEST_F(ReplayTest, amounts_that_are_refused_are_told) {
   Plan plan;
   plan.sources = {{"pay", files.write("pays", "u,50,1\nu,-20,2\nu,30,3\n")}};

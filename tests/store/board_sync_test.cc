@@ -150,6 +150,42 @@ TEST(BoardSync, IsBounded) {
   EXPECT_TRUE(sync.is_urgent());
 }
 
+TEST(BoardSync, TakesNoMoreOfOthersThanItHasRoomFor) {
+  BoardSync sync("a/1", "fresh");
+  sync.ask(kNow);
+  BoardAnswer answer = answer_of("e", 1);
+  for (std::size_t i = 0; i < BoardSync::kKnownMost + 1; ++i)
+    answer.items.push_back({"x" + std::to_string(i), "v", 5, 0});
+  BoardSync::Heard heard = sync.answered(answer, kNow);
+  EXPECT_TRUE(heard.left_out);
+  EXPECT_EQ(heard.items.size(), BoardSync::kKnownMost);
+  EXPECT_EQ(sync.items("x", kNow).size(), BoardSync::kKnownMost);
+  sync.ask(kNow);
+  answer.items = {{"x0", "another", 6, 0}};
+  heard = sync.answered(answer, kNow);
+  EXPECT_FALSE(heard.left_out) << "it is known: a new value has the room of the old one";
+  EXPECT_EQ(sync.item("x0", kNow)->value, "another");
+  sync.ask(kNow);
+  answer.items = {{"x0", std::string(BoardSync::kKnownBytesMost, 'v'), 7, 0}};
+  EXPECT_TRUE(sync.answered(answer, kNow).left_out);
+  EXPECT_EQ(sync.item("x0", kNow)->value, "another");
+}
+
+TEST(BoardSync, ANumberBeyondAllTimesIsNoAnswer) {
+  const auto answer_at = [](const char* now) {
+    Reply reply;
+    reply.add(Reply::Type::array);
+    for (const char* word : {now, "e", "1", "1", "0", "-1", "0", "0"})
+      reply.add_text(Reply::Type::string, word);
+    return BoardAnswer::read(reply, 0);
+  };
+  EXPECT_TRUE(answer_at("1700000000000"));
+  EXPECT_TRUE(answer_at("9007199254740992"));
+  for (const char* wrong :
+       {"9007199254740993", "-9223372036854775808", "1e3", "", "99999999999999999999"})
+    EXPECT_FALSE(answer_at(wrong)) << wrong;
+}
+
 // ---------------------------------------------------------------- with a server
 
 /// A replica whose calls the test makes.

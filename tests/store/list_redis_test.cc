@@ -69,6 +69,20 @@ TEST_F(Shared, EntriesReasonsAndRemovalsAreEverywhereWithinASecond) {
   EXPECT_FALSE(stranger.has(2)) << "its hashes mean nothing here";
 }
 
+TEST_F(Shared, AListThatIsNewIsNotBehindSinceTheStart) {
+  Replica& first = replica();
+  ASSERT_TRUE(world.until([&] { return first.sharer->stats().up; }));
+  const TimePoint begin = world.worker.now();
+  ASSERT_TRUE(world.until([&] { return world.worker.now() > begin + milliseconds{300}; }));
+  const limiter::ListId other = first.bank.open("other", 10'000).value();
+  milliseconds lag{-1};
+  world.turn([&] {
+    first.sharer->use({{"other", other, 10'000, {8, 8}}});
+    lag = first.sharer->stats().lag(world.worker.now());
+  });
+  EXPECT_EQ(lag, milliseconds{0});
+}
+
 TEST_F(Shared, OneReplicaIsToldThatItMadeTheEntry) {
   for (int i = 0; i < 3; ++i) replica();
   ASSERT_TRUE(world.until([&] { return replicas[2]->sharer->stats().up; }));

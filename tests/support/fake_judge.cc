@@ -68,16 +68,17 @@ std::size_t FakeJudge::parked() const {
   return parked_.size();
 }
 
-bool FakeJudge::refuses_path(std::string_view /*method*/, const PathReadings& readings) {
-  return strict_paths && readings.is_ambiguous();
-}
-
 bool FakeJudge::wants_body(const Request& request) { return reads_body && reads_body(request); }
 
 gate::Decision FakeJudge::judge(const Request& request, TimePoint /*now*/, bool may_wait,
                                 gate::Waiter& /*waiter*/) {
   gate::Decision out;
-  if (decide) out.effect = decide(request, may_wait);
+  if (strict_paths && request.readings != nullptr && request.readings->is_ambiguous()) {
+    out.effect.kind = Effect::Kind::answer;
+    out.effect.status = 400;
+  } else if (decide) {
+    out.effect = decide(request, may_wait);
+  }
   std::string line = "judge " + std::string(request.path);
   if (request.body_state != BodyState::not_read) {
     line += std::string(" ") + name(request.body_state) + " " + std::to_string(request.body.size());

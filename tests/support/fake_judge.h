@@ -42,7 +42,6 @@ class FakeJudge final : public gate::Judge {
   std::size_t parked() const;
   std::size_t open_tickets() const;
 
-  bool refuses_path(std::string_view method, const PathReadings& readings) override;
   bool wants_body(const Request& request) override;
   gate::Decision judge(const Request& request, TimePoint now, bool may_wait,
                        gate::Waiter& waiter) override;

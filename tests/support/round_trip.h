@@ -361,8 +361,10 @@ inline std::string check_request(std::string_view bytes, std::uint32_t seed,
   options.extra_lines = "X-Weir-Verdict: ours\r\n";
   options.forward_expect = seed % 3 != 0;
   options.request_id = proxy::choose_request_id(head, options.peer_trusted, ids, id);
-  std::string wire = "kept";
-  proxy::append_upstream_head(wire, head, options);
+  proxy::HeadText text;
+  text.append("kept");
+  proxy::append_upstream_head(text, head, options);
+  std::string wire(text.view());
   if (!wire.starts_with("kept")) return "what was in the buffer is gone";
   wire.erase(0, 4);
   if (body.complete) write_body(wire, body.data, head.framing, cuts);
@@ -427,16 +429,17 @@ inline std::string check_response(std::string_view bytes, std::uint32_t seed,
     }
   }
 
-  std::string wire;
+  proxy::HeadText text;
   proxy::DownstreamBody down{net::Framing::none, true};
   const proxy::DownstreamHeadOptions options{.http_1_0 = seed % 5 == 0,
                                              .keep_alive = seed % 7 != 0,
                                              .extra_lines = "X-Weir-Verdict: ours\r\n"};
   if (head.interim()) {
-    proxy::append_interim_head(wire, head);
+    proxy::append_interim_head(text, head);
   } else {
-    down = proxy::append_downstream_head(wire, head, options);
+    down = proxy::append_downstream_head(text, head, options);
   }
+  std::string wire(text.view());
   if (body.complete) write_body(wire, body.data, down.framing, cuts);
   const Reparsed ours = reparse<false>(wire, no_body);
   if (!ours.error.empty() && body.complete) return "Beast refuses what we wrote: " + ours.error;

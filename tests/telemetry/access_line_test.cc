@@ -80,6 +80,19 @@ TEST(AccessLine, AllocatesNothingAfterTheFirstLine) {
   EXPECT_GT(size, 0U);
 }
 
+TEST(AccessLine, KnowsASecondThatComesBack) {
+  AccessLine line(std::vector{AccessField::time});
+  RequestFacts facts;
+  const auto at = [&](std::int64_t us) {
+    facts.begun = FineTime{std::chrono::microseconds{1'795'219'200'000'000 + us}};
+    return std::string(line.write(facts));
+  };
+  EXPECT_EQ(at(999'999), "{\"time\":\"2026-11-21T00:00:00.999Z\"}\n");
+  EXPECT_EQ(at(1'000'000), "{\"time\":\"2026-11-21T00:00:01.000Z\"}\n");
+  EXPECT_EQ(at(0), "{\"time\":\"2026-11-21T00:00:00.000Z\"}\n") << "a clock that was set back";
+  EXPECT_EQ(at(-1), "{\"time\":\"2026-11-20T23:59:59.999Z\"}\n");
+}
+
 TEST(AccessLine, NoTextBreaksTheLine) {
   AccessLine line(std::vector{AccessField::path, AccessField::user_agent, AccessField::status});
   RequestFacts facts = passed();

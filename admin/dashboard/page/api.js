@@ -1,5 +1,7 @@
 // The public API of the admin door (docs/openapi.yaml), and nothing else.
 
+import {t} from './words.js';
+
 export class ApiError extends Error {
   constructor(status, detail, body) {
     super(detail);
@@ -22,7 +24,7 @@ async function ask(method, path, body, accept) {
   try {
     answer = await fetch(path, options);
   } catch {
-    throw new ApiError(0, 'weir does not answer', null);
+    throw new ApiError(0, t('weir does not answer'), null);
   }
   if (answer.ok && accept) return answer.text();
   const told = await answer.json().catch(() => ({}));
@@ -43,7 +45,7 @@ export const keyQuery = (key) => key.map((each) => `key=${part(each)}`).join('&'
 export const listPath = (name) => `/v1/lists/${part(name)}`;
 export const policyPath = (name) => `/v1/policies/${part(name)}`;
 
-/** The live feed: told(kind, data) for `past` and each `second`; state(text) says how it fares. It comes back by itself. */
+/** The live feed: told(kind, data) for `past` and each `second`; state(word, why) says how it fares. It comes back by itself. */
 export class Feed {
   constructor(told, state) {
     this.told = told;
@@ -60,10 +62,20 @@ export class Feed {
     this.source.onerror = () => {
       this.state('away');
       if (this.source.readyState !== EventSource.CLOSED) return;
-      // Refused: too many pages, or no session any more.
+      // Refused: too many pages, or no session any more. The browser does not say which.
       this.timer = setTimeout(() => this.open(), 5000);
-      ask('GET', '/v1/session').catch(() => {});
+      this.askWhy();
     };
+  }
+
+  async askWhy() {
+    const stop = new AbortController();
+    try {
+      const answer = await fetch('/v1/live', {credentials: 'same-origin', cache: 'no-store', signal: stop.signal});
+      if (answer.status === 401) onLost();
+      else if (!answer.ok) this.state('away', (await answer.json()).detail || `status ${answer.status}`);
+    } catch { /* weir does not answer */ }
+    stop.abort();
   }
 
   close() {

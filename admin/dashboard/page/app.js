@@ -1,7 +1,7 @@
 // The frame around the views: login, navigation, language, colours, the live feed.
 
 import {Feed, get, post, remove, whenLoggedOut} from './api.js';
-import {fleet} from './common.js';
+import {fleet, forget, say} from './common.js';
 import {h, replace, select} from './dom.js';
 import {icon} from './icons.js';
 import * as listed from './listed.js';
@@ -57,9 +57,12 @@ function draw(first) {
   const main = h('main', {id: 'main', tabindex: -1});
   document.getElementById('main').replaceWith(main);
   for (const link of document.querySelectorAll('nav a')) {
-    if (link.dataset.view === (view.hidden ? 'listed' : view.name)) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+    if (link.dataset.view !== (view.hidden ? 'listed' : view.name)) { link.removeAttribute('aria-current'); continue; }
+    link.setAttribute('aria-current', 'page');
+    const row = link.parentElement;  // on a narrow screen it is wider than the screen
+    row.scrollLeft = link.offsetLeft - (row.clientWidth - link.offsetWidth) / 2;
   }
+  if (!first) forget(false);
   view.show(main, parts, query, context);
   document.title = `${parts.length > 1 ? parts[1] : view.title()} · weir`;
   if (first) return;
@@ -122,7 +125,8 @@ async function logIn(code) {
     askForLogin(problem.message);
     return;
   }
-  history.replaceState(null, '', '#/now');
+  // By the link: at the beginning. After a session has ended: where the reader was.
+  if (!location.hash.startsWith('#/')) history.replaceState(null, '', '#/now');
   await begin();
 }
 
@@ -142,15 +146,20 @@ async function begin() {
   draw(true);
   get('/v1/replicas').then((answer) => { fleet.configured = answer.configured; }).catch(() => {});
   if (feed) feed.close();
-  feed = new Feed((kind, data) => context.story[kind](data), (word) => {
-    context.story.state = word;
+  feed = new Feed((kind, data) => context.story[kind](data), (word, why) => {
+    const back = word === 'live' && context.story.state === 'gone';
+    context.story.state = why || (word === 'away' && context.story.state !== 'none') ? 'gone' : word;
     drawState();
+    if (why) say(t('This page is not live: {why}', {why}), {bad: true, away: true});
+    if (!back) return;
+    forget(true);
+    window.dispatchEvent(new Event('weir-changed'));
   });
 }
 
 setLanguage(kept('language') || (navigator.languages || [navigator.language]).map((each) => each.slice(0, 2)).find((each) => each === 'zh' || each === 'en') || 'en');
 theme(kept('theme'));
-whenLoggedOut(() => { if (document.getElementById('toasts')) askForLogin(''); });
+whenLoggedOut(() => { if (document.getElementById('toasts')) askForLogin(t('The session has ended.')); });
 window.addEventListener('hashchange', () => {
   if (location.hash.startsWith('#login=')) logIn(location.hash.slice(7));
   else if (document.getElementById('toasts') && location.hash !== '#main') draw(false);

@@ -2,6 +2,7 @@
 
 import {h, s} from './dom.js';
 import {number, short} from './format.js';
+import {t} from './words.js';
 
 /** A number of the form 1, 2 or 5 times a power of ten, at `value` or above. */
 export function nice(value) {
@@ -37,7 +38,7 @@ export function timeline(rows, series, label, seconds) {
       s('line', {x1: 0, x2: width, y1: plot - 0.5, y2: plot - 0.5, class: 'axis'})),
     h('span', {class: 'scale top', 'aria-hidden': 'true'}, short(top)),
     h('span', {class: 'scale half', 'aria-hidden': 'true'}, short(top / 2)),
-    h('div', {class: 'ticks', 'aria-hidden': 'true'}, [1, 0.75, 0.5, 0.25, 0].map((part) => h('span', {}, part === 0 ? '0' : `−${number((seconds * part) / 60)} min`))));
+    h('div', {class: 'ticks', 'aria-hidden': 'true'}, [1, 0.75, 0.5, 0.25, 0].map((part) => h('span', {}, part === 0 ? '0' : t('−{n} min', {n: number((seconds * part) / 60)})))));
 }
 
 /** Bars from left to right, one above the other: [{label, value, title, href}]. */
@@ -56,7 +57,7 @@ export function columns(rows, label) {
   const wide = 1000 / Math.max(rows.length, 1);
   return h('div', {class: 'chart small', role: 'img', 'aria-label': label},
     s('svg', {viewBox: '0 0 1000 120', preserveAspectRatio: 'none', 'aria-hidden': 'true', class: 'plot'},
-      rows.map((row, i) => s('rect', {x: i * wide + wide * 0.1, width: wide * 0.8, y: 120 - (row.value / most) * 112, height: (row.value / most) * 112, class: 'column'})),
+      rows.map((row, i) => s('rect', {x: i * wide + wide * 0.1, width: wide * 0.8, y: 120 - (row.value / most) * 112, height: (row.value / most) * 112, class: 'column'}, s('title', {}, `${row.label}: ${number(row.value)}`))),
       s('line', {x1: 0, x2: 1000, y1: 119.5, y2: 119.5, class: 'axis'})),
     h('span', {class: 'scale top', 'aria-hidden': 'true'}, short(most)),
     rows.length ? h('div', {class: 'ticks', 'aria-hidden': 'true'}, h('span', {}, rows[0].label), h('span', {}, rows[rows.length - 1].label)) : null);

@@ -2,7 +2,7 @@
 
 import {ApiError, get, keyQuery, listPath, post, put, remove, policyPath} from './api.js';
 import {button, field, h, select} from './dom.js';
-import {clock, keyText, span} from './format.js';
+import {clock, keyText, number, span} from './format.js';
 import {has, t} from './words.js';
 
 export const EFFECTS = ['deny', 'challenge', 'delay', 'graylist', 'flag', 'none'];
@@ -23,7 +23,7 @@ export const policyLink = (name) => h('a', {href: `#/policies/${encodeURICompone
 /** `3 deny, 2 flag`: what is not zero. */
 export function tally(cells, shadow) {
   const told = EFFECTS.filter((each) => each !== 'none' && cells[each]);
-  return told.map((each) => h('span', {class: `count fx-${each}${shadow ? ' is-shadow' : ''}`}, `${cells[each]} ${t(each)}`));
+  return told.map((each) => h('span', {class: `count fx-${each}${shadow ? ' is-shadow' : ''}`}, `${number(cells[each])} ${t(each)}`));
 }
 
 export const heading = (title, ...more) => h('div', {class: 'heading'}, h('h1', {tabindex: -1}, title), h('div', {class: 'tools'}, more));
@@ -34,9 +34,10 @@ export const panel = (title, ...children) => h('section', {class: 'panel'}, titl
 
 const shelf = () => document.getElementById('toasts');
 
-/** Says what was done; `undo` is a token of the undo log. */
-export function say(text, {undo, lines, bad} = {}) {
-  const toast = h('div', {class: `toast${bad ? ' bad' : ''}`}, h('p', {}, text), (lines || []).map((line) => h('p', {class: 'fine'}, line)));
+/** Says what was done, or what went wrong (`bad`; `away`: until weir answers again); `undo` is a token of the undo log. */
+export function say(text, {undo, lines, bad, away} = {}) {
+  for (const each of [...shelf().children]) if (bad && each.firstChild.textContent === text) each.remove();  // said again
+  const toast = h('div', {class: `toast${bad ? ' bad' : ''}${away ? ' is-away' : ''}`}, h('p', {}, text), (lines || []).map((line) => h('p', {class: 'fine'}, line)));
   const close = () => toast.remove();
   const row = h('div', {class: 'row'});
   if (undo) {
@@ -56,13 +57,37 @@ export function say(text, {undo, lines, bad} = {}) {
   if (!bad && !undo) setTimeout(close, 8000);
 }
 
+/** What went wrong is no news any more: the reader has gone on, or (`away` alone) weir answers again. */
+export function forget(away) {
+  for (const each of [...(shelf()?.children || [])]) if (each.classList.contains(away ? 'is-away' : 'bad')) each.remove();
+}
+
+/** Puts what a view shows into its address: the way back, a reload and a copied link show it again. */
+export function note(view, values) {
+  const query = new URLSearchParams(Object.entries(values).filter(([, value]) => value)).toString();
+  history.replaceState(null, '', `#/${view}${query ? `?${query}` : ''}`);
+}
+
+/** Copies a text, and says so; where the browser does not let a page copy, it selects what is shown. */
+export async function copy(text, shown) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(t('Copied.'));
+  } catch {
+    window.getSelection().selectAllChildren(shown);
+    say(t('Selected: copy it by the keyboard.'));
+  }
+}
+
 /** Runs it and says what went wrong, if something did; then the answer is undefined. */
 export async function attempt(wanted) {
   try {
-    return await wanted();
+    const answer = await wanted();
+    forget(true);
+    return answer;
   } catch (problem) {
     if (!(problem instanceof ApiError)) throw problem;
-    if (problem.status !== 401) say(problem.message, {bad: true});
+    if (problem.status !== 401) say(problem.message, {bad: true, away: problem.status === 0});
     return undefined;
   }
 }
@@ -129,21 +154,29 @@ export async function extend(entry, lists) {
   const why = h('input', {type: 'text', maxlength: 200});
   const list = entry ? null : select(lists.filter((each) => each.of.length > 0).map((each) => [each.name, each.name]), undefined);
   const key = entry ? null : h('textarea', {rows: 2, required: true, spellcheck: 'false'});
-  const given = await ask(entry ? t('Keep {key} listed for longer', {key: keyText(entry.key)}) : t('Put a key on a list'), (done) =>
-    form(done, () => ({for: time.value, why: why.value}), [
+  if (list && !list.options.length) return say(t('There is no list to put a key on.'), {bad: true});
+  const title = entry ? t('Keep {key} listed for longer', {key: keyText(entry.key)}) : t('Put a key on a list');
+  // What weir does not take is said in the dialog, which keeps what was written.
+  for (let wrong = ''; ;) {
+    const given = await ask(title, (done) => form(done, () => ({for: time.value, why: why.value.trim()}), [
+      wrong ? h('p', {class: 'note', role: 'alert'}, wrong) : null,
       list ? field(t('List'), list) : null,
       key ? field(t('Key, a line for each part'), key) : null,
       field(t('From now on for'), time), field(t('Reason'), why)], entry ? t('Extend') : t('Put on the list')));
-  if (given === null) return;
-  const target = entry || {list: list.value, key: key.value.split('\n').map((line) => line.trim()).filter(Boolean)};
-  await attempt(async () => {
-    const body = {key: target.key, for: given.for, why: given.why};
-    const answer = await post(`${listPath(target.list)}/entries`, body);
-    const words = {key: keyText(target.key), list: answer.list, until: clock(answer.until)};
-    const kept = answer.result === 'kept';
-    say(kept ? t('{key} is on {list} for longer already: until {until}.', words) : t('{key} is on {list} until {until}.', words), {undo: answer.undo});
-    changed();
-  });
+    if (given === null) return undefined;
+    const target = entry || {list: list.value, key: key.value.split('\n').map((line) => line.trim()).filter(Boolean)};
+    try {
+      const answer = await post(`${listPath(target.list)}/entries`, {key: target.key, ...given});
+      const words = {key: keyText(target.key), list: answer.list, until: clock(answer.until)};
+      const kept = answer.result === 'kept';
+      say(kept ? t('{key} is on {list} for longer already: until {until}.', words) : t('{key} is on {list} until {until}.', words), {undo: answer.undo});
+      return changed();
+    } catch (problem) {
+      if (!(problem instanceof ApiError)) throw problem;
+      if (problem.status === 401) return undefined;
+      wrong = problem.message;
+    }
+  }
 }
 
 export async function override(policy, change) {

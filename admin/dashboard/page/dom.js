@@ -21,13 +21,13 @@ export function replace(element, ...children) {
   element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
 }
 
-/** A table with a header; each cell of `rows` is text, an element, or {of, class}. */
+/** A table with a header; each cell of `rows` is text, an element, or {of, class, title}. */
 export function table(caption, columns, rows, empty) {
   if (rows.length === 0) return h('p', {class: 'empty'}, empty);
   const cell = (value, i) => {
     const plain = value === null || value === undefined || typeof value !== 'object' || value instanceof Node || Array.isArray(value);
     const content = plain ? value : value.of;
-    return h('td', {role: 'cell', class: [columns[i].class, plain ? '' : value.class].filter(Boolean).join(' ') || null, 'data-label': columns[i].title || null}, content);
+    return h('td', {role: 'cell', class: [columns[i].class, plain ? '' : value.class].filter(Boolean).join(' ') || null, 'data-label': columns[i].title || null, title: plain ? null : value.title}, content);
   };
   return h('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption},
     h('table', {role: 'table'},

@@ -27,6 +27,15 @@ export function clock(time) {
   return formatter('DateTimeFormat', today ? options : {month: 'short', day: 'numeric', ...options}).format(at);
 }
 
+/** The zone of clock(): `Asia/Shanghai, UTC+8` */
+export function zone() {
+  const part = new Intl.DateTimeFormat('en-GB', {timeZoneName: 'longOffset'}).formatToParts().find((each) => each.type === 'timeZoneName');
+  return `${Intl.DateTimeFormat().resolvedOptions().timeZone}, ${(part ? part.value : '').replace('GMT', 'UTC')}`;
+}
+
+/** A cell of a table: the reader's time, and as logs have it. */
+export const when = (time) => ({of: clock(time), class: 'time', title: time === null || time === undefined ? null : new Date(time).toISOString()});
+
 /** `2 h 5 min` */
 export function span(seconds) {
   if (seconds === null || seconds === undefined) return t('for ever');

@@ -1,11 +1,11 @@
 // Who is listed and why; one key with all that concerns it.
 
 import {listPath} from './api.js';
-import {EFFECTS, attempt, effect, emptyCount, extend, get, heading, keyLink, mode, override, panel, policyLink, release, reloadOn, TIMES} from './common.js';
+import {EFFECTS, attempt, effect, emptyCount, extend, get, heading, keyLink, mode, note, override, panel, policyLink, release, reloadOn, TIMES} from './common.js';
 import {button, field, h, later, replace, select, table} from './dom.js';
-import {clock, keyText, number, span} from './format.js';
+import {clock, keyText, number, span, when} from './format.js';
 import {keyQuery} from './api.js';
-import {t} from './words.js';
+import {counted, t} from './words.js';
 
 const PAGE = 100;
 const TRIES = 12;  // pages of a search that may be empty before the reader is asked to go on
@@ -25,7 +25,7 @@ const entryTable = (entries, empty) => table(t('Entries'), [
   {title: t('Key')}, {title: t('List')}, {title: t('Effect')}, {title: t('Because')}, {title: t('Since')}, {title: t('Left'), class: 'number'}, {unseen: t('Actions'), class: 'actions'},
 ], entries.map((entry) => [
   keyLink(entry.key), entry.list, effect(entry.effect, entry.shadow), {of: because(entry), class: 'long'},
-  {of: entry.since ? clock(entry.since) : '–', class: 'time'},
+  entry.since ? when(entry.since) : '–',
   h('span', {title: clock(entry.until)}, span(entry.left_seconds)), actions(entry)]), empty);
 
 export function show(main, _path, query) {
@@ -45,7 +45,9 @@ export function show(main, _path, query) {
 
   async function load(goesOn) {
     const mine = ++run;
+    if (!found.isConnected) return;
     if (!goesOn) { entries = []; next = null; }
+    note('listed', {search: search.value.trim(), effect: kind.value, list: where.value});
     const wanted = entries.length + PAGE;
     // A search may give empty pages on its way through a long list.
     for (let i = 0; i < TRIES && entries.length < wanted; ++i) {
@@ -60,7 +62,7 @@ export function show(main, _path, query) {
       next = page.next;
       if (next === null) break;
     }
-    status.textContent = next === null ? t('{n} entries', {n: number(entries.length)}) : t('{n} entries, and there are more', {n: number(entries.length)});
+    status.textContent = next === null ? t(counted(entries.length, '{n} entry', '{n} entries'), {n: number(entries.length)}) : t('{n} entries, and there are more', {n: number(entries.length)});
     more.hidden = next === null;
     replace(found, entryTable(entries, search.value ? t('Nobody is listed who fits.') : t('Nobody is listed.')));
   }
@@ -71,7 +73,7 @@ export function show(main, _path, query) {
   where.addEventListener('change', () => { if (where.value) kind.value = ''; load(false); });
   attempt(async () => {
     lists = (await get('/v1/lists')).lists;
-    replace(where, h('option', {value: ''}, t('all lists')), lists.map((list) => h('option', {value: list.name}, `${list.name} (${number(list.entries + list.static_entries)})`)));
+    replace(where, h('option', {value: ''}, t('all lists')), lists.map((list) => h('option', {value: list.name}, `${list.name} (${number(list.entries + list.static_entries + list.source_entries)})`)));
     where.value = query.get('list') || '';
     reloadOn(found, () => load(false));
   });

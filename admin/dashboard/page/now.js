@@ -3,8 +3,8 @@
 import {timeline} from './charts.js';
 import {EFFECTS, effect, get, attempt, heading, keyLink, overrideRow, panel, policyLink, reloadOn, tally} from './common.js';
 import {button, h, replace, table} from './dom.js';
-import {clock, number, short} from './format.js';
-import {t} from './words.js';
+import {clock, number, short, when} from './format.js';
+import {counted, t} from './words.js';
 
 const SECONDS = 600;   // that the charts show
 const MINUTE = 60;     // seconds that the tables add up
@@ -20,7 +20,7 @@ export class Story {
     this.lists = {};
     this.missed = 0;
     this.config = '';
-    this.state = 'away';
+    this.state = 'none';  // then live, gone, live again
     this.watchers = new Set();
   }
 
@@ -90,7 +90,7 @@ const owner = (deed) => (deed.kind === 'policy' ? policyLink(deed.name) : h('spa
 const what = (row) => [row.method, row.path].filter(Boolean).join(' ') || row.event || '';
 
 const verdictRow = (row) => [
-  {of: clock(row.time), class: 'time'}, effect(row.effect, row.shadow),
+  when(row.time), effect(row.effect, row.shadow),
   row.policy ? policyLink(row.policy) : row.list ? listLink(row.list) : '',
   row.key ? keyLink(row.key.split(', ')) : row.client ? keyLink(row.client) : '',
   row.value === undefined ? '' : h('span', {class: 'fine'}, row.limit === undefined ? number(row.value) : t('{a} of {b}', {a: number(row.value), b: number(row.limit)})),
@@ -121,11 +121,12 @@ export function show(main, _path, _query, {story}) {
     const seconds = Math.max(1, now.length);
     const refused = (row) => each('deny')(row) + each('challenge')(row);
     const listed = Object.values(story.lists).reduce((a, b) => a + b, 0);
+    const lists = Object.values(story.lists).filter((n) => n > 0).length;
     replace(tiles,
       tile(t('Requests a second'), short(sum(now, (row) => row.requests) / seconds), t('{n} in the last minute', {n: number(sum(minute, (row) => row.requests))})),
       tile(t('Refused a second'), short(sum(now, refused) / seconds), t('{n} in the last minute', {n: number(sum(minute, refused))}), sum(now, refused) > 0 ? 'alarm' : ''),
       tile(t('Would be, in shadow'), short(sum(now, (row) => row.shadows) / seconds), t('{n} in the last minute', {n: number(sum(minute, (row) => row.shadows))})),
-      tile(t('Keys listed'), short(listed), t('on {n} lists', {n: Object.values(story.lists).filter((n) => n > 0).length})));
+      tile(t('Keys listed'), short(listed), t(counted(lists, 'on {n} list', 'on {n} lists'), {n: lists})));
   }
 
   function drawCharts() {

@@ -2,10 +2,11 @@
 
 import {post} from './api.js';
 import {bars, columns} from './charts.js';
-import {attempt, effect, get, heading, overrideRow, panel, reloadOn, say} from './common.js';
+import {attempt, effect, get, heading, note, overrideRow, panel, reloadOn, say} from './common.js';
 import {button, field, h, replace, select, table} from './dom.js';
-import {bytes, clock, number, percent, span} from './format.js';
-import {t} from './words.js';
+import {bytes, clock, number, percent, span, when, zone} from './format.js';
+import {changesText} from './tables.js';
+import {counted, t} from './words.js';
 
 // ---------------------------------------------------------------- views
 
@@ -25,7 +26,7 @@ function viewCard(view) {
     } else {
       const rows = view.by.length ? last.rows.slice(0, 10).map((row) => ({label: row.slice(0, -1).join(', '), value: Number(row[row.length - 1])})) : [];
       const sharing = answer.sharing;
-      replace(body, sharing ? h('p', {class: 'fine'}, sharing.whole ? t('of {n} replicas', {n: sharing.replicas}) : t('of {n} replicas, incomplete', {n: sharing.replicas}), sharing.why ? ` (${sharing.why})` : '') : null,
+      replace(body, sharing ? h('p', {class: 'fine'}, sharing.whole ? t(counted(sharing.replicas, 'of {n} replica', 'of {n} replicas'), {n: sharing.replicas}) : t(counted(sharing.replicas, 'of {n} replica, incomplete', 'of {n} replicas, incomplete'), {n: sharing.replicas}), sharing.why ? ` (${sharing.why})` : '') : null,
         h('p', {class: 'big'}, number(last.total), h('span', {class: 'fine'}, ` ${last === answer.running ? t('so far, since {time}', {time: clock(last.start)}) : t('until {time}', {time: clock(last.end)})}`)),
         rows.length ? bars(rows, view.name) : null,
         windows.length > 1 ? columns(windows.map((each) => ({label: clock(each.start), value: total(each)})), t('{name}, the last {n} windows', {name: view.name, n: windows.length})) : null);
@@ -85,8 +86,10 @@ export function explain(main, _path, query) {
       if (typeof wanted.body !== 'object') wanted.body = body.value;
     }
     const told = await attempt(async () => [await post('/v1/explain', wanted), await post('/v1/explain', wanted, 'text/plain')]);
-    if (!told) return;
-    replace(result, h('p', {class: `summary ${passes(told[0]) ? 'free' : 'listed'}`}, t('The verdict:'), ' ', passes(told[0]) ? t('passes') : effect(told[0].verdict.effect)),
+    if (!told || !result.isConnected) return;
+    note('explain', {method: method.value, url: url.value, ip: ip.value.trim()});
+    const alone = told[0].counted_here_only;
+    replace(result, alone ? h('p', {class: 'note'}, t('Counts are those of this replica: {why}', {why: alone})) : null, h('p', {class: `summary ${passes(told[0]) ? 'free' : 'listed'}`}, t('The verdict:'), ' ', passes(told[0]) ? t('passes') : effect(told[0].verdict.effect)),
       h('pre', {class: 'told', tabindex: 0, 'aria-label': t('The explanation')}, told[1]));
   }
 }
@@ -101,9 +104,12 @@ function loadCard(load) {
     problems, load.diffs.length ? load.diffs.map((each) => h('details', {}, h('summary', {}, each.file), h('pre', {tabindex: 0, 'aria-label': each.file}, diffLines(each.diff)))) : h('p', {class: 'fine'}, t('no change of the files')));
 }
 
+// What a change has put in force: overrides, or limits of a table. Of others the target says enough.
+const put = (after) => (Array.isArray(after) ? after.map((one) => one.text).join(' · ') : after && Array.isArray(after.changes) ? changesText(after.changes) : '');
+
 const auditRow = (each) => [
-  {of: clock(each.time), class: 'time'}, each.who === each.from ? each.who : h('span', {title: each.from}, each.who),
-  h('span', {}, each.action, each.done ? null : [' ', h('span', {class: 'badge bad', title: each.problem || ''}, t('refused'))]), each.target || '', (each.key || []).join(', '), {of: each.reason || each.problem || '', class: 'long'}];
+  when(each.time), each.who === each.from ? each.who : h('span', {title: each.from}, each.who),
+  h('span', {}, each.action, each.done ? null : [' ', h('span', {class: 'badge bad', title: each.problem || ''}, t('refused'))]), h('span', {}, each.target || '', h('span', {class: 'fine'}, ` ${put(each.after)}`)), (each.key || []).join(', '), {of: each.reason || each.problem || '', class: 'long'}];
 
 export function history(main) {
   const loads = h('div', {}), undo = h('div', {}), audit = h('div', {});
@@ -120,7 +126,7 @@ export function history(main) {
     replace(audit, table(t('Who changed what'), [{title: t('Time')}, {title: t('Who')}, {title: t('Change')}, {title: t('What')}, {title: t('Key')}, {title: t('Reason')}],
       told[2].entries.reverse().map(auditRow), t('Nothing.')));
     replace(undo, table(t('Changes of lists'), [{title: t('Time')}, {title: t('What')}, {title: t('Entries'), class: 'number'}, {unseen: t('Actions'), class: 'actions'}],
-      told[1].changes.map((each) => [{of: clock(each.at), class: 'time'}, {of: each.what, class: 'long'}, number(each.entries), button(t('Undo'), () => attempt(async () => {
+      told[1].changes.map((each) => [when(each.at), {of: each.what, class: 'long'}, number(each.entries), button(t('Undo'), () => attempt(async () => {
         const back = await post(`/v1/changes/${encodeURIComponent(each.undo)}/undo`);
         say(t('Taken back: {n} restored, {m} removed.', {n: back.restored, m: back.removed}));
         window.dispatchEvent(new Event('weir-changed'));
@@ -153,6 +159,14 @@ function replicaTable(told) {
       each.overrides === null ? '' : number(each.overrides), h('span', {}, state(each), each.why ? h('span', {class: 'fine'}, ` ${each.why}`) : null)]), t('None.'))];
 }
 
+/** Lists and included files that come from elsewhere: what is in force of each, and why there is nothing newer. */
+function sourceTable(sources) {
+  const state = (each) => (each.problem ? h('span', {class: 'badge bad'}, each.loaded ? t('not the newest') : t('not there')) : h('span', {class: 'badge good'}, t('in force')));
+  return table(t('Files and URLs'), [{title: t('What')}, {title: t('From')}, {title: t('Entries'), class: 'number'}, {title: t('Since')}, {title: t('State')}],
+    sources.map((each) => [each.kind === 'list' ? each.name : 'include', {of: each.from, class: 'long'}, each.kind === 'list' ? number(each.entries) : '', each.loaded ? when(each.loaded) : '',
+      {of: [state(each), each.problem ? h('span', {class: 'fine'}, ` ${each.problem}`) : null], class: 'long'}]), t('None.'));
+}
+
 export function system(main, _path, _query, context) {
   const body = h('div', {class: 'grid'}), others = h('div', {});
   main.append(heading(t('System')), others, body);
@@ -160,7 +174,7 @@ export function system(main, _path, _query, context) {
     const both = await attempt(() => Promise.all([get('/v1/status'), get('/v1/replicas')]));
     if (!both) return;
     const [status, replicas] = both;
-    replace(others, panel(t('Replicas'), replicaTable(replicas)));
+    replace(others, panel(t('Replicas'), replicaTable(replicas)), status.sources.length ? panel(t('Files and URLs'), sourceTable(status.sources)) : null);
     const c = status.counters, p = status.patterns, last = status.config.last_load;
     replace(body,
       panel(t('This replica'), h('dl', {class: 'facts'}, fact(t('Version'), status.version), fact(t('Runs for'), span(status.uptime_seconds)), fact(t('Workers'), number(status.workers)),
@@ -173,7 +187,7 @@ export function system(main, _path, _query, context) {
         fact(t('Evicted'), number(c.evicted), c.evicted > 0), fact(t('Refused for want of room'), number(c.refused_for_want_of_room), c.refused_for_want_of_room > 0), fact(t('Patterns begun'), number(p.open)), fact(t('Memory of patterns'), share(p.memory_used_bytes, p.memory_limit_bytes)))),
       panel(t('Set for a while'), status.overrides.length ? h('ul', {class: 'plain'}, status.overrides.map(overrideRow)) : h('p', {class: 'empty'}, t('Nothing.'))),
       panel(t('You'), h('p', {}, context.session.by === 'session' ? t('You came by a one-time link; the session ends at {time}.', {time: clock(context.session.until)}) : t('This door wants no login.')),
-        context.session.by === 'session' ? button(t('Log out'), context.logOut) : null));
+        h('p', {class: 'fine'}, t('Times on this page are those of {zone}.', {zone: zone()})), context.session.by === 'session' ? button(t('Log out'), context.logOut) : null));
   };
   reloadOn(body, load);
   const tick = () => {

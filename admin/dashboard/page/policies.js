@@ -2,10 +2,10 @@
 
 import {policyPath} from './api.js';
 import {Axis, keysHit} from './charts.js';
-import {TIMES, attempt, effect, get, heading, mode, override, overrideRow, panel, policyLink, reloadOn, tally} from './common.js';
+import {TIMES, attempt, effect, copy, get, heading, mode, note, override, overrideRow, panel, policyLink, reloadOn, tally} from './common.js';
 import {button, field, h, later, replace, s, select, table} from './dom.js';
 import {number, percent, short} from './format.js';
-import {t} from './words.js';
+import {counted, t} from './words.js';
 
 const PAGE = 100;
 
@@ -24,20 +24,22 @@ function all(main, query) {
 
   async function load(goesOn) {
     const mine = ++run;
+    if (!found.isConnected) return;
+    note('policies', {search: search.value.trim()});
     const after = goesOn && next !== null ? `&after=${next}` : '';
     const page = await attempt(() => get(`/v1/policies?limit=${PAGE}${after}&search=${encodeURIComponent(search.value.trim())}`));
     if (!page || mine !== run) return;
     policies = goesOn ? [...policies, ...page.policies] : page.policies;
     ({disabled, next} = page);
     more.hidden = next === null;
-    status.textContent = t('{n} policies', {n: number(page.found)});
+    status.textContent = t(counted(page.found, '{n} policy', '{n} policies'), {n: number(page.found)});
     replace(found, table(t('Policies'), [
       {title: t('Policy')}, {title: t('Mode')}, {title: t('Key')}, {title: t('Counts')}, {title: t('Steps')}, {title: t('Verdicts since the start')},
     ], [...policies.map((policy) => [
       policyLink(policy.name), h('div', {class: 'row'}, mode(policy.mode), policy.overrides.length ? h('span', {class: 'badge override'}, t('set for a while')) : null),
       policy.key.join(', ') || t('all together'), {of: policy.pattern || [policy.metric, policy.window].filter(Boolean).join(' · '), class: 'long'}, {of: policy.rungs.join(' · '), class: 'long'},
       h('span', {class: 'counts'}, tally(policy.totals.verdicts), tally(policy.totals.shadows, true))]),
-    ...disabled.map((name) => [policyLink(name), mode('disabled'), '', '', '', ''])], t('There is no such policy.')));
+    ...disabled.map((name) => [policyLink(name), mode('disabled'), '', '', '', ''])], search.value ? t('There is no such policy.') : t('The configuration has no policies.')));
   }
   search.addEventListener('input', later(150, () => load(false)));
   reloadOn(found, () => load(false));
@@ -87,11 +89,13 @@ function histogram(policy, counter, files) {
   const tall = (n) => Math.log1p(n) / Math.log1p(most);
   const drawn = counter.bins.map(([from, to, n]) => {
     const x = axis.place(from) * 1000, wide = Math.max(1.5, axis.place(to) * 1000 - x - 0.5);
-    return {from, bar: s('rect', {x, width: wide, y: 200 - tall(n) * 190, height: tall(n) * 190, class: 'column'}, s('title', {}, t('{n} keys read {from}', {n: number(n), from: number(from)})))};
+    return {from, bar: s('rect', {x, width: wide, y: 200 - tall(n) * 190, height: tall(n) * 190, class: 'column'}, s('title', {}, t(counted(n, '{n} key reads {from}', '{n} keys read {from}'), {n: number(n), from: number(from)})))};
   });
   const marks = rungs.map((rung) => {
-    const mark = h('span', {class: `mark fx-${rung.effect}`}, h('span', {class: 'flag'}, `${rung.compare} ${number(rung.limit)}`));
-    mark.style.left = `${axis.place(rung.limit) * 100}%`;
+    const place = axis.place(rung.limit);
+    const side = place > 0.88 ? ' is-left' : place < 0.1 ? ' is-right' : '';  // inside the picture
+    const mark = h('span', {class: `mark fx-${rung.effect}${side}`}, h('span', {class: 'flag'}, `${rung.compare} ${number(rung.limit)}`));
+    mark.style.left = `${place * 100}%`;
     return mark;
   });
   const handle = h('span', {class: 'handle'});
@@ -108,7 +112,7 @@ function histogram(policy, counter, files) {
     for (const each of drawn) each.bar.classList.toggle('is-hit', chosen.compare === 'under' ? each.from < value : chosen.compare === 'at' ? each.from >= value : each.from > value);
     if (mover !== range) range.value = axis.place(value) * STEPS;
     if (mover !== exact) exact.value = value;
-    const sentence = t('{compare} {value}: {n} of {all} keys ({part}) would be hit; now {now}', {compare: chosen.compare, value: number(value), n: number(hit), all: number(counter.keys), part: percent(counter.keys ? hit / counter.keys : 0), now: number(now)});
+    const sentence = t(counted(counter.keys, '{compare} {value}: {n} of {all} key ({part}) would be hit; now {now}', '{compare} {value}: {n} of {all} keys ({part}) would be hit; now {now}'), {compare: chosen.compare, value: number(value), n: number(hit), all: number(counter.keys), part: percent(counter.keys ? hit / counter.keys : 0), now: number(now)});
     words.textContent = sentence;
     range.setAttribute('aria-valuetext', sentence);
     const line = yamlLine(files, policy.split('.')[0], chosen, value);
@@ -117,19 +121,19 @@ function histogram(policy, counter, files) {
       return;
     }
     replace(yaml, h('p', {class: 'fine'}, t('In the file, to stay: {place}', {place: line.place})),
-      h('pre', {tabindex: 0, 'aria-label': t('The line of the file')}, h('span', {class: 'minus'}, `- ${line.before}\n`), h('span', {class: 'plus'}, `+ ${line.after}`)),
-      button(t('Copy the line'), () => navigator.clipboard?.writeText(line.after)));
+      h('pre', {tabindex: 0, 'aria-label': t('The line of the file')}, h('span', {class: 'minus'}, `- ${line.before}\n`), h('span', {class: 'plus'}, '+ ', h('span', {class: 'line'}, line.after))),
+      button(t('Copy the line'), () => copy(line.after, yaml.querySelector('.line'))));
   }
 
   const plot = h('div', {class: 'histogram'},
-    s('svg', {viewBox: '0 0 1000 200', preserveAspectRatio: 'none', role: 'img', 'aria-label': t('How many keys read how much; {n} keys in all', {n: number(counter.keys)})},
+    s('svg', {viewBox: '0 0 1000 200', preserveAspectRatio: 'none', role: 'img', 'aria-label': t(counted(counter.keys, 'How many keys read how much; {n} key in all', 'How many keys read how much; {n} keys in all'), {n: number(counter.keys)})},
       drawn.map((each) => each.bar), s('line', {x1: 0, x2: 1000, y1: 199.5, y2: 199.5, class: 'axis'})), marks, chosen ? handle : null);
   const ticks = h('div', {class: 'axis-labels', 'aria-hidden': 'true'}, axis.ticks().map((tick) => {
     const label = h('span', {}, short(tick));
     label.style.left = `${axis.place(tick) * 100}%`;
     return label;
   }));
-  const heading3 = h('p', {class: 'fine'}, `${counter.what} · ${t('{n} keys', {n: number(counter.keys)})}`);
+  const heading3 = h('p', {class: 'fine'}, `${counter.what} · ${t(counted(counter.keys, '{n} key', '{n} keys'), {n: number(counter.keys)})}`);
   const empty = counter.keys === 0 ? h('p', {class: 'empty'}, counter.around ? t('It counts about places: there are no keys to show.') : t('No key reads anything now.')) : null;
   if (!chosen) return [heading3, empty, plot, ticks];
 
@@ -144,7 +148,7 @@ function histogram(policy, counter, files) {
   exact.addEventListener('input', () => { if (exact.value !== '') set(Number(exact.value), exact); });
   const which = h('fieldset', {class: 'rungs'}, h('legend', {}, t('Step to move')), rungs.map((rung, i) =>
     h('label', {}, h('input', {type: 'radio', name: `rung-${policy}-${counter.window}`, checked: i === 0, onchange: () => { chosen = rung; set(rung.limit); }}),
-      h('span', {class: 'row'}, effect(rung.effect, rung.shadow), h('code', {}, rung.rung), h('span', {class: 'fine'}, t('{n} keys now', {n: number(rung.keys)}))))));
+      h('span', {class: 'row'}, effect(rung.effect, rung.shadow), h('code', {}, rung.rung), h('span', {class: 'fine'}, t(counted(rung.keys, '{n} key now', '{n} keys now'), {n: number(rung.keys)}))))));
   const time = select(TIMES(), '10m');
   const reason = h('input', {type: 'text', maxlength: 200});
   const force = button(t('Put in force'), () => override(policy.split('.')[0], {set: {[chosen.set]: value}, for: time.value, reason: reason.value}), {class: 'primary'});
@@ -155,12 +159,13 @@ function histogram(policy, counter, files) {
 }
 
 function facts(policy) {
-  const row = (title, value) => (value ? [h('dt', {}, title), h('dd', {}, value)] : null);
+  const told = [...tally(policy.totals.verdicts), ...tally(policy.totals.shadows, true)];
+  const row = (title, value) => ((Array.isArray(value) ? value.length : value) ? [h('dt', {}, title), h('dd', {}, value)] : null);
   return h('dl', {class: 'facts'}, row(t('Counts events'), policy.watch.join(', ')), row(t('When'), policy.when ? h('code', {}, policy.when) : ''), row(t('Guards'), policy.guard.join(', ')),
     row(t('Key'), policy.key.join(', ') || t('all together')), row(t('Counts'), [policy.metric, policy.window].filter(Boolean).join(' · ')), row(t('Waits for'), policy.pattern),
     row(t('Steps'), h('ol', {class: 'plain'}, policy.rungs.map((rung) => h('li', {}, h('code', {}, rung))))),
     row(t('Lists'), policy.lists.map((name, i) => [i ? ', ' : '', h('a', {href: `#/listed?list=${encodeURIComponent(name)}`}, name)])),
-    row(t('Verdicts since the start'), h('span', {class: 'counts'}, tally(policy.totals.verdicts), tally(policy.totals.shadows, true))),
+    row(t('Verdicts since the start'), told.length ? h('span', {class: 'counts'}, told) : '–'),
     row(t('Fields missing'), policy.totals.missing ? number(policy.totals.missing) : ''));
 }
 

@@ -1,16 +1,16 @@
 // Tables: thresholds that people keep. What is in force, changes with their reason, a second person, the way back.
 
-import {post, put} from './api.js';
+import {ApiError, post, put} from './api.js';
 import {ask, attempt, get, heading, panel, policyLink, reloadOn, say} from './common.js';
 import {button, field, h, later, replace, table} from './dom.js';
-import {clock, number} from './format.js';
-import {t} from './words.js';
+import {number, when} from './format.js';
+import {counted, t} from './words.js';
 
 const ROWS = 200;
 const tablePath = (name) => `/v1/tables/${encodeURIComponent(name)}`;
 const tableLink = (name) => h('a', {href: `#/tables/${encodeURIComponent(name)}`}, name);
 const limitText = (limit) => (limit === null || limit === undefined ? '–' : limit === 'unlimited' ? t('unlimited') : number(limit));
-const changesText = (changes) => changes.map((each) => `${each.key}: ${limitText(each.before)} → ${limitText(each.after)}`).join(' · ');
+export const changesText = (changes) => changes.map((each) => `${each.key}: ${limitText(each.before)} → ${limitText(each.after)}`).join(' · ');
 const changed = () => window.dispatchEvent(new Event('weir-changed'));
 
 // Who acts stands in the history; weir knows one token and no people.
@@ -83,11 +83,11 @@ function takeBack(name, record) {
 
 const STATES = {applied: ['good', 'in force'], pending: ['override', 'waits'], rejected: ['bad', 'rejected'], undone: ['', 'taken back'], undo: ['good', 'takes back']};
 const stateOf = (record) => { const [look, word] = STATES[record.state] || ['', record.state]; return h('span', {class: `badge ${look}`}, t(word)); };
-const historyRow = (name, record) => [{of: clock(record.at), class: 'time'}, {of: changesText(record.changes), class: 'long'},
+const historyRow = (name, record) => [when(record.at), {of: changesText(record.changes), class: 'long'},
   stateOf(record), [record.by, record.decided_by && record.decided_by !== record.by ? ` · ${record.decided_by}` : ''], {of: record.reason || '', class: 'long'},
   record.state === 'applied' ? button(t('Take back'), () => takeBack(name, record), {'aria-label': t('Take back change {id}', {id: record.id})}) : ''];
 
-const pendingRow = (name, record) => [{of: clock(record.at), class: 'time'}, {of: changesText(record.changes), class: 'long'}, record.by, {of: record.reason || '', class: 'long'},
+const pendingRow = (name, record) => [when(record.at), {of: changesText(record.changes), class: 'long'}, record.by, {of: record.reason || '', class: 'long'},
   h('div', {class: 'row'}, button(t('Approve'), () => decide(name, record, false), {class: 'primary', 'aria-label': t('Approve change {id}', {id: record.id})}),
     button(t('Reject'), () => decide(name, record, true), {'aria-label': t('Reject change {id}', {id: record.id})}))];
 
@@ -102,7 +102,7 @@ function editor(name, drafts) {
 
   function tell() {
     const waiting = drafts.size;
-    note.textContent = waiting ? t('{n} limits change: {what}', {n: number(waiting), what: changesText([...drafts].map(([each, after]) => ({key: each, before: cells.get(each), after})))}) : t('Write another limit into a field. An empty one takes the limit out.');
+    note.textContent = waiting ? t(counted(waiting, '{n} limit changes: {what}', '{n} limits change: {what}'), {n: number(waiting), what: changesText([...drafts].map(([each, after]) => ({key: each, before: cells.get(each), after})))}) : t('Write another limit into a field. An empty one takes the limit out.');
     send.disabled = waiting === 0;
   }
   function edit(control, of) {
@@ -169,9 +169,10 @@ function editor(name, drafts) {
 function one(main, name) {
   const used = h('p', {class: 'fine'}), pending = h('div', {class: 'unless-empty'}), past = h('div', {});
   const edits = editor(name, new Map());
-  main.append(heading(name), used, pending, panel(t('Limits'), edits.form), panel(t('History'), past));
+  main.append(heading(name, h('a', {href: '#/tables', class: 'button'}, t('All tables'))), used, pending, panel(t('Limits'), edits.form), panel(t('History'), past));
   const load = async () => {
-    const facts = await attempt(() => get(tablePath(name)));
+    const facts = await attempt(() => get(tablePath(name)).catch((problem) => { if (problem instanceof ApiError && problem.status === 404) return null; throw problem; }));
+    if (facts === null) replace(main, heading(name, h('a', {href: '#/tables', class: 'button'}, t('All tables'))), h('p', {class: 'empty'}, t('There is no such table.')));
     if (!facts) return;
     replace(used, facts.policies.length ? [t('Asked by'), ' ', facts.policies.flatMap((each, i) => [i ? ', ' : '', policyLink(each)])] : t('No policy asks it.'), facts.approval ? ` · ${t('A change needs a second person.')}` : '');
     edits.take(facts);

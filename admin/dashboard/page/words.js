@@ -13,6 +13,9 @@ export function setLanguage(name) { chosen = name === 'zh' ? 'zh' : 'en'; }
 /** Effects and modes have words; other names stay what they are. */
 export const has = (text) => Object.hasOwn(CHINESE, text);
 
+/** What t() is given of so many: English has a form for one. counted(1, '{n} key', '{n} keys') */
+export const counted = (n, one, many) => (chosen === 'en' && n === 1 ? one : many);
+
 /** t('{n} keys', {n: 3}) */
 export function t(text, values) {
   const words = (chosen === 'zh' && CHINESE[text]) || text;

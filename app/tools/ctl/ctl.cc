@@ -200,7 +200,9 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
   counter->add_option("policy", flags->name, "The policy, or one of its metrics: POLICY.METRIC")
       ->type_name("POLICY")
       ->required();
-  counter->add_option("key", flags->key, "The key, a word for each part")->type_name("KEY");
+  counter->add_option("key", flags->key, "The key, a word for each part")
+      ->type_name("KEY")
+      ->transform(key_word);
   CLI::Option* reset = counter->add_flag("--reset", flags->reset, "Empty it (list entries stay)");
   counter
       ->add_flag("--here", flags->here,
@@ -237,7 +239,8 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   for (CLI::App* each : {why, hash}) {
     each->add_option("key", flags->key, "An address, a user or another key, a word for each part")
         ->type_name("KEY")
-        ->required();
+        ->required()
+        ->transform(key_word);
   }
   runs.emplace_back(app.add_subcommand("config", "The configuration in force, secrets masked"),
                     [](const CtlFlags& f, const Globals& g) { return run_config(f.door, g); });

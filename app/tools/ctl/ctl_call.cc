@@ -15,6 +15,7 @@
 #include "app/support/http_client.h"
 #include "app/support/webhook.h"
 #include "config/text/problem.h"
+#include "core/address.h"
 #include "core/json_numbers.h"
 #include "core/text.h"
 #include "core/visible.h"
@@ -23,6 +24,7 @@ namespace weir::app {
 namespace {
 
 constexpr milliseconds kBusyPause{200};
+constexpr std::size_t kNamesToldMost = 10;
 constexpr int kTriesMost = 20;  // of a door that takes changes no faster
 
 struct Found {
@@ -140,16 +142,46 @@ int complain_of(const AdminAnswer& answer) {
 
 int complain_of_name(const AdminDoor& door, AdminAnswer answer, const std::string& name,
                      const char* target, const char* list) {
-  if (answer.status == 404) {
+  if (answer.status == 404 && !name.empty()) {
     const AdminAnswer all = ask_admin(door, "GET", target);
-    std::vector<std::string> names;
-    for (const boost::json::value& each : items(all.body, list))
-      names.push_back(cell(each, "name"));
-    const std::string_view near = config::nearest(name, {names.begin(), names.end()});
-    if (!near.empty() && near != name)
-      answer.problem += "; did you mean \"" + std::string(near) + "\"?";
+    answer.problem += name_hint(name, names_in(all.body, list));
   }
   return complain_of(answer);
+}
+
+std::vector<std::string> names_in(const boost::json::value& answer, const char* list) {
+  std::vector<std::string> out;
+  for (const boost::json::value& each : items(answer, list)) {
+    const std::string name = cell(each, "name");
+    out.push_back(name);
+    for (const boost::json::value& metric : items(each, "metrics"))
+      out.push_back(cell(metric, "name"));
+    const std::size_t colon = name.find(':');
+    if (colon != std::string::npos) out.push_back(name.substr(0, colon));
+  }
+  for (const boost::json::value& name : items(answer, "disabled")) out.push_back(plain(name));
+  return out;
+}
+
+std::string name_hint(const std::string& name, const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), name) != names.end()) return {};
+  const std::string_view near = config::nearest(name, {names.begin(), names.end()});
+  if (!near.empty()) return "; did you mean \"" + std::string(near) + "\"?";
+  if (names.empty() || names.size() > kNamesToldMost) return {};
+  std::string out = names.size() == 1 ? "; there is " : "; there are ";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) out += i + 1 == names.size() ? " and " : ", ";
+    out += names[i];
+  }
+  return out;
+}
+
+std::string key_word(const std::string& word) {
+  constexpr const char* kBlanks = " \t\r\n";
+  const std::size_t first = word.find_first_not_of(kBlanks);
+  if (first == std::string::npos) return word;
+  const std::string bare = word.substr(first, word.find_last_not_of(kBlanks) + 1 - first);
+  return Cidr::parse(bare) ? bare : word;
 }
 
 std::string admin_target(std::string_view path, std::string_view part,

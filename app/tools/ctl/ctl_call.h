@@ -41,10 +41,22 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
 /// Says on stderr what is wrong, if something is, and gives the exit code.
 int complain_of(const AdminAnswer& answer);
 
-/// The same; where there is nothing of this name, it proposes the nearest one of `list` in what GET
-/// `target` answers.
+/// The same; where there is nothing of this name, it proposes names of `list` in what GET `target`
+/// answers.
 int complain_of_name(const AdminDoor& door, AdminAnswer answer, const std::string& name,
                      const char* target, const char* list);
+
+/// The names in the answer of GET /v1/policies, /v1/lists, /v1/views or /v1/tables: those of
+/// `list`, of the metrics of policies (`POLICY.METRIC`) and of disabled ones; of a policy's own
+/// lists
+/// (`POLICY:EFFECT`) also the policy. Pure.
+std::vector<std::string> names_in(const boost::json::value& answer, const char* list);
+/// `; did you mean "x"?`; where none is near, and there are few: `; there are a, b and c`. Empty:
+/// there are many, or `name` is one of them. Pure.
+std::string name_hint(const std::string& name, const std::vector<std::string>& names);
+
+/// A word of a key as it was meant: blanks around an address come with copying it.
+std::string key_word(const std::string& word);
 
 /// A path with `part` in the place of its `{}`, and a parameter for each key; both percent-encoded.
 std::string admin_target(std::string_view path, std::string_view part = {},

@@ -6,6 +6,7 @@
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
 #include "app/support/files.h"
+#include "config/text/secrets.h"
 #include "core/clock.h"
 #include "core/text.h"
 
@@ -29,6 +30,18 @@ std::string lines_made_plain(const std::string& text) {
     out += plain && c != 0x7f ? c : '?';
   }
   return out;
+}
+
+// Conditions and the like may hold what clients send as their secret: `query.token == "..."`.
+void cover_secrets(json::value& of) {
+  if (json::object* const object = of.if_object()) {
+    for (auto& [name, value] : *object) cover_secrets(value);
+  } else if (json::array* const array = of.if_array()) {
+    for (json::value& value : *array) cover_secrets(value);
+  } else if (json::string* const text = of.if_string()) {
+    const std::string covered = config::without_secrets({text->data(), text->size()});
+    text->assign(covered.data(), covered.size());
+  }
 }
 
 }  // namespace
@@ -71,6 +84,7 @@ int run_support_dump(const AdminDoor& door, const std::string& file, const Globa
     if (std::string_view(name) == "metrics") {
       dump[name] = std::move(answer.text);
     } else if (answer.code == kOk) {
+      cover_secrets(answer.body);
       dump[name] = std::move(answer.body);
     } else {
       dump[name] = json::object{{"problem", answer.problem}};  // an older weir

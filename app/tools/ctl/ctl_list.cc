@@ -94,7 +94,7 @@ int export_list(const AdminDoor& door, const ListFlags& flags, const Globals& gl
     if (!after.empty()) target += "&after=" + after;
     const AdminAnswer answer = ask_admin(door, "GET", target);
     if (answer.code != kOk) return complain_of_list(door, answer, flags.name);
-    print(writer.page(answer.body));
+    print_data(writer.page(answer.body));
     after = cell(answer.body, "next");
   } while (!after.empty());
   print(writer.end());
@@ -122,7 +122,9 @@ int send_pieces(const AdminDoor& door, const ListFlags& flags, const json::array
         door, "POST", admin_target("/v1/lists/{}/import", flags.name), json::serialize(body));
     if (answer.code != kOk) {
       if (first != 0)
-        complain("the first " + std::to_string(first) + " entries of the file are in" +
+        complain((first == 1
+                      ? std::string("the first entry of the file is in")
+                      : "the first " + std::to_string(first) + " entries of the file are in") +
                  (undo.empty() ? "" : "; weir ctl undo " + undo));
       return complain_of_list(door, answer, flags.name);
     }
@@ -207,7 +209,9 @@ std::string wrong_with(const ListFlags& flags) {
 void declare_list_flags(CLI::App& list, ListFlags& flags) {
   list.add_option("name", flags.name, "The list, or a policy for the lists of its own")
       ->type_name("NAME");
-  list.add_option("key", flags.key, "The key, a word for each part")->type_name("KEY");
+  list.add_option("key", flags.key, "The key, a word for each part")
+      ->type_name("KEY")
+      ->transform(key_word);
   CLI::Option* add = list.add_flag("--add", flags.add, "Put the key on the list, or extend it");
   CLI::Option* remove =
       list.add_flag("--remove", flags.remove, "Take the key off the list")->excludes(add);

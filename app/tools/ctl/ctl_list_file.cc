@@ -5,6 +5,8 @@
 #include <boost/json/serialize.hpp>
 
 #include "app/support/columns.h"
+#include "core/visible.h"
+#include "replay/formula.h"
 
 namespace weir::app {
 namespace {
@@ -15,6 +17,12 @@ constexpr std::string_view kKnown[] = {"until", "for", "why", "effect"};
 
 bool is_known(std::string_view name) {
   return std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
+}
+
+// What a spreadsheet takes for a formula gets a quote before it, since keys are whatever a client
+// has sent; and so does what has such a quote already, for the import takes one off.
+bool needs_quote(std::string_view text) noexcept {
+  return replay::is_formula(text.substr(std::min(text.find_first_not_of('\''), text.size())));
 }
 
 // Takes the next record off `rest`. False: a quote is not closed.
@@ -56,10 +64,16 @@ std::string read_csv(std::string_view text, const std::vector<std::string>& part
     const std::string place = "record " + std::to_string(line) + ": ";
     if (!take_record(text, cells)) return place + "a quote is not closed";
     if (cells.size() == 1 && cells.front().empty()) continue;
+    for (std::string& cell : cells) {
+      if (cell.starts_with('\'') && needs_quote(cell)) cell.erase(0, 1);
+    }
     if (columns.empty()) {
-      const bool heading = std::any_of(cells.begin(), cells.end(), [&](const std::string& cell) {
-        return std::find(parts.begin(), parts.end(), cell) != parts.end();
-      });
+      // What stands behind the key's parts in a file without a header is a date and a reason.
+      bool heading = cells.size() > parts.size() && is_known(cells[parts.size()]);
+      for (std::string& cell : cells) {
+        if (parts.size() == 1 && cell == "key") cell = parts.front();
+        heading = heading || std::find(parts.begin(), parts.end(), cell) != parts.end();
+      }
       columns = heading ? cells : parts;
       if (!heading) columns.insert(columns.end(), {"until", "why"});
       for (const std::string& part : parts) {
@@ -105,8 +119,10 @@ std::string read_json(std::string_view text, json::array& entries) {
 }
 
 std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos && !text.starts_with(' ')) return text;
-  std::string out = "\"";
+  const bool formula = needs_quote(text);
+  if (!formula && text.find_first_of(",\"\r\n") == std::string::npos && !text.starts_with(' '))
+    return text;
+  std::string out = formula ? "\"'" : "\"";
   for (const char c : text) {
     if (c == '"') out += '"';
     out += c;
@@ -166,7 +182,7 @@ std::string ListFileWriter::page(const json::value& answer) {
       row["since"] = text_in(entry, "since");
       row["by"] = text_in(entry, "by");
       row["times"] = count_of(entry, "times");
-      out += (rows_ == 0 ? "\n" : ",\n") + json::serialize(row);
+      out += (rows_ == 0 ? "\n" : ",\n") + escape_hidden(json::serialize(row));
     } else {
       for (const json::value& part : items(entry, "key"))
         out += csv_cell(std::string(part.get_string().data(), part.get_string().size())) + ",";

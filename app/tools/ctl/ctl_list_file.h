@@ -14,7 +14,9 @@ namespace weir::app {
 ///
 /// CSV: a header names the columns; `parts` are the key's, `until`, `for`, `why` and `effect` are
 /// known, others are passed over. Without a header the columns are the key's parts, then `until`,
-/// then `why`. JSON: a list of entries, or an object with `entries`; a `key` is a text or a list.
+/// then `why`. A quote (') before what a spreadsheet would take for a formula is taken off, as the
+/// export has put it there. JSON: a list of entries, or an object with `entries`; a `key` is a text
+/// or a list.
 std::string read_list_file(std::string_view text, const std::vector<std::string>& parts,
                            boost::json::array& entries);
 

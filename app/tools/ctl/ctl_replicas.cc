@@ -10,6 +10,7 @@
 
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
+#include "core/text.h"
 #include "net/socket.h"
 
 namespace weir::app {
@@ -135,10 +136,11 @@ std::string fleet_text(const json::value& answer) {
                               : is_true(each, "behind")           ? "behind"
                               : cell(each, "state") == "draining" ? "draining"
                                                                   : "in step";
-    rows.push_back({(name.empty() ? cell(each, "address") : name) +
-                        (is_true(each, "self") ? " (this one)" : ""),
-                    cell(each, "address"), cell(each, "version"), cell(each, "hash"),
-                    cell(each, "loaded"), cell(each, "overrides"), state, cell(each, "why")});
+    std::string who = name.empty() ? cell(each, "address") : name;
+    if (is_true(each, "self")) who += who.empty() ? "this one" : " (this one)";
+    rows.push_back({std::move(who), cell(each, "address"), cell(each, "version"),
+                    cell(each, "hash"), cell(each, "loaded"), cell(each, "overrides"), state,
+                    cell(each, "why")});
   }
   std::string out = columns(rows);
   const json::value* const redis = member(answer, "redis");
@@ -151,7 +153,8 @@ std::string fleet_text(const json::value& answer) {
              "\n";
     }
     if (const std::int64_t untold = count_of(*redis, "untold"); untold > 0)
-      out += std::to_string(untold) + " changes wait to be told to the others\n";
+      out += counted(static_cast<std::uint64_t>(untold), "change waits", "changes wait") +
+             " to be told to the others\n";
   } else if (!is_true(answer, "configured")) {
     out += "this process knows of itself alone: there is neither `redis:` nor `admin.replicas`\n";
   }

@@ -8,6 +8,7 @@
 #include "app/support/exit_code.h"
 #include "app/tools/ctl/ctl_text.h"
 #include "config/text/units.h"
+#include "core/text.h"
 
 namespace weir::app {
 namespace {
@@ -105,7 +106,7 @@ std::string table_history_text(const json::value& answer) {
     out += cell(each, "id") + "  " + cell(each, "at") + "  " + cell(each, "state") + "  by " +
            cell(each, "by");
     if (const std::string decided = cell(each, "decided_by");
-        !decided.empty() && !each.at("decided_by").is_null())
+        decided != cell(each, "by") && !each.at("decided_by").is_null())
       out += ", " + decided;
     out += "  " + changes;
     if (const std::string reason = cell(each, "reason"); !reason.empty())
@@ -144,9 +145,11 @@ int run_table(const AdminDoor& door, const TableFlags& flags, const Globals& glo
     std::string text;
     for (const json::value& table : items(answer.body, "tables")) {
       const std::size_t waiting = items(table, "pending").size();
-      text += cell(table, "name") + "  " + cell(table, "limits") + " limits" +
-              (waiting == 0 ? "" : ", " + std::to_string(waiting) + " changes wait for approval") +
-              "\n";
+      text += cell(table, "name") + "  " +
+              counted(static_cast<std::uint64_t>(count_of(table, "limits")), "limit", "limits");
+      if (waiting != 0)
+        text += ", " + counted(waiting, "change waits", "changes wait") + " for approval";
+      text += "\n";
     }
     show(globals, answer.body, text.empty() ? "there are no tables\n" : text);
     return kOk;

@@ -83,15 +83,34 @@ std::string lists_table(const json::value& answer) {
     const std::string kind = cell(list, "kind");
     rows.push_back({cell(list, "name"), kind, kind == "gray" ? cell(list, "effect") : "",
                     cell(list, "of"), cell(list, "entries"),
-                    nonzero(count_of(list, "static_entries")), cell(list, "max"),
-                    nonzero(count_of(list, "refused"))});
+                    nonzero(count_of(list, "static_entries") + count_of(list, "source_entries")),
+                    cell(list, "max"), nonzero(count_of(list, "refused"))});
   }
   return rows.size() == 1 ? "there are no lists\n" : columns(rows);
 }
 
+namespace {
+
+// What a listing does not show, because it may be millions.
+std::string source_lines(const json::value& answer) {
+  std::string out;
+  for (const json::value& list : items(answer, "lists")) {
+    const std::int64_t entries = count_of(list, "source_entries");
+    if (entries == 0) continue;
+    out += numbered(entries, "entry", "entries") + " of " + cell(list, "source") +
+           (entries == 1 ? " is" : " are") + " not shown: weir ctl list " + cell(list, "name") +
+           " KEY looks for one\n";
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string entries_table(const json::value& answer) {
   const json::array& entries = items(answer, "entries");
+  const std::string source = source_lines(answer);
   if (entries.empty()) {
+    if (!source.empty()) return source;
     return member(answer, "listed") != nullptr ? "not listed\n" : "the list is empty\n";
   }
   Rows rows{{"KEY", "EFFECT", "LEFT", "UNTIL", "TIMES", "BY", "WHY"}};
@@ -108,7 +127,7 @@ std::string entries_table(const json::value& answer) {
   }
   std::string out = columns(rows);
   if (!cell(answer, "next").empty()) out += "and more: --limit shows up to 1000\n";
-  return out;
+  return out + source;
 }
 
 std::string entry_change(const json::value& answer) {
@@ -152,6 +171,8 @@ std::string list_cleared(const json::value& answer) {
     out += std::to_string(matched - removed) + " more match: run it again\n";
   if (const std::int64_t fixed = count_of(answer, "in_configuration"); fixed != 0)
     out += numbered(fixed, "entry", "entries") + " of the configuration stay\n";
+  if (const std::int64_t source = count_of(answer, "in_source"); source != 0)
+    out += numbered(source, "entry", "entries") + " of its file or URL stay\n";
   if (const std::string undo = cell(answer, "undo"); !undo.empty())
     out += "to take it back within an hour: weir ctl undo " + undo + "\n";
   return out;

@@ -14,7 +14,9 @@
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
 #include "app/support/verdict_line.h"
+#include "app/tools/ctl/action_word.h"
 #include "app/tools/ctl/ctl_text.h"
+#include "config/text/problem.h"
 #include "config/text/units.h"
 #include "core/clock.h"
 #include "core/json_numbers.h"
@@ -38,6 +40,17 @@ std::optional<milliseconds> interval_of(const WatchOptions& options, millisecond
   return std::nullopt;
 }
 
+/// The first of these words, with commas between them, that is such; none: none is.
+template <class Is>
+std::optional<std::string_view> find_word(std::string_view words, Is is) {
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(','));
+    if (is(word)) return word;
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
+  }
+  return std::nullopt;
+}
+
 /// Whether a row of GET /v1/verdicts is wanted.
 bool is_wanted(const json::value& row, const WatchOptions& options) {
   const std::string policy = cell(row, "policy"), list = cell(row, "list");
@@ -45,23 +58,49 @@ bool is_wanted(const json::value& row, const WatchOptions& options) {
       !list.starts_with(options.policy + ":"))
     return false;
   if (options.verdict.empty()) return true;
-  return ("," + options.verdict + ",").find("," + cell(row, "effect") + ",") != std::string::npos;
+  const std::string effect = cell(row, "effect");
+  const auto wanted = find_word(options.verdict, [&](std::string_view word) {
+    const auto action = action_called(word);
+    return word == effect || (action && row_of(*action).name == effect);
+  });
+  return wanted.has_value();
 }
 
 bool knows_verdicts(const WatchOptions& options) {
-  for (std::string_view rest = options.verdict; !rest.empty();) {
-    const std::string_view word = rest.substr(0, rest.find(','));
-    const auto rows = kActions;
-    const bool known =
-        std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.name == word; });
-    if (!known) {
-      complain("--verdict: \"" + std::string(word) +
-               "\" is none of none, flag, graylist, delay, challenge, deny");
-      return false;
-    }
-    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  const auto unknown = find_word(options.verdict, [](std::string_view word) {
+    return word != row_of(Action::none).name && !action_called(word);
+  });
+  if (!unknown) return true;
+  std::vector<std::string_view> words;
+  for (const ActionRow& row : kActions) words.push_back(row.name);
+  const std::string_view near = config::nearest(*unknown, words);
+  complain("--verdict: \"" + std::string(*unknown) + "\" is none of " + known_actions() +
+           (near.empty() ? "" : "; did you mean \"" + std::string(near) + "\"?"));
+  return false;
+}
+
+/// Whether somebody has this name, so that there can be verdicts of it; else says what is wrong.
+int check_policy(const AdminDoor& door, const WatchOptions& options) {
+  if (options.policy.empty()) return kOk;
+  const AdminAnswer policies = ask_admin(door, "GET", "/v1/policies");
+  if (policies.code != kOk) return complain_of(policies);
+  const AdminAnswer lists = ask_admin(door, "GET", "/v1/lists");
+  if (lists.code != kOk) return complain_of(lists);
+  std::vector<std::string> names;
+  const auto add = [&names](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const json::value& policy : items(policies.body, "policies")) add(cell(policy, "name"));
+  for (const std::string& name : names_in(lists.body, "lists")) add(name);
+  if (std::find(names.begin(), names.end(), options.policy) != names.end()) return kOk;
+  for (const json::value& name : items(policies.body, "disabled")) {
+    if (plain(name) != options.policy) continue;
+    complain("--policy: \"" + options.policy + "\" is disabled: it has no verdicts");
+    return kNo;
   }
-  return true;
+  complain("--policy: there is neither a policy nor a list \"" + options.policy + "\"" +
+           name_hint(options.policy, names));
+  return kNo;
 }
 
 constexpr std::size_t kTopKeys = 20;
@@ -72,6 +111,7 @@ constexpr std::size_t kKeysMost = 10'000;  // different keys in an interval
 int watch_keys(const AdminDoor& door, const WatchOptions& options, const Globals& globals) {
   const auto interval = interval_of(options, milliseconds{2'000});
   if (!interval || !knows_verdicts(options)) return kUsage;
+  if (const int code = check_policy(door, options); code != kOk) return code;
   struct Line {
     std::int64_t count = 0;
     json::value last;
@@ -120,6 +160,8 @@ int watch_keys(const AdminDoor& door, const WatchOptions& options, const Globals
 int watch_top(const AdminDoor& door, const WatchOptions& options, const Globals& globals) {
   const auto interval = interval_of(options, milliseconds{2'000});
   if (!interval) return kUsage;
+  if (!options.policy.empty() || !options.verdict.empty())
+    return complain_usage("--policy and --verdict go with keys: weir ctl top keys");
   const bool human = globals.output == Output::human;
   const bool terminal = human && ::isatty(STDOUT_FILENO) == 1;
   const std::size_t times = options.count != 0 ? options.count : terminal ? 0 : 1;
@@ -146,6 +188,7 @@ int watch_top(const AdminDoor& door, const WatchOptions& options, const Globals&
 int watch_verdicts(const AdminDoor& door, const WatchOptions& options, const Globals& globals) {
   const auto interval = interval_of(options, milliseconds{500});
   if (!interval || !knows_verdicts(options)) return kUsage;
+  if (const int code = check_policy(door, options); code != kOk) return code;
   const bool human = globals.output == Output::human;
   const bool colour = globals.colours(STDOUT_FILENO);
   std::string after;
@@ -155,7 +198,8 @@ int watch_verdicts(const AdminDoor& door, const WatchOptions& options, const Glo
         ask_admin(door, "GET", "/v1/verdicts" + (after.empty() ? after : "?after=" + after));
     if (answer.code != kOk) return complain_of(answer);
     if (const std::int64_t missed = count_of(answer.body, "missed"); missed != 0)
-      complain(std::to_string(missed) + " verdicts came too fast to be shown");
+      complain(counted(static_cast<std::uint64_t>(missed), "verdict", "verdicts") +
+               " came too fast to be shown");
     std::string out;
     for (const json::value& row : items(answer.body, "verdicts")) {
       if (!is_wanted(row, options)) continue;

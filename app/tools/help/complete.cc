@@ -40,6 +40,7 @@ constexpr Values kValues[] = {
     {"completion", "SHELL", ValueKind::words, "bash zsh fish"},
     {"man", "PAGE", ValueKind::words, "weir weir.yaml"},
     {"inject", "filename", ValueKind::files},
+    {"inject", "FILE", ValueKind::files},
     {"ctl policy", "name", ValueKind::policies},
     {"ctl counter", "policy", ValueKind::policies},
     {"ctl list", "name", ValueKind::lists},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
+#include <iterator>
 #include <utility>
 
 #include "app/tools/inject/edits.h"
@@ -14,15 +15,23 @@ namespace weir::app {
 namespace {
 
 constexpr const char* kLabel = "weir.example/sidecar";
+// Annotations of a pod, as the admission policy of k8s/injection reads them.
+constexpr const char* kWanted = "weir.example/inject";
+constexpr const char* kAppPort = "weir.example/app-port";
 constexpr int kGraceSeconds = 45;
 constexpr std::string_view kPort = "8480";
+constexpr std::string_view kPorts[] = {kPort, "8481", "8482"};  // with its admin API and its probes
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// A pod of the manifests: its template, and where it comes from.
 struct Pod {
-  std::string kind, name;
+  std::string kind, name, space;
   YAML::Node metadata, spec;  // of the template; metadata may be undefined
-  std::string port;           // the app's, once it is known
+  std::size_t from = 0;       // which manifest
+  std::string port;           // the app's, once it is known; empty: no manifest says it
   bool there = false;         // the pod has weir already
+  std::string left_out;       // why it is not to have it; empty: it is
+  bool is_wanted() const { return !there && left_out.empty(); }
   std::string title() const { return kind + "/" + name; }
 };
 
@@ -41,52 +50,79 @@ YAML::Node at_path(YAML::Node node, std::initializer_list<const char*> path) {
   return node;
 }
 
-bool has_container(const YAML::Node& spec, const char* list, std::string_view name) {
-  const YAML::Node containers = at_path(spec, {list});
-  if (!containers.IsDefined() || !containers.IsSequence()) return false;
-  return std::any_of(containers.begin(), containers.end(), [&](const YAML::Node& each) {
-    return scalar_of(at_path(each, {"name"})) == name;
-  });
+/// How many of a pod's containers, or of its volumes, have that name.
+std::size_t count_named(const YAML::Node& spec, const char* list, std::string_view name) {
+  const YAML::Node each = at_path(spec, {list});
+  if (!each.IsDefined() || !each.IsSequence()) return 0;
+  return static_cast<std::size_t>(std::count_if(
+      each.begin(), each.end(),
+      [&](const YAML::Node& one) { return scalar_of(at_path(one, {"name"})) == name; }));
 }
 
+std::size_t count_weir(const YAML::Node& spec) {
+  return count_named(spec, "initContainers", "weir") + count_named(spec, "containers", "weir");
+}
+
+std::string annotation_of(const Pod& pod, const char* name) {
+  return scalar_of(at_path(pod.metadata, {"annotations", name}));
+}
+
+std::string why_left_out(const Pod& pod) {
+  if (annotation_of(pod, kWanted) == "false") return std::string(kWanted) + " is \"false\"";
+  if (scalar_of(at_path(pod.spec, {"hostNetwork"})) == "true")
+    return "hostNetwork: weir's ports would be the node's";
+  return {};
+}
+
+/// What the manifests have.
+struct Objects {
+  struct Service {
+    YAML::Node node;
+    std::size_t from;  // which manifest
+  };
+  std::vector<Pod> pods;
+  std::vector<Service> services;
+};
+
 void add_pod(const YAML::Node& document, const YAML::Node& metadata, const YAML::Node& spec,
-             std::vector<Pod>& out) {
+             std::size_t from, std::vector<Pod>& out) {
   const YAML::Node containers = at_path(spec, {"containers"});
   if (!containers.IsDefined() || !containers.IsSequence() || containers.size() == 0) return;
   Pod pod;
   pod.kind = scalar_of(at_path(document, {"kind"}));
   pod.name = scalar_of(at_path(document, {"metadata", "name"}));
+  pod.space = scalar_of(at_path(document, {"metadata", "namespace"}));
   std::transform(pod.kind.begin(), pod.kind.end(), pod.kind.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   pod.metadata.reset(metadata);
   pod.spec.reset(spec);
-  pod.there =
-      has_container(spec, "initContainers", "weir") || has_container(spec, "containers", "weir");
+  pod.from = from;
+  pod.there = count_weir(spec) != 0;
+  pod.left_out = why_left_out(pod);
   out.push_back(std::move(pod));
 }
 
 /// Whatever has a pod template has it in one of these places; kinds of others (Argo's Rollout) too.
-void collect_pods(const YAML::Node& document, std::vector<Pod>& pods,
-                  std::vector<YAML::Node>& services) {
+void collect(const YAML::Node& document, std::size_t from, Objects& out) {
   if (!document.IsDefined() || !document.IsMap()) return;
   const std::string kind = scalar_of(at_path(document, {"kind"}));
   const YAML::Node items = at_path(document, {"items"});
   if (kind.ends_with("List") && items.IsDefined() && items.IsSequence()) {
-    for (const YAML::Node& item : items) collect_pods(item, pods, services);
+    for (const YAML::Node& item : items) collect(item, from, out);
     return;
   }
   if (kind == "Service") {
-    services.push_back(document);
+    out.services.push_back({document, from});
   } else if (kind == "Pod") {
-    add_pod(document, at_path(document, {"metadata"}), at_path(document, {"spec"}), pods);
+    add_pod(document, at_path(document, {"metadata"}), at_path(document, {"spec"}), from, out.pods);
   } else if (kind == "PodTemplate") {
     add_pod(document, at_path(document, {"template", "metadata"}),
-            at_path(document, {"template", "spec"}), pods);
+            at_path(document, {"template", "spec"}), from, out.pods);
   } else {
     for (const YAML::Node& holder :
          {at_path(document, {"spec"}), at_path(document, {"spec", "jobTemplate", "spec"})}) {
       add_pod(document, at_path(holder, {"template", "metadata"}),
-              at_path(holder, {"template", "spec"}), pods);
+              at_path(holder, {"template", "spec"}), from, out.pods);
     }
   }
 }
@@ -96,6 +132,8 @@ bool selects_pod(const YAML::Node& service, const Pod& pod) {
   const YAML::Node selector = at_path(service, {"spec", "selector"});
   const YAML::Node labels = at_path(pod.metadata, {"labels"});
   if (!selector.IsDefined() || !selector.IsMap() || selector.size() == 0) return false;
+  const std::string space = scalar_of(at_path(service, {"metadata", "namespace"}));
+  if (!space.empty() && !pod.space.empty() && space != pod.space) return false;
   for (const auto& member : selector) {
     const std::string key = member.first.Scalar();
     if (scalar_of(at_path(labels, {key.c_str()})) != scalar_of(member.second)) return false;
@@ -143,11 +181,13 @@ std::string target_of(const YAML::Node& port) {
   return target.empty() ? scalar_of(at_path(port, {"port"})) : target;
 }
 
-/// The app's port in the manifests: the first one of a Service, or else the first of a container.
-std::string port_of(const Pod& pod, const std::vector<YAML::Node>& services) {
-  for (const YAML::Node& service : services) {
-    const YAML::Node ports = at_path(service, {"spec", "ports"});
-    if (!selects_pod(service, pod) || !ports.IsDefined() || !ports.IsSequence()) continue;
+/// The app's port in the manifests: of the pod's annotation, or else the first one of a Service, or
+/// else the first of a container.
+std::string port_of(const Pod& pod, const std::vector<Objects::Service>& services) {
+  if (std::string said = annotation_of(pod, kAppPort); !said.empty()) return said;
+  for (const Objects::Service& service : services) {
+    const YAML::Node ports = at_path(service.node, {"spec", "ports"});
+    if (!selects_pod(service.node, pod) || !ports.IsDefined() || !ports.IsSequence()) continue;
     for (const YAML::Node& port : ports) {
       const std::string number = port_number(pod, target_of(port));
       if (!number.empty() && number != kPort) return number;
@@ -169,6 +209,8 @@ YAML::Node sidecar_for(const Pod& pod, const InjectOptions& options) {
   text = filled_in(text, "$PORT", pod.port);
   text = filled_in(text, "$CONFIG_MAP", options.config_map);
   YAML::Node out = YAML::Load(text);
+  if (pod.port.empty())
+    out["native"]["env"].remove(std::size_t{0});  // WEIR_PROXY_UPSTREAM: weir.yaml says it
   if (!options.classic) return out;
   YAML::Node container = out["native"];
   container.remove("restartPolicy");
@@ -203,8 +245,12 @@ class Injector {
     }
     keep_app_listening(pod);
     add_label(pod);
-    note(pod, "the app is expected at 127.0.0.1:" + pod.port + ", the policies in ConfigMap " +
-                  options_.config_map);
+    const std::string where =
+        pod.port.empty()
+            ? "where weir.yaml says (proxy.upstream), because no port is named here (--app-port)"
+            : "at 127.0.0.1:" + pod.port;
+    note(pod,
+         "the app is expected " + where + ", the policies in ConfigMap " + options_.config_map);
   }
 
   /// The port of the Service that leads to the app now leads to weir.
@@ -294,74 +340,193 @@ std::string null_list(const Pod& pod) {
   return {};
 }
 
-std::string why_refused(const std::vector<Pod>& pods, const InjectOptions& options) {
-  if (pods.empty()) return "no pod and nothing with a pod template in it";
-  for (const Pod& pod : pods) {
-    if (pod.there) continue;
-    if (options.classic && (pod.kind == "job" || pod.kind == "cronjob"))
-      return pod.title() +
-             ": with --classic its pods would never complete; a native sidecar ends with the app";
-    if (std::string problem = null_list(pod); !problem.empty()) return problem;
-    if (pod.port == kPort)
-      return pod.title() + ": the app listens on 8480, which is weir's; let it listen elsewhere";
-    if (!is_port_number(pod.port))
-      return pod.title() + ": on which port does the app listen? Say --app-port";
+/// What weir would bring, and the pod has already.
+std::string name_taken(const Pod& pod) {
+  for (const char* volume : {"weir-config", "weir-run"}) {
+    if (count_named(pod.spec, "volumes", volume) != 0)
+      return pod.title() + ": it has a volume " + volume + ", as weir would; give it another name";
+  }
+  for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
+    const YAML::Node ports = at_path(container, {"ports"});
+    if (!ports.IsDefined() || !ports.IsSequence()) continue;
+    for (const YAML::Node& port : ports) {
+      const std::string number = scalar_of(at_path(port, {"containerPort"}));
+      if (std::find(std::begin(kPorts), std::end(kPorts), number) != std::end(kPorts))
+        return pod.title() + ": the app listens on " + number +
+               ", which is weir's; let it listen elsewhere";
+    }
   }
   return {};
 }
 
-/// Reads the result again: every pod has weir, and nothing else was added or removed.
+/// Where weir cannot be put into a pod: what to do about it.
+std::string why_refused(const Pod& pod, const InjectOptions& options) {
+  if (options.classic && (pod.kind == "job" || pod.kind == "cronjob"))
+    return pod.title() +
+           ": with --classic its pods would never complete; a native sidecar ends with the app";
+  if (std::string problem = null_list(pod); !problem.empty()) return problem;
+  if (std::string problem = name_taken(pod); !problem.empty()) return problem;
+  if (std::find(std::begin(kPorts), std::end(kPorts), pod.port) != std::end(kPorts))
+    return pod.title() + ": the app can't listen on " + pod.port + ", which is weir's";
+  if (!pod.port.empty() && !is_port_number(pod.port))
+    return pod.title() + ": " + pod.port + " is no port number; say --app-port";
+  return {};
+}
+
+/// Reads the result again: every pod has weir once if it is to have it, and none was added or
+/// removed.
 std::string check_result(const std::string& text, std::size_t pods) {
-  std::vector<Pod> after;
-  std::vector<YAML::Node> services;
-  for (const YAML::Node& document : YAML::LoadAll(text)) collect_pods(document, after, services);
-  const bool all =
-      std::all_of(after.begin(), after.end(), [](const Pod& pod) { return pod.there; });
-  return all && after.size() == pods
+  Objects after;
+  for (const YAML::Node& document : YAML::LoadAll(text)) collect(document, 0, after);
+  const bool all = std::all_of(after.pods.begin(), after.pods.end(), [](const Pod& pod) {
+    return !pod.left_out.empty() || count_weir(pod.spec) == 1;
+  });
+  return all && after.pods.size() == pods
              ? std::string()
              : "its form is beyond this command; use the kustomize component";
 }
 
-}  // namespace
-
-Injected inject(const std::string& text, std::string_view name, const InjectOptions& options) {
-  Injected out;
-  const auto failed = [&](const std::string& why) {
-    out.problem = std::string(name) + ": " + why;
-    out.text.clear();
-    return out;
-  };
-  try {
-    std::vector<Pod> pods;
-    std::vector<YAML::Node> services;
-    for (const YAML::Node& document : YAML::LoadAll(text)) collect_pods(document, pods, services);
-    for (Pod& pod : pods)
-      pod.port = options.app_port.empty() ? port_of(pod, services) : options.app_port;
-    if (const std::string why = why_refused(pods, options); !why.empty()) return failed(why);
-    Injector injector(text, options, out);
-    for (const Pod& pod : pods) {
-      if (pod.there) {
-        ++out.there;
-        out.notes.push_back(pod.title() + ": has weir already; left as it is");
-        continue;
-      }
-      injector.add_to(pod);
-      ++out.pods;
-    }
-    for (const YAML::Node& service : services) {
-      const auto pod = std::find_if(pods.begin(), pods.end(), [&](const Pod& each) {
-        return !each.there && selects_pod(service, each);
-      });
-      if (pod != pods.end()) injector.point(service, *pod);
-    }
-    out.text = injector.apply();
-    if (const std::string why = check_result(out.text, pods.size()); !why.empty())
-      return failed(why);
-  } catch (const YAML::Exception& error) {
-    return failed(std::to_string(error.mark.line + 1) + ":" +
-                  std::to_string(error.mark.column + 1) + ": " + error.msg);
+/// One stream of documents. What reads it may take a stream that begins with a brace for JSON to
+/// its end, so a separator stands before such a one too.
+std::string join(const std::vector<std::string>& texts) {
+  if (texts.size() == 1) return texts.front();
+  std::string out;
+  for (const std::string& text : texts) {
+    const std::size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string::npos) continue;
+    if (!out.empty() && out.back() != '\n') out += '\n';
+    const bool separated = text.compare(begin, 3, "---") == 0;
+    if (!separated && (!out.empty() || text[begin] == '{')) out += "---\n";
+    out += text;
   }
   return out;
+}
+
+std::string problem_of(const Manifest& manifest, const YAML::Exception& error) {
+  return manifest.name + ":" + std::to_string(error.mark.line + 1) + ":" +
+         std::to_string(error.mark.column + 1) + ": " + error.msg;
+}
+
+/// One run of the command.
+class Injection {
+ public:
+  Injection(std::vector<Manifest> manifests, const InjectOptions& options)
+      : manifests_(std::move(manifests)), options_(options) {}
+
+  Injected run() {
+    if (!read()) return fail();
+    for (Pod& pod : objects_.pods) {
+      pod.port = options_.app_port.empty() ? port_of(pod, objects_.services) : options_.app_port;
+      if (!pod.is_wanted()) continue;
+      if (const std::string why = why_refused(pod, options_); !why.empty())
+        return fail(pod.from, why);
+    }
+    for (const Manifest& manifest : manifests_)
+      injectors_.emplace_back(manifest.text, options_, out_);
+    put_into_pods();
+    point_services();
+    return finish();
+  }
+
+ private:
+  Injected fail() {
+    out_.text.clear();
+    return std::move(out_);
+  }
+  Injected fail(std::size_t manifest, const std::string& why) {
+    out_.problem = manifests_[manifest].name + ": " + why;
+    return fail();
+  }
+
+  bool read() {
+    for (std::size_t i = 0; i < manifests_.size(); ++i) {
+      std::string& text = manifests_[i].text;
+      if (text.starts_with(kByteOrderMark)) {  // the parser does not count it
+        text.erase(0, kByteOrderMark.size());
+        marked_ = manifests_.size() == 1;
+      }
+      try {
+        for (const YAML::Node& document : YAML::LoadAll(text)) collect(document, i, objects_);
+      } catch (const YAML::Exception& error) {
+        out_.problem = problem_of(manifests_[i], error);
+        return false;
+      }
+    }
+    if (!objects_.pods.empty()) return true;
+    for (const Manifest& manifest : manifests_)
+      out_.problem += (out_.problem.empty() ? "" : ", ") + manifest.name;
+    out_.problem += ": no pod and nothing with a pod template in it";
+    return false;
+  }
+
+  void put_into_pods() {
+    const std::vector<Pod>& pods = objects_.pods;
+    for (std::size_t i = 0; i < pods.size(); ++i) {
+      if (pods[i].there) {
+        ++out_.there;
+        out_.notes.push_back(pods[i].title() + ": has weir already; left as it is");
+        continue;
+      }
+      if (!pods[i].left_out.empty()) {
+        ++out_.left_out;
+        out_.notes.push_back(pods[i].title() + ": left as it is; " + pods[i].left_out);
+        continue;
+      }
+      ++out_.pods;
+      // Two workloads may share one template by an alias: its text stands there once.
+      const bool written =
+          std::any_of(pods.begin(), pods.begin() + static_cast<std::ptrdiff_t>(i),
+                      [&](const Pod& other) { return other.spec.is(pods[i].spec); });
+      if (!written) injectors_[pods[i].from].add_to(pods[i]);
+    }
+  }
+
+  void point_services() {
+    for (const Objects::Service& service : objects_.services) {
+      const auto pod = std::find_if(
+          objects_.pods.begin(), objects_.pods.end(),
+          [&](const Pod& each) { return each.is_wanted() && selects_pod(service.node, each); });
+      if (pod != objects_.pods.end()) injectors_[service.from].point(service.node, *pod);
+    }
+  }
+
+  Injected finish() {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < manifests_.size(); ++i) {
+      texts.push_back(injectors_[i].apply());
+      const auto pods =
+          static_cast<std::size_t>(std::count_if(objects_.pods.begin(), objects_.pods.end(),
+                                                 [&](const Pod& pod) { return pod.from == i; }));
+      try {
+        if (const std::string why = check_result(texts.back(), pods); !why.empty())
+          return fail(i, why);
+      } catch (const YAML::Exception& error) {
+        out_.problem = problem_of(manifests_[i], error);
+        return fail();
+      }
+    }
+    out_.text = (marked_ ? std::string(kByteOrderMark) : std::string()) + join(texts);
+    return std::move(out_);
+  }
+
+  std::vector<Manifest> manifests_;
+  const InjectOptions& options_;
+  Objects objects_;
+  bool marked_ = false;              // by a mark of the byte order
+  std::vector<Injector> injectors_;  // of each manifest
+  Injected out_;
+};
+
+}  // namespace
+
+Injected inject(std::vector<Manifest> manifests, const InjectOptions& options) {
+  try {
+    return Injection(std::move(manifests), options).run();
+  } catch (const YAML::Exception& error) {  // of a form that nothing above expects
+    Injected out;
+    out.problem = "the manifests: " + error.msg;
+    return out;
+  }
 }
 
 }  // namespace weir::app

@@ -8,6 +8,12 @@
 /// is parsed to find places, and additions go between its characters.
 namespace weir::app {
 
+/// A file of manifests.
+struct Manifest {
+  std::string name;  ///< for problems
+  std::string text;
+};
+
 struct InjectOptions {
   std::string image;
   std::string config_map = "weir";
@@ -16,16 +22,19 @@ struct InjectOptions {
 };
 
 struct Injected {
-  std::string text;                ///< the manifests, changed
+  std::string text;                ///< the manifests, changed; several are one stream of documents
   std::vector<std::string> notes;  ///< for people: what was done, and what to look at
   std::string problem;             ///< why there is no text; empty: there is one
   std::size_t pods = 0;            ///< that weir was put into
   std::size_t there = 0;           ///< that had it before
+  std::size_t left_out = 0;        ///< that are not to have it
 };
 
-/// Any number of documents, as YAML or JSON: pods, whatever has a pod template, `List`s of them,
-/// and the Services before these pods, which are pointed at weir. A pod that has a container named
-/// weir is left as it is, so doing it twice changes nothing. `name`: of the file, for problems.
-Injected inject(const std::string& text, std::string_view name, const InjectOptions& options);
+/// Any number of documents in each of them, as YAML or JSON: pods, whatever has a pod template,
+/// `List`s of them, and the Services before these pods, which are pointed at weir, also those of
+/// another file. A pod that has a container named weir is left as it is, so doing it twice changes
+/// nothing. So is a pod with the annotation `weir.example/inject: "false"`, and one in the network
+/// of its node, where weir's ports would be the node's.
+Injected inject(std::vector<Manifest> manifests, const InjectOptions& options);
 
 }  // namespace weir::app

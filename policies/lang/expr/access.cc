@@ -95,6 +95,8 @@ class Access {
       hint = name + " is a function: " + name + "(...)";
     } else {
       hint = config::suggest(name, words);
+      if (name == "s" || name == "m" || name == "h" || name == "d")
+        hint += "; a rate such as 10/m is a threshold over a window: over: 10, in: 1m";
     }
     const std::string_view event = checker_.scope.event_name();
     if (event.empty() || member) return checker_.fail(*base_, "unknown name " + quoted(name), hint);

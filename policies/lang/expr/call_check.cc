@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "config/text/foreign_words.h"
+#include "core/zones/zones.h"
 #include "policies/lang/expr/access.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/pattern.h"
@@ -35,15 +36,6 @@ std::string wanted_types(TypeSet types) {
     out += type_name(type);
   }
   return out;
-}
-
-/// The zone's rules from the system's zoneinfo. Names only: nothing that could leave its directory.
-bool load_zone(const std::string& name, cctz::time_zone& zone) {
-  const bool plain = name.find("..") == std::string::npos && !name.empty() && name.front() != '/' &&
-                     name.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                         "0123456789_+-/") == std::string::npos;
-  return plain && cctz::load_time_zone(name, &zone);
 }
 
 class CallCheck {
@@ -184,7 +176,7 @@ class CallCheck {
 
   bool zone(const Ast& at, const std::string& text) {
     cctz::time_zone zone;
-    if (!load_zone(text, zone)) {
+    if (!zones::load(text, zone)) {
       return checker_.fail(
           at, "unknown time zone " + quoted(text),
           "names such as \"Asia/Shanghai\" or \"UTC\"; they come from the tzdata package");

@@ -10,6 +10,8 @@
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/never_equal.h"
 #include "policies/lang/expr/quote.h"
+#include "policies/lang/expr/same_sides.h"
+#include "policies/lang/expr/time_hint.h"
 #include "policies/lang/frame.h"
 
 namespace weir::policies::expr {
@@ -132,6 +134,7 @@ bool Checker::logical(Ast& node) {
     ok = fail(*child, std::string(mark(node.op)) + " needs conditions, and this is " +
                           std::string(type_name(child->type)));
   }
+  if (ok) warn_decided(*this, node);
   return ok;
 }
 
@@ -171,7 +174,13 @@ bool Checker::conditional(Ast& node) {
 }
 
 std::string Checker::conversion_hint(const Ast& a, const Ast& b) const {
-  const auto about = [this](const Ast& x, const Ast& y) -> std::string {
+  const auto is_time = [this](const Ast& x) {
+    if (x.op != Op::load) return false;
+    const Slot& slot = scope.slots()[x.slot];
+    return slot.extractor != nullptr && slot.extractor->name == "time";
+  };
+  const auto about = [this, &is_time](const Ast& x, const Ast& y) -> std::string {
+    if (is_text_literal(y) && is_time(x)) return time_hint(y.constant.as_text());
     if (x.type == Type::address && y.type == Type::text) return "write address(" + source(y) + ")";
     if (x.type == Type::integer && y.type == Type::real) {
       return x.op == Op::constant ? "write " + source(x) + ".0" : "write double(" + source(x) + ")";
@@ -247,6 +256,7 @@ bool Checker::equality(Ast& node) {
     return false;
   warn_never_equal(*this, a, b);
   warn_never_equal(*this, b, a);
+  warn_same_sides(*this, node);
   return true;
 }
 
@@ -261,16 +271,20 @@ bool Checker::ordering(Ast& node) {
                       : "");
     }
   }
-  return comparable(node, a, b) && fraction(a, b);
+  if (!comparable(node, a, b) || !fraction(a, b)) return false;
+  warn_same_sides(*this, node);
+  return true;
 }
 
 bool Checker::membership(Ast& node) {
   Ast &x = *node.children[0], &list = *node.children[1];
   node.type = Type::boolean;
   if (is_known(list) && list.type != Type::list && list.type != Type::json) {
-    return fail(
-        list, "in needs a list, and this is " + std::string(type_name(list.type)),
-        list.type == Type::text ? "write " + source(list) + ".contains(" + source(x) + ")" : "");
+    return fail(list, "in needs a list, and this is " + std::string(type_name(list.type)),
+                list.type != Type::text ? std::string()
+                : x.type == Type::address
+                    ? "write " + source(x) + ".cidr(" + source(list) + ")"
+                    : "write " + source(list) + ".contains(" + source(x) + ")");
   }
   if (x.op == Op::logical_not && x.word && !x.grouped) {
     return fail(x, "not binds tighter than in", "write not (x in [...])");

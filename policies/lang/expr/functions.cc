@@ -7,9 +7,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "core/geo.h"
 #include "core/number.h"
+#include "policies/lang/extractors/blank.h"
 #include "policies/lang/extractors/json.h"
 #include "policies/lang/extractors/text.h"
 #include "policies/lang/frame.h"
@@ -117,8 +119,12 @@ Value call_contains(const Call& c) noexcept {
 Value call_matches(const Call& c) noexcept {
   const std::string_view text = c.args[0].as_text();
   const re2::RE2& pattern = *std::get<std::unique_ptr<re2::RE2>>(c.payload);
-  return Value::boolean(
-      re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), pattern));
+  try {  // RE2 makes its states where they are reached first
+    return Value::boolean(
+        re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), pattern));
+  } catch (const std::bad_alloc&) {
+    return Value::error();
+  }
 }
 
 template <char kFirst, char kLast>
@@ -132,6 +138,8 @@ Value change_case(const Call& c) noexcept {
                  [&](char byte) { return changes(byte) ? static_cast<char>(byte ^ 0x20) : byte; });
   return Value::text({out, text.size()});
 }
+
+Value call_trim(const Call& c) noexcept { return Value::text(trim_blanks(c.args[0].as_text())); }
 
 Value call_cidr(const Call& c) noexcept {
   const Value& x = c.args[0];
@@ -360,6 +368,15 @@ const std::vector<FunctionRow>& table() {
        true,
        "a-z become A-Z",
        change_case<'a', 'z'>},
+      {"trim",
+       true,
+       {{"x", Role::value, kText}},
+       1,
+       1,
+       text,
+       true,
+       "without blanks at both ends: all that common languages trim, NUL and U+3000 too",
+       call_trim},
       {"address",
        false,
        {{"x", Role::value, set_of(address, text)}},

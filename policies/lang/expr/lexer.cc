@@ -97,8 +97,10 @@ class Lexer {
         "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "+", "-",
         "*",  "/",  "%",  "(",  ")",  "[",  "]", ".", ",", "?", ":"};
     token.kind = Token::Kind::mark;
+    const std::string_view rest = text_.substr(at_);
+    if (rest.starts_with("<>")) return fail(at_, "\"<>\" is no operator", "write !=");
     for (const std::string_view mark : kMarks) {
-      if (!text_.substr(at_).starts_with(mark)) continue;
+      if (!rest.starts_with(mark)) continue;
       token.text = mark;
       at_ += mark.size();
       return true;

@@ -7,6 +7,7 @@
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/quote.h"
 #include "policies/lang/extractors.h"
+#include "policies/lang/extractors/blank.h"
 
 namespace weir::policies::expr {
 namespace {
@@ -74,6 +75,8 @@ Never value_never(const Checker& checker, const Ast& field, const Value& value) 
       return {"lowerAscii() gives small letters", "write " + quoted(small_letters(text))};
     if (field.function->name == "upperAscii" && has_small(text))
       return {"upperAscii() gives capitals", "write " + quoted(capitals(text))};
+    if (field.function->name == "trim" && trim_blanks(text) != text)
+      return {"trim() removes blanks at both ends", "write " + quoted(trim_blanks(text))};
     return {};
   }
   if (field.op != Op::load) return {};

@@ -1,6 +1,7 @@
 #include "policies/lang/extractors/arena.h"
 
 #include <algorithm>
+#include <new>
 
 namespace weir::policies {
 
@@ -20,7 +21,11 @@ char* Arena::allocate(std::size_t bytes) {
   // Each block doubles what there is, so that the number of blocks stays small.
   const std::size_t size = std::max({bytes, capacity_, std::size_t{4096}});
   if (capacity_ + size > kMax) return nullptr;
-  blocks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
+  try {
+    blocks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // as if it were full: whoever asks may not throw
+  }
   capacity_ += size;
   used_ = bytes;
   return blocks_.back().bytes.get();

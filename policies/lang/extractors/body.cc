@@ -20,10 +20,14 @@ bool is_spelt(const Value& value, std::string_view text) noexcept {
 /// both have it some take one, and Spring takes both: `alice,alice`. Where the event says that the
 /// application reads JSON, the member of the body wins.
 Extracted beside_query(Arena& arena, const Extracted& got, bool form, BodyKind pinned,
-                       std::string_view query, std::string_view name) noexcept {
-  if (got.why == MissReason::absent) return find_parameter(arena, query, name);
+                       std::string_view query, std::span<const PathStep> path) noexcept {
+  const auto in_query = [&] {
+    return path.size() == 1 ? find_parameter(arena, query, path[0].name)
+                            : find_parameter(arena, query, path);
+  };
+  if (got.why == MissReason::absent) return in_query();
   if (got.why != MissReason::none || pinned == BodyKind::json) return got;
-  const Extracted there = find_parameter(arena, query, name);
+  const Extracted there = in_query();
   const bool same =
       !form && there.why == MissReason::none && is_spelt(got.value, there.value.as_text());
   const bool agree = there.why == MissReason::absent || same;
@@ -36,10 +40,10 @@ Extracted read_body(Frame& frame, const Argument& argument) noexcept {
   BodyReader& body = frame.request_body();
   const Extracted got = body.find(frame.arena(), request->body_state, request->body,
                                   request->headers, argument.path, argument.body);
-  const bool named = argument.path.size() == 1 && !argument.path[0].is_index;
+  const bool named = !argument.path.empty() && !argument.path[0].is_index;
   if (!named || request->query.empty()) return got;
   return beside_query(frame.arena(), got, body.is_form(), argument.body, request->query,
-                      argument.path[0].name);
+                      argument.path);
 }
 
 Extracted read_answer_body(Frame& frame, const Argument& argument) noexcept {

@@ -1,6 +1,7 @@
 #include "policies/lang/extractors/cookies.h"
 
 #include "policies/lang/extractors/arena.h"
+#include "policies/lang/extractors/blank.h"
 #include "policies/lang/extractors/escapes.h"
 #include "policies/lang/extractors/form.h"
 #include "policies/lang/extractors/names.h"
@@ -26,6 +27,11 @@ bool hides(std::string_view pair, std::string_view name) noexcept {
     }
   }
   return false;
+}
+
+/// Whether applications differ in what they trim of the value.
+bool has_odd_blank(std::string_view value) noexcept {
+  return trim_blanks(value).size() != value.size();
 }
 
 bool is_unreserved(int byte) noexcept {
@@ -66,7 +72,7 @@ Extracted find_cookie(Arena& arena, std::span<const HeaderField> headers,
     while (!rest.empty()) {
       const std::string_view pair = trimmed(next_part(rest, ';'));
       const std::size_t equals = pair.find('=');
-      const NameMatch match = match_form_name(trimmed(pair.substr(0, equals)), name);
+      const NameMatch match = match_form_name(pair.substr(0, equals), name);
       if (match == NameMatch::no) {
         if (hides(pair, name)) return Extracted::miss(MissReason::ambiguous);
         continue;
@@ -78,6 +84,8 @@ Extracted find_cookie(Arena& arena, std::span<const HeaderField> headers,
       }
       found = true;
       value = trimmed(pair.substr(equals + 1));
+      // Python trims all that Unicode calls a blank, and JavaScript's String others than Go.
+      if (has_odd_blank(value)) return Extracted::miss(MissReason::ambiguous);
     }
   }
   if (!found) return Extracted::miss(MissReason::absent);

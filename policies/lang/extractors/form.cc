@@ -6,7 +6,7 @@
 #include "core/utf8.h"
 #include "policies/lang/extractors/arena.h"
 #include "policies/lang/extractors/escapes.h"
-#include "policies/lang/extractors/names.h"
+#include "policies/lang/extractors/name_path.h"
 #include "policies/lang/extractors/text.h"
 
 namespace weir::policies {
@@ -25,12 +25,38 @@ void skip_ascii(std::string_view& text) noexcept {
 
 /// Whether a part of a pair between semicolons names the parameter. Some applications take `;` for
 /// `&`, some for a part of the value, some drop the pair.
-bool names_between_semicolons(std::string_view pair, std::string_view name) noexcept {
+template <class Match>
+bool names_between_semicolons(std::string_view pair, Match match) noexcept {
   while (!pair.empty()) {
     std::string_view part = next_part(pair, ';');
-    if (match_form_name(next_part(part, '='), name) != NameMatch::no) return true;
+    if (match(next_part(part, '=')) != PathMatch::no) return true;
   }
   return false;
+}
+
+/// The value of the only parameter that `match` takes.
+template <class Match>
+Extracted find_matching(Arena& arena, std::string_view encoded, Match match) noexcept {
+  const bool semicolons = encoded.find(';') != std::string_view::npos;
+  bool found = false, elsewhere = false;
+  std::string_view raw;
+  while (!encoded.empty()) {
+    std::string_view value = next_part(encoded, '&');
+    if (value.empty()) continue;
+    if (semicolons && value.find(';') != std::string_view::npos) {
+      if (names_between_semicolons(value, match)) return Extracted::miss(MissReason::ambiguous);
+      continue;
+    }
+    const PathMatch got = match(next_part(value, '='));
+    if (got == PathMatch::no) continue;
+    elsewhere = elsewhere || got == PathMatch::elsewhere;
+    if (got == PathMatch::elsewhere) continue;
+    if (found || got == PathMatch::container) return Extracted::miss(MissReason::ambiguous);
+    found = true;
+    raw = value;
+  }
+  if (!found) return Extracted::miss(elsewhere ? MissReason::ambiguous : MissReason::absent);
+  return decoded_value(arena, raw, true);
 }
 
 }  // namespace
@@ -76,24 +102,16 @@ Extracted decoded_value(Arena& arena, std::string_view raw, bool plus) noexcept 
 }
 
 Extracted find_parameter(Arena& arena, std::string_view encoded, std::string_view name) noexcept {
-  const bool semicolons = encoded.find(';') != std::string_view::npos;
-  bool found = false;
-  std::string_view raw;
-  while (!encoded.empty()) {
-    std::string_view value = next_part(encoded, '&');
-    if (value.empty()) continue;
-    if (semicolons && value.find(';') != std::string_view::npos) {
-      if (names_between_semicolons(value, name)) return Extracted::miss(MissReason::ambiguous);
-      continue;
-    }
-    const NameMatch match = match_form_name(next_part(value, '='), name);
-    if (match == NameMatch::no) continue;
-    if (found || match == NameMatch::container) return Extracted::miss(MissReason::ambiguous);
-    found = true;
-    raw = value;
-  }
-  if (!found) return Extracted::miss(MissReason::absent);
-  return decoded_value(arena, raw, true);
+  return find_matching(arena, encoded, [name](std::string_view parameter) {
+    return path_match(match_form_name(parameter, name));
+  });
+}
+
+Extracted find_parameter(Arena& arena, std::string_view encoded,
+                         std::span<const PathStep> path) noexcept {
+  return find_matching(arena, encoded, [path](std::string_view parameter) {
+    return match_form_path(parameter, path);
+  });
 }
 
 }  // namespace weir::policies

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "policies/lang/extractors.h"
@@ -17,6 +18,11 @@ class Arena;
 /// unreadable (a broken escape in the value, a value that is not UTF-8, or the arena is full). A
 /// parameter without '=' has the value "".
 Extracted find_parameter(Arena& arena, std::string_view encoded, std::string_view name) noexcept;
+
+/// The same of a field that stands at a path (two steps or more): `user[email]` is
+/// `body.user.email` (extractors/name_path.h).
+Extracted find_parameter(Arena& arena, std::string_view encoded,
+                         std::span<const PathStep> path) noexcept;
 
 /// `raw` decoded, as a value of its own or a view. `plus`: '+' is a blank.
 Extracted decoded_value(Arena& arena, std::string_view raw, bool plus) noexcept;

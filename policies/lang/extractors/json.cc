@@ -2,14 +2,17 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 
 #include "policies/lang/extractors/arena.h"
 #include "policies/lang/extractors/escapes.h"
 #include "policies/lang/extractors/form.h"
 #include "policies/lang/extractors/json_mending.h"
 #include "policies/lang/extractors/multipart.h"
+#include "policies/lang/extractors/name_path.h"
 #include "policies/lang/extractors/names.h"
 #include "policies/lang/extractors/text.h"
 
@@ -18,7 +21,7 @@ namespace weir::policies {
 namespace dom = simdjson::dom;
 
 struct BodyReader::Parser {
-  simdjson::error_code parse(std::string_view text) noexcept {
+  simdjson::error_code parse(std::string_view text) {
     if (capacity < text.size() || capacity == 0) {
       const std::size_t wanted = std::bit_ceil(std::max<std::size_t>(text.size(), 1024));
       if (const auto error = dom.allocate(wanted, kDepthMax)) return error;
@@ -117,6 +120,15 @@ MissReason find_member(const dom::element& from, std::string_view name, std::siz
   return found ? MissReason::none : MissReason::absent;
 }
 
+/// Whether a member has the rest of a path for its name.
+bool has_flat_path(const dom::element& from, std::span<const PathStep> path) noexcept {
+  dom::object object;
+  if (path.front().is_index || from.get(object)) return false;
+  return std::any_of(object.begin(), object.end(), [path](const dom::key_value_pair& field) {
+    return is_flat_path(field.key, path);
+  });
+}
+
 MissReason find_element(const dom::element& from, std::uint64_t index, dom::element& out) noexcept {
   dom::array array;
   if (from.get(array)) return MissReason::absent;
@@ -135,16 +147,28 @@ const dom::element& element_of(JsonRef node) noexcept {
 
 }  // namespace
 
-BodyReader::BodyReader(BodyFrom from) noexcept : from_(from) {}
+BodyReader::BodyReader(BodyFrom from) noexcept : from_(from) {
+  // simdjson chooses its code for this processor at its first use, and must find memory then.
+  static const bool chosen = simdjson::validate_utf8("", 0);
+  static_cast<void>(chosen);
+}
 BodyReader::~BodyReader() = default;
 
+/// Without memory a body is not readable, here and below.
 bool BodyReader::parse(std::string_view body) noexcept {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (body.starts_with(kByteOrderMark)) body.remove_prefix(kByteOrderMark.size());
-  const simdjson::error_code error = parser_->parse(body);
-  if (error != simdjson::NUMBER_ERROR && error != simdjson::STRING_ERROR) return !error;
-  const std::string mended = mended_json(body);
-  return !mended.empty() && !parser_->parse(mended);
+  if (body.starts_with(kByteOrderMark)) {
+    body.remove_prefix(kByteOrderMark.size());
+    if (body.starts_with(kByteOrderMark)) return false;  // simdjson passes over one more
+  }
+  try {
+    const simdjson::error_code error = parser_->parse(body);
+    if (error != simdjson::NUMBER_ERROR && error != simdjson::STRING_ERROR) return !error;
+    const std::string mended = mended_json(body);
+    return !mended.empty() && !parser_->parse(mended);
+  } catch (const std::bad_alloc&) {
+    parser_->capacity = 0;  // its parts may differ in size: the next body makes them anew
+    return false;
+  }
 }
 
 void BodyReader::open(BodyState state, std::string_view body,
@@ -174,7 +198,8 @@ void BodyReader::open(BodyState state, std::string_view body,
   why_ = MissReason::unreadable;
   const MediaType type = media_type_of(headers);
   if (from_ == BodyFrom::client && type.ambiguous) return;
-  if (!parser_) parser_ = std::make_unique<Parser>();
+  if (!parser_) parser_.reset(new (std::nothrow) Parser);
+  if (!parser_) return;
   kind_ = type.kind;
   if (kind_ == BodyKind::none) {
     state_ = State::untyped;
@@ -201,7 +226,11 @@ bool BodyReader::open_as(const MediaType& type, std::string_view body) noexcept 
       return looks_like_form(body);
     case BodyKind::multipart:
       state_ = State::multipart;
-      return parser_->multipart.read(body, type.boundary);
+      try {
+        return parser_->multipart.read(body, type.boundary);
+      } catch (const std::bad_alloc&) {
+        return false;
+      }
   }
   return false;
 }
@@ -228,15 +257,22 @@ Extracted BodyReader::find(Arena& arena, BodyState state, std::string_view body,
     case State::multipart:
       break;
   }
-  if (path.size() != 1 || path[0].is_index) return Extracted::miss(MissReason::absent);
-  return state_ == State::form ? find_parameter(arena, parser_->form, path[0].name)
-                               : parser_->multipart.find(path[0].name);
+  if (path.empty() || path[0].is_index) return Extracted::miss(MissReason::absent);
+  const bool form = state_ == State::form;
+  if (path.size() == 1) {
+    return form ? find_parameter(arena, parser_->form, path[0].name)
+                : parser_->multipart.find(path[0].name);
+  }
+  return form ? find_parameter(arena, parser_->form, path) : parser_->multipart.find(path);
 }
 
 Extracted BodyReader::find_in_json(Arena& arena, std::span<const PathStep> path) noexcept {
   const std::size_t names = from_ == BodyFrom::client ? 0 : kExactNames;
   dom::element at = parser_->root;
-  for (const PathStep& step : path) {
+  for (std::size_t k = 0; k < path.size(); ++k) {
+    const PathStep& step = path[k];
+    if (names != kExactNames && k + 1 < path.size() && has_flat_path(at, path.subspan(k)))
+      return Extracted::miss(MissReason::ambiguous);
     dom::element next;
     const MissReason why = step.is_index ? find_element(at, step.index, next)
                                          : find_member(at, step.name, names, next);

@@ -4,7 +4,7 @@
 
 #include "policies/lang/extractors/form.h"
 #include "policies/lang/extractors/media_type.h"
-#include "policies/lang/extractors/names.h"
+#include "policies/lang/extractors/name_path.h"
 #include "policies/lang/extractors/text.h"
 
 namespace weir::policies {
@@ -132,20 +132,36 @@ bool Multipart::is_charset_unchanged() const noexcept {
   });
 }
 
-Extracted Multipart::find(std::string_view name) const noexcept {
+template <class Match>
+Extracted Multipart::find_matching(Match match) const noexcept {
   const Part* found = nullptr;
+  bool elsewhere = false;
   for (const Part& part : parts_) {
-    const NameMatch match = match_form_name(part.name, name);
-    if (match == NameMatch::no) continue;
-    if (found != nullptr || match == NameMatch::container || part.file)
+    const PathMatch got = match(part.name);
+    if (got == PathMatch::no) continue;
+    elsewhere = elsewhere || got == PathMatch::elsewhere;
+    if (got == PathMatch::elsewhere) continue;
+    if (found != nullptr || got == PathMatch::container || part.file)
       return Extracted::miss(MissReason::ambiguous);
     found = &part;
   }
-  if (found == nullptr) return Extracted::miss(MissReason::absent);
+  if (found == nullptr)
+    return Extracted::miss(elsewhere ? MissReason::ambiguous : MissReason::absent);
+  // ASP.NET drops the mark, others keep it.
+  if (found->value.starts_with(kByteOrderMark)) return Extracted::miss(MissReason::ambiguous);
   const bool readable =
       found->plain && (found->ascii ? is_ascii(found->value) : is_utf8(found->value));
   if (!readable) return Extracted::miss(MissReason::unreadable);
   return {Value::text(found->value)};
+}
+
+Extracted Multipart::find(std::string_view name) const noexcept {
+  return find_matching(
+      [name](std::string_view part) { return path_match(match_form_name(part, name)); });
+}
+
+Extracted Multipart::find(std::span<const PathStep> path) const noexcept {
+  return find_matching([path](std::string_view part) { return match_form_path(part, path); });
 }
 
 }  // namespace weir::policies

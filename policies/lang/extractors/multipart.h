@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,8 @@ class Multipart {
   /// (two parts that some application takes for this field, or a file of this name); unreadable
   /// (not UTF-8, or of a type that applications decode).
   Extracted find(std::string_view name) const noexcept;
+  /// The same of a field at a path (two steps or more): `user[email]`.
+  Extracted find(std::span<const PathStep> path) const noexcept;
 
  private:
   struct Part {
@@ -34,6 +37,8 @@ class Multipart {
     bool ascii = false;  ///< its headers say US-ASCII
   };
   bool read_part(std::string_view part);
+  template <class Match>
+  Extracted find_matching(Match match) const noexcept;
   bool is_charset_unchanged() const noexcept;
 
   std::vector<Part> parts_;

@@ -1,160 +1,12 @@
 #include "policies/lang/extractors/names.h"
 
-#include <array>
-#include <optional>
-
-#include "core/case_fold.h"
-#include "core/utf8.h"
 #include "policies/lang/extractors/escapes.h"
+#include "policies/lang/extractors/name_text.h"
 
 namespace weir::policies {
 namespace {
 
-constexpr char32_t kEnd = 0xffffffff;
-constexpr char32_t kBroken = 0xfffd;
-
-/// The characters of a text as it stands.
-class PlainText {
- public:
-  explicit PlainText(std::string_view text) noexcept : rest_(text) {}
-  char32_t next() noexcept {
-    if (rest_.empty()) return kEnd;
-    const auto first = static_cast<unsigned char>(rest_.front());
-    if (first < 0x80) {
-      rest_.remove_prefix(1);
-      return first;
-    }
-    const Utf8 got = decode_utf8(rest_);
-    rest_.remove_prefix(got.length == 0 ? 1 : got.length);
-    return got.length == 0 ? kBroken : got.code;
-  }
-
- private:
-  std::string_view rest_;
-};
-
-/// The characters of an encoded name. A broken escape stands for itself; `%u0075` is `u`, as
-/// Microsoft's older servers read it.
-class EncodedText {
- public:
-  explicit EncodedText(std::string_view text) noexcept : text_(text) {}
-
-  char32_t next() noexcept {
-    if (ended_ || at_ >= text_.size()) return kEnd;
-    if (text_[at_] == '%' && at_ + 1 < text_.size() && (text_[at_ + 1] | 0x20) == 'u') {
-      if (const std::optional<char32_t> code = wide_escape()) return *code;
-    }
-    std::array<char, 4> bytes;
-    std::size_t next = at_;
-    bytes[0] = byte(next);
-    if (bytes[0] == '\0') {
-      ended_ = true;
-      return kEnd;
-    }
-    std::size_t size = 1;
-    const auto first = static_cast<unsigned char>(bytes[0]);
-    const std::size_t wanted = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    std::size_t after = next;
-    while (size < wanted && after < text_.size()) bytes[size++] = byte(after);
-    if (wanted > 1 && decode_utf8({bytes.data(), size}).length == wanted) {
-      at_ = after;
-      return decode_utf8({bytes.data(), size}).code;
-    }
-    at_ = next;
-    return first < 0x80 ? first : kBroken;
-  }
-
- private:
-  char byte(std::size_t& at) const noexcept {
-    const char c = text_[at];
-    if (c == '+') return ++at, ' ';
-    if (c == '%') {
-      const int escaped = escaped_byte(text_, at);
-      if (escaped >= 0) return at += 3, static_cast<char>(escaped);
-    }
-    return ++at, c;
-  }
-  std::optional<char32_t> wide_escape() noexcept {
-    if (text_.size() - at_ < 6) return std::nullopt;
-    char32_t code = 0;
-    for (std::size_t k = 2; k < 6; ++k) {
-      const int digit = hex_digit(text_[at_ + k]);
-      if (digit < 0) return std::nullopt;
-      code = code * 16 + static_cast<char32_t>(digit);
-    }
-    at_ += 6;
-    if (code == 0) ended_ = true;
-    return code == 0 ? kEnd : code;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  bool ended_ = false;  // by a NUL
-};
-
-bool is_blank(char32_t c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-/// The meaning of `[` and `]` in a name.
-enum class Brackets : std::uint8_t { letters, end_name, separate, are_underscores };
-
-/// A name without what applications pass over. Separators inside are left out, at both ends each is
-/// an underscore; blanks at both ends are left out.
-template <class Source>
-class Folded {
- public:
-  Folded(Source source, Brackets brackets, bool form) noexcept
-      : source_(source), brackets_(brackets), form_(form) {}
-
-  char32_t next() noexcept {
-    if (queued_ > 0) return --queued_, U'_';
-    if (done_) return kEnd;
-    std::uint32_t run = 0;
-    for (;;) {
-      const char32_t c = source_.next();
-      if (c == kEnd) break;
-      const bool bracket = c == U'[' || c == U']';
-      if (bracket && brackets_ == Brackets::end_name) {
-        if (!begun_) continue;
-        ended_by_bracket_ = true;
-        break;
-      }
-      if (bracket && brackets_ == Brackets::separate) {
-        opened_ += c == U'[' ? 1 : 0;
-        continue;
-      }
-      if (form_ && (is_blank(c) || (!begun_ && c == U'!'))) continue;
-      const bool separator = c == U'_' || c == U'-' || (form_ && c == U'.') ||
-                             (bracket && brackets_ == Brackets::are_underscores);
-      if (!separator) {
-        begun_ = true;
-        return fold_case(c);
-      }
-      if (!begun_) return U'_';
-      ++run;
-    }
-    done_ = true;
-    queued_ = run;
-    return next();
-  }
-  bool ended_by_bracket() const noexcept { return ended_by_bracket_; }
-  std::uint32_t opened() const noexcept { return opened_; }
-
- private:
-  Source source_;
-  Brackets brackets_;
-  bool form_;
-  bool begun_ = false, done_ = false, ended_by_bracket_ = false;
-  std::uint32_t queued_ = 0, opened_ = 0;
-};
-
-template <class A, class B>
-bool same(A& a, B& b) noexcept {
-  for (;;) {
-    const char32_t x = a.next(), y = b.next();
-    if (x != y) return false;
-    if (x == kEnd) return true;
-  }
-}
+using namespace name_text;
 
 bool is_exact(std::string_view encoded, std::string_view wanted) noexcept {
   std::size_t at = 0;
@@ -205,6 +57,11 @@ NameMatch match_form_name(std::string_view encoded, std::string_view wanted) noe
   }
   {
     Folded a(EncodedText(encoded), Brackets::end_name, true);
+    Folded b(PlainText(wanted), Brackets::letters, true);
+    if (same(a, b)) return a.ended_by_bracket() ? NameMatch::container : NameMatch::other;
+  }
+  if (wanted.ends_with('_') || wanted.ends_with('-')) {  // a blank at the end, for PHP
+    Folded a(EncodedText(encoded), Brackets::end_name, true, Blanks::are_underscores);
     Folded b(PlainText(wanted), Brackets::letters, true);
     if (same(a, b)) return a.ended_by_bracket() ? NameMatch::container : NameMatch::other;
   }

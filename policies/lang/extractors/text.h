@@ -6,6 +6,9 @@
 /// Small words on ASCII text, as HTTP compares it.
 namespace weir::policies {
 
+/// U+FEFF in UTF-8, which some programs write before a text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 constexpr char lower_ascii(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
 }

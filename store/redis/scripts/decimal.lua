@@ -10,7 +10,7 @@ forms[FORM_DECIMAL] = {
   value = function(s, o, p, event) return clamp(s.total + (event and o.amount or 0), false) end,
   add = function(s, o, p)
     s.total = call('INCRBY', s.key, string.format('%.0f', o.amount))
-    call('EXPIRE', s.key, string.format('%.0f', p.a / 1000))
+    call('EXPIRE', s.key, string.format('%.0f', p.length / 1000))
     return true
   end,
   take_back = function(s, o)

@@ -2,7 +2,7 @@
 -- begin, total, tags. Every other counter is a hash with one field, named after the number or the beginning
 -- of the window. So an event is one HINCRBY, and an old window is never taken for the new one.
 -- `undo`, which nothing else here wants, says when, of a window that began with its first event.
-local function unit(p) return p.window == EVERY and p.a or 1 end
+local function unit(p) return p.window == EVERY and p.length or 1 end
 
 local function load_fixed(s, p)
   if p.remembers then
@@ -53,7 +53,7 @@ forms[FORM_FIXED] = {
   add = function(s, o, p, at)
     if at ~= now then
       if not covers(p, s.b, s.e, at) then return false end
-      if p.window == EVERY_FIRST and not s.live then s.b = at; s.e = at + p.a end
+      if p.window == EVERY_FIRST and not s.live then s.b = at; s.e = at + p.length end
     end
     s.total = clamp(s.total + o.amount, p.real)
     s.tags = with_tag(s.tags, o)

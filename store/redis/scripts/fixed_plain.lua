@@ -7,21 +7,21 @@
   local begins, ends, oldest, lasts, field
 --: terms
       if window == 6 then -- CALENDAR: what was, what is, what comes
-        if now < b then
-          begins, ends = a, b
-        elseif now < c then
-          begins, ends = b, c
+        if now < p.begins then
+          begins, ends = p.earlier, p.begins
+        elseif now < p.ends then
+          begins, ends = p.begins, p.ends
         else
-          begins, ends = c, d
+          begins, ends = p.ends, p.later
         end
       else
-        begins = window == 2 and now - now % a or now -- EVERY, FIRST
-        ends = begins + a
+        begins = window == 2 and now - now % p.length or now -- EVERY, FIRST
+        ends = begins + p.length
       end
       -- By a clock that is a unit ahead of the caller's the calendar it sent has ended.
       lasts = math.max(ends - now, 1) + slack
-      oldest = window == 3 and now - a + 1 or begins
-      field = light and string.format('%.0f', window == 2 and begins / a or begins)
+      oldest = window == 3 and now - p.length + 1 or begins
+      field = light and string.format('%.0f', window == 2 and begins / p.length or begins)
 --: operation
       if light then
         value = call('HINCRBY', key, field, by)

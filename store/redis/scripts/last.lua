@@ -27,7 +27,7 @@ forms[FORM_LAST] = {
     elseif aligned then
       s.b, s.e = window(p)
     else
-      s.e = now + (p.a > 0 and p.a or FOREVER)
+      s.e = now + (p.length > 0 and p.length or FOREVER)
     end
     if not raw or not first_live then return s end
     local at = 9
@@ -39,11 +39,11 @@ forms[FORM_LAST] = {
       if aligned then
         live = ms >= s.b
       elseif not live then
-        live = p.a == 0 or now - ms < p.a
+        live = p.length == 0 or now - ms < p.length
       end
       if live and ms - now <= AHEAD then s.rows[#s.rows + 1] = {ms = ms, id = id, datum = datum} end
     end
-    if p.window == EVERY_FIRST and #s.rows == 0 then s.b, s.e = now, now + p.a end
+    if p.window == EVERY_FIRST and #s.rows == 0 then s.b, s.e = now, now + p.length end
     return s
   end,
   had = function(s, o)
@@ -64,9 +64,9 @@ forms[FORM_LAST] = {
     if at ~= now then
       local aligned = p.window == EVERY or p.window == CALENDAR
       if aligned and (at < s.b or at >= s.e) then return false end
-      if not aligned and p.a > 0 and now - at >= p.a then return false end
+      if not aligned and p.length > 0 and now - at >= p.length then return false end
     end
-    if #s.rows == 0 and p.window == EVERY_FIRST then s.b, s.e = at, at + p.a end
+    if #s.rows == 0 and p.window == EVERY_FIRST then s.b, s.e = at, at + p.length end
     if p.window == EVERY_FIRST then at = max(at, s.b) end
     local i = #s.rows
     while i > 0 and s.rows[i].ms > at do i = i - 1 end

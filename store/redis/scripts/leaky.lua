@@ -1,23 +1,23 @@
--- A bucket that loses p.d every p.b ms (limiter/kinds/leaky.cc has the arithmetic, and why): at, level,
--- busy since, ran empty, tags, members. The level is in 1/p.b unless amounts are doubles.
+-- A bucket that loses p.drains every p.drain ms (limiter/kinds/leaky.cc has the arithmetic, and why): at, level,
+-- busy since, ran empty, tags, members. The level is in 1/p.drain unless amounts are doubles.
 local function drained(p, level, ms)
   ms = max(ms, 0)
-  if p.real then return max(0, level - ms * p.d / p.b) end
-  return max(0, level - ms * p.d)
+  if p.real then return max(0, level - ms * p.drains / p.drain) end
+  return max(0, level - ms * p.drains)
 end
 local function poured(o, p)
   local amount = p.metric == DISTINCT and 1 or o.amount
-  return p.real and amount or amount * p.b
+  return p.real and amount or amount * p.drain
 end
 local function within(p, level)
-  if p.real then return min(level, p.a) end
-  return min(level, floor(p.a * p.b))
+  if p.real then return min(level, p.capacity) end
+  return min(level, floor(p.capacity * p.drain))
 end
 -- Whole levels are integers; others are never rounded down, least of all onto an integer.
 local function level_of(p, level)
   if p.real then return level end
-  local v = level / p.b
-  if level % p.b ~= 0 and v % 1 == 0 then return v * (1 + 2 ^ -52) end
+  local v = level / p.drain
+  if level % p.drain ~= 0 and v % 1 == 0 then return v * (1 + 2 ^ -52) end
   return v
 end
 local function holds(s, member)
@@ -27,7 +27,7 @@ local function holds(s, member)
   return nil
 end
 local function store_leaky(s, p)
-  local takes = (p.real and s.level * p.b or s.level) / p.d
+  local takes = (p.real and s.level * p.drain or s.level) / p.drains
   call('SET', s.key, pack_('<dddd', s.at, s.level, s.busy, s.empty) .. s.tags .. s.members, 'PX',
     ttl(math.ceil(takes)))
 end
@@ -48,7 +48,7 @@ forms[FORM_LEAKY] = {
       if s.level == 0 then
         s.members = ''
         if before > 0 then
-          s.empty = min(now, s.at + math.ceil((p.real and before * p.b or before) / p.d))
+          s.empty = min(now, s.at + math.ceil((p.real and before * p.drain or before) / p.drains))
         end
       end
       s.at = now
@@ -63,10 +63,10 @@ forms[FORM_LEAKY] = {
       if distinct then
         if seen[bits] or (s.level > 0 and holds(s, bits)) then return end
         seen[bits] = true
-        level = level + p.b
+        level = level + p.drain
       else
         local amount = unpack_('<d', bits)
-        level = level + (p.real and amount or amount * p.b)
+        level = level + (p.real and amount or amount * p.drain)
       end
     end
     if held then for i = 1, #held do pour(held[i]) end end
@@ -88,7 +88,7 @@ forms[FORM_LEAKY] = {
     s.undo = after - s.level
     s.level = after
     if p.metric == DISTINCT then
-      if #s.members >= 8 * p.c then s.members = sub(s.members, 9) end
+      if #s.members >= 8 * p.keep then s.members = sub(s.members, 9) end
       s.members = s.members .. o.member
     end
     s.tags, s.live = with_tag(s.tags, o), true

@@ -1,6 +1,5 @@
--- Events in a sorted set by time. A member is the event's id and its amount or member, so equal
--- amounts never merge, and events of one millisecond and one worker keep their order. Integer sums
--- keep their total as the score of a member T, scaled so that it is always the lowest.
+-- Events by their times (entries.lua). Equal amounts never merge, and events of one millisecond and one
+-- worker keep their order. Integer sums keep their total as the score of a member T, scaled so that it is always the lowest.
 local SCALE = 2 ^ 200
 
 local function payload(o, p)
@@ -8,44 +7,13 @@ local function payload(o, p)
   if p.metric == COUNT and p.window == LOG then return '' end
   return pack_('<d', o.amount)
 end
-local function amount_in(name) return (unpack_('<d', name, 13)) end
-
--- The value of payloads, oldest first.
-local function measure(p, list, o)
-  local n = #list
-  if p.metric == EXISTS then
-    for i = 1, n do if list[i] == o.member then return 1 end end
-    return 0
-  end
-  if p.metric == DISTINCT then
-    local seen, count = {}, 0
-    for i = 1, n do
-      if not seen[list[i]] then seen[list[i]] = true; count = count + 1 end
-    end
-    return count
-  end
-  if n == 0 and p.metric >= AVERAGE then return nil end
-  local v = n > 0 and p.metric >= MINIMUM and unpack_('<d', list[1]) or 0
-  for i = 1, n do
-    local a = unpack_('<d', list[i])
-    if p.metric == MINIMUM then
-      if a < v then v = a end
-    elseif p.metric == MAXIMUM then
-      if a > v then v = a end
-    else
-      v = v + a
-    end
-  end
-  if p.metric == AVERAGE then return v / n end
-  if p.metric == SUM or p.metric == COUNT then return clamp(v, p.real) end
-  return v
-end
+local function amount_in(name) return (unpack_('<d', name, ID + 1)) end
 
 local function listed(s, o, p)
   if s.list then return s.list end
   local names
   if p.window == EVENTS then
-    local newest = call('ZREVRANGEBYSCORE', s.key, s.hi, s.lo, 'LIMIT', 0, p.b)
+    local newest = call('ZREVRANGEBYSCORE', s.key, s.hi, s.lo, 'LIMIT', 0, p.keep)
     names = {}
     for i = #newest, 1, -1 do names[#names + 1] = newest[i] end
   else
@@ -54,8 +22,8 @@ local function listed(s, o, p)
   local list = {}
   for i = 1, #names do
     -- Sent again, `exists` must not find itself.
-    if not (o.retry and p.metric == EXISTS and sub(names[i], 1, 12) == o.id) then
-      list[#list + 1] = sub(names[i], 13)
+    if not (o.retry and p.metric == EXISTS and sub(names[i], 1, ID) == o.id) then
+      list[#list + 1] = sub(names[i], ID + 1)
     end
   end
   s.list = list
@@ -83,19 +51,10 @@ local function open_total(s)
   if call('ZCOUNT', s.key, '(' .. s.hi, '+inf') > 0 then recount(s) end
 end
 
--- The two oldest become one, at the later time, so that a sum never undercounts.
-local function merge_oldest(s, p)
-  local two = call('ZRANGEBYSCORE', s.key, s.lo, s.hi, 'WITHSCORES', 'LIMIT', 0, 2)
-  if #two < 4 then return end
-  local both = clamp(amount_in(two[1]) + amount_in(two[3]), p.real)
-  call('ZADD', s.key, two[4], sub(two[3], 1, 12) .. pack_('<d', both))
-  call('ZREM', s.key, two[1], two[3])
-end
-
 forms[FORM_LOG] = {
   open = function(o, p, key)
     local s = {key = key}
-    s.lo = p.a > 0 and max(now - p.a + 1, 1) or 1
+    s.lo = p.length > 0 and max(now - p.length + 1, 1) or 1
     s.hi = now + AHEAD
     s.counts = p.metric == COUNT and p.window == LOG
     s.totals = p.window == LOG and not p.real and (p.metric == SUM or p.metric == AVERAGE)
@@ -112,7 +71,7 @@ forms[FORM_LOG] = {
   value = function(s, o, p, event, held)
     local more = event and o.amount or 0
     if s.counts then
-      local v = min(s.n + more, p.b)
+      local v = min(s.n + more, p.keep)
       if held then for i = 1, #held do v = v + unpack_('<d', held[i]) end end
       return v
     end
@@ -127,7 +86,7 @@ forms[FORM_LOG] = {
       return v / n
     end
     local live, list = listed(s, o, p), {}
-    local room = p.window == EVENTS and p.b or math.huge
+    local room = p.window == EVENTS and p.keep or math.huge
     local itself = event and p.metric ~= EXISTS
     if p.metric == EXISTS and not event then return 0 end
     if itself then room = room - 1 end
@@ -137,10 +96,16 @@ forms[FORM_LOG] = {
     if itself then
       list[#list + 1] = p.metric == DISTINCT and o.member or pack_('<d', o.amount)
     end
-    return measure(p, list, o)
+    local n, v = fold(p, list, o)
+    if p.metric == EXISTS then return v end
+    if p.metric == DISTINCT then return n end
+    if n == 0 and p.metric >= AVERAGE then return nil end
+    if p.metric == AVERAGE then return v / n end
+    if p.metric == SUM or p.metric == COUNT then return clamp(v, p.real) end
+    return v
   end,
   add = function(s, o, p, at)
-    if p.a > 0 and now - at >= p.a then return false end
+    if p.length > 0 and now - at >= p.length then return false end
     at = max(at, 1)
     local name, n = o.id .. payload(o, p), 1
     if s.totals then
@@ -150,7 +115,7 @@ forms[FORM_LOG] = {
     else
       call('ZADD', s.key, at, name)
       if s.counts then
-        n = min(o.amount, p.b)
+        n = min(o.amount, p.keep)
         for i = 2, n do call('ZADD', s.key, at, o.id .. pack_('>I4', i)) end
         s.n = s.n + n
       end
@@ -159,17 +124,18 @@ forms[FORM_LOG] = {
     if s.drop_ahead then call('ZREMRANGEBYSCORE', s.key, '(' .. s.hi, '+inf') end
     call('ZREMRANGEBYSCORE', s.key, 0.5, '(' .. s.lo)
     if p.window == EVENTS then
-      call('ZREMRANGEBYRANK', s.key, 0, -(p.b + SLACK + 1))
+      call('ZREMRANGEBYRANK', s.key, 0, -(p.keep + SLACK + 1))
     elseif s.counts then
-      if s.n > p.b + SLACK then
-        call('ZREMRANGEBYRANK', s.key, 0, s.n - p.b - SLACK - 1)
-        s.n = p.b + SLACK
+      if s.n > p.keep + SLACK then
+        call('ZREMRANGEBYRANK', s.key, 0, s.n - p.keep - SLACK - 1)
+        s.n = p.keep + SLACK
       end
     else
       local live = s.totals and s.n or call('ZCARD', s.key)
-      if live > max(p.b, 2) then
+      if live > max(p.keep, 2) then
         if p.metric == SUM then
-          merge_oldest(s, p)
+          local two = call('ZRANGEBYSCORE', s.key, s.lo, s.hi, 'WITHSCORES', 'LIMIT', 0, 2)
+          if #two == 4 then merge(s, p, two) end
           s.n = s.totals and s.n - 1
         elseif s.totals then
           local oldest = call('ZRANGEBYSCORE', s.key, s.lo, s.hi, 'LIMIT', 0, 1)[1]
@@ -178,11 +144,11 @@ forms[FORM_LOG] = {
           call('ZADD', s.key, s.total / SCALE, 'T')
           call('ZREM', s.key, oldest)
         else
-          call('ZREMRANGEBYRANK', s.key, 0, live - p.b - 1)
+          call('ZREMRANGEBYRANK', s.key, 0, live - p.keep - 1)
         end
       end
     end
-    call('PEXPIRE', s.key, ttl(p.a > 0 and p.a or FOREVER))
+    call('PEXPIRE', s.key, ttl(p.length > 0 and p.length or FOREVER))
     return true
   end,
   take_back = function(s, o, p)
@@ -192,7 +158,7 @@ forms[FORM_LOG] = {
       call('ZINCRBY', s.key, -o.amount / SCALE, 'T')
     end
     if s.counts then
-      local n = min(o.amount, p.b)
+      local n = min(o.amount, p.keep)
       for i = 2, n do call('ZREM', s.key, o.id .. pack_('>I4', i)) end
       if o.at >= s.lo then s.n = s.n - n end
     end

@@ -13,14 +13,14 @@
     return from
   end
 --: terms
-      gone = now - a
+      gone = now - p.length
       if light then
-        stamp, lasts = pack_('<I6', now), string.format('%.0f', 2 * a + slack)
-        asks = most > 250 and most < b
+        stamp, lasts = pack_('<I6', now), string.format('%.0f', 2 * p.length + slack)
+        asks = most > 250 and most < p.keep
       else
         low = string.format('%.0f', math.max(gone + 1, 1))
         high = string.format('%.0f', now + 60000)
-        since, lasts = string.format('%.0f', math.max(now, 1)), string.format('%.0f', a + slack)
+        since, lasts = string.format('%.0f', math.max(now, 1)), string.format('%.0f', p.length + slack)
         below, above = '(' .. low, '(' .. high
       end
 --: operation
@@ -36,7 +36,7 @@
             local newest = unpack_('<I6', oldest, before - 5)
             ahead = newest > now
             left = left_of(oldest, before)
-            renews = renews or now - now % a > newest
+            renews = renews or now - now % p.length > newest
           else
             local s, t, u, v, w, x, y, z = unpack_('<I6I6I6I6I6I6I6I6', oldest)
             ahead = s > now + 60000
@@ -46,7 +46,7 @@
             end
             -- Old events are cut off eight at a time, so that most events are only appended.
             if left == 48 then cut = '48' end
-            if before > 6 * (b + 48) then cut = before - 6 * (b + 32) end -- SLACK
+            if before > 6 * (p.keep + 48) then cut = before - 6 * (p.keep + 32) end -- SLACK
             if cut then
               rest = call('GETRANGE', key, cut, '-1')
               left = cut + 0
@@ -63,7 +63,7 @@
           end
         end
         value = (size - left) / 6
-        if value > b then value = b end
+        if value > p.keep then value = p.keep end
         if value > most then
           if asks then break end
           if size == 6 then call('DEL', key)
@@ -87,11 +87,11 @@
         there = call('ZCOUNT', key, low, high)
       end
       there = there + 1
-      value = math.min(there, b)
+      value = math.min(there, p.keep)
       if value > most then break end
       call('ZADD', key, since, tags[i])
-      if sweep or there > b + 32 then -- SLACK
+      if sweep or there > p.keep + 32 then -- SLACK
         call('ZREMRANGEBYSCORE', key, '-inf', below)
-        if there > b + 32 then call('ZREMRANGEBYRANK', key, 0, there - b - 33) end
+        if there > p.keep + 32 then call('ZREMRANGEBYRANK', key, 0, there - p.keep - 33) end
       end
       call('PEXPIRE', key, lasts)

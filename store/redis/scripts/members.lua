@@ -16,7 +16,7 @@ end
 
 forms[FORM_MEMBERS] = {
   open = function(o, p, key)
-    local s = {key = key, hi = now + AHEAD, dead = false, e = now + p.a}
+    local s = {key = key, hi = now + AHEAD, dead = false, e = now + p.length}
     if p.window == EVERY_FIRST then
       local began = call('ZSCORE', key, 'B')
       local live
@@ -24,7 +24,7 @@ forms[FORM_MEMBERS] = {
       s.dead, s.had_window = not live, began
       s.lo = s.b
     elseif p.window == LOG then
-      s.lo = max(now - p.a + 1, 1)
+      s.lo = max(now - p.length + 1, 1)
     else
       s.b, s.e = window(p)
       s.lo = s.b
@@ -47,7 +47,7 @@ forms[FORM_MEMBERS] = {
       if p.window == EVERY_FIRST and not s.dead then s.n = s.n - 1 end
     end
     local fresh = event and not score
-    local v = min(s.n + (fresh and 1 or 0), p.e)
+    local v = min(s.n + (fresh and 1 or 0), p.keep)
     if held then
       local seen = {}
       if event then seen[o.member] = true end
@@ -62,7 +62,7 @@ forms[FORM_MEMBERS] = {
   add = function(s, o, p, at)
     at = max(at, 1)
     if p.window == LOG then
-      if now - at >= p.a then return false end
+      if now - at >= p.length then return false end
     elseif not covers(p, s.b, s.e, at) then
       return false
     end
@@ -75,12 +75,12 @@ forms[FORM_MEMBERS] = {
       if p.window == EVERY_FIRST and not s.dead then s.n = s.n - 1 end
     end
     -- An aligned window keeps its first members. A window of the last W drops the oldest one.
-    if not score and aligned and s.n >= p.e + SLACK then return true end
+    if not score and aligned and s.n >= p.keep + SLACK then return true end
     local stamp = at
     if p.metric == EXISTS and not score then stamp = at + fraction(o) end
     if p.window == EVERY_FIRST then
       if s.dead then
-        s.b, s.lo, s.e, s.dead = at, at, at + p.a, false
+        s.b, s.lo, s.e, s.dead = at, at, at + p.length, false
         if s.had_window then call('DEL', s.key) end -- frees more than what follows takes
         call('ZADD', s.key, at, 'B', stamp, o.member)
       else
@@ -93,9 +93,9 @@ forms[FORM_MEMBERS] = {
     end
     if not score then
       s.n = s.n + 1
-      if not aligned and s.n > p.e + SLACK then
-        call('ZREMRANGEBYRANK', s.key, 0, s.n - p.e - SLACK - 1)
-        s.n = p.e + SLACK
+      if not aligned and s.n > p.keep + SLACK then
+        call('ZREMRANGEBYRANK', s.key, 0, s.n - p.keep - SLACK - 1)
+        s.n = p.keep + SLACK
       end
     end
     call('PEXPIRE', s.key, ttl(s.e - now))

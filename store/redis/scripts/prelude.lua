@@ -32,20 +32,20 @@ end
 -- The current window of a grid: the epoch's, or the calendar's as the caller's zone has it.
 local function window(p)
   if p.window == EVERY then
-    local b = now - now % p.a
-    return b, b + p.a
+    local b = now - now % p.length
+    return b, b + p.length
   end
-  if now < p.b then return p.a, p.b end
-  if now < p.c then return p.b, p.c end
-  return p.c, p.d
+  if now < p.begins then return p.earlier, p.begins end
+  if now < p.ends then return p.begins, p.ends end
+  return p.ends, p.later
 end
 
 -- Which window `began` is in: its beginning and end if it counts now, else the new one and false.
 local function current(p, began)
   local b, e
   if p.window == EVERY_FIRST then
-    if began and began - now <= AHEAD and now - began < p.a then return began, began + p.a, true end
-    return now, now + p.a, false
+    if began and began - now <= AHEAD and now - began < p.length then return began, began + p.length, true end
+    return now, now + p.length, false
   end
   b, e = window(p)
   if not began or began - now > AHEAD or began < b then return b, e, false end
@@ -54,6 +54,6 @@ end
 
 -- Whether an event of that time belongs to the window [b, e).
 local function covers(p, b, e, at)
-  if p.window == EVERY_FIRST then return now - at < p.a end
+  if p.window == EVERY_FIRST then return now - at < p.length end
   return at >= b and at < e
 end

@@ -34,11 +34,11 @@ local function store_ring(s, p)
       pack_('<I6d', s.base, s.total - v) .. sub(s.body, 1, -s.size - 1))
     if s.field and s.field ~= field then call('HDEL', s.key, s.field) end
     s.field = field
-    call('PEXPIRE', s.key, ttl((p.b + 1) * p.a))
+    call('PEXPIRE', s.key, ttl((p.span + 1) * p.quantum))
     return
   end
   call('SET', s.key, pack_('<I6I2dc24d', s.base, newest, s.total, s.tags, s.total - v) .. s.body,
-    'PX', ttl((p.b + 1) * p.a))
+    'PX', ttl((p.span + 1) * p.quantum))
 end
 
 -- Into s: base, total, tags, all entries. Returns the newest one's stamp - base and the total without
@@ -84,10 +84,10 @@ forms[FORM_RING] = {
   open = function(o, p, key)
     local s = {key = key, total = 0, tags = NO_TAGS, body = '', base = 0, live = false}
     s.shape, s.size = shape(p)
-    s.stamp = floor(now / p.a)
+    s.stamp = floor(now / p.quantum)
     local newest, closed = load_ring(s, p)
     if not newest then return s end
-    if (s.base + newest) * p.a - now > AHEAD then
+    if (s.base + newest) * p.quantum - now > AHEAD then
       s.total, s.tags, s.body = 0, NO_TAGS, ''
       return s
     end
@@ -97,7 +97,7 @@ forms[FORM_RING] = {
       s.total = closed + v
       s.body = sub(s.body, 1, -s.size - 1) .. pack_(s.shape, newest, v)
     end
-    local at, oldest = 1, s.stamp - p.b
+    local at, oldest = 1, s.stamp - p.span
     while at < #s.body do
       local d, v = unpack_(s.shape, s.body, at)
       if s.base + d >= oldest then break end
@@ -127,8 +127,8 @@ forms[FORM_RING] = {
     return clamp(v, p.real)
   end,
   add = function(s, o, p, at)
-    local stamp = floor(at / p.a)
-    if stamp < s.stamp - p.b then return false end
+    local stamp = floor(at / p.quantum)
+    if stamp < s.stamp - p.span then return false end
     if s.body == '' then s.base = stamp end
     if stamp < s.base or stamp - s.base > 60000 then
       rebase(s, min(stamp, s.base + unpack_('<I2', s.body, 1)))
@@ -145,7 +145,7 @@ forms[FORM_RING] = {
   end,
   take_back = function(s, o, p)
     if s.body == '' or (o.retry and not tagged(s.tags, o)) then return end
-    local stamp = floor(o.at / p.a)
+    local stamp = floor(o.at / p.quantum)
     local i, v = bucket(s, stamp)
     if not v then return end
     local left = v - o.amount

@@ -7,7 +7,7 @@
   local HEAD = 48
   local stamp, shape, size, lasts, lasting, in_bucket, field
 --: terms
-      stamp, lasts = math.floor(now / a), (b + 1) * a + slack
+      stamp, lasts = math.floor(now / p.quantum), (p.span + 1) * p.quantum + slack
       shape, size, in_bucket = '<I2I4', 6, 4294967295
       if metric == 1 then shape, size, in_bucket = '<I2d', 10, math.huge end -- SUM
       if light then field, lasting = string.format('%.0f', stamp), string.format('%.0f', lasts) end
@@ -28,11 +28,11 @@
             local newest = name + 0
             local base, closed = newest, 0
             if older and #older > 14 then base, closed = unpack_('<I6d', older) else older = nil end
-            if newest > stamp or newest < stamp - b or stamp - base > 60000 then
+            if newest > stamp or newest < stamp - p.span or stamp - base > 60000 then
               call('HDEL', key, field)
               break
             end
-            local last, from, oldest = math.min(total - closed, in_bucket), 15, stamp - b - base
+            local last, from, oldest = math.min(total - closed, in_bucket), 15, stamp - p.span - base
             total = closed + last
             while older and from < #older do
               local entry, gone = unpack_(shape, older, from)
@@ -83,10 +83,10 @@
       end
       -- Another bucket begins, and old ones leave.
       local first, gone = base + newest, nil
-      if first > stamp or stamp - base > 60000 or first < stamp - b then break end
+      if first > stamp or stamp - base > 60000 or first < stamp - p.span then break end
       local closed = unpack_('<d', raw, HEAD - 7)
       local last = math.min(total - closed, in_bucket)
-      local from, oldest = HEAD + 1, stamp - b - base
+      local from, oldest = HEAD + 1, stamp - p.span - base
       total = closed + last
       while true do
         first, gone = unpack_(shape, raw, from)

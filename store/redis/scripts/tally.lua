@@ -40,7 +40,7 @@ forms[FORM_TALLY] = {
   add = function(s, o, p, at)
     if at ~= now then
       if not covers(p, s.b, s.e, at) then return false end
-      if p.window == EVERY_FIRST and s.n == 0 then s.b = at; s.e = at + p.a end
+      if p.window == EVERY_FIRST and s.n == 0 then s.b = at; s.e = at + p.length end
     end
     s.undo = s.x
     if p.metric == AVERAGE then

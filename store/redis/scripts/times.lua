@@ -27,7 +27,7 @@ local function store_times(s, p, times)
   if times == '' then
     call('DEL', s.key)
   else
-    call('SET', s.key, times, 'PX', ttl(2 * p.a))
+    call('SET', s.key, times, 'PX', ttl(2 * p.length))
   end
 end
 
@@ -35,22 +35,22 @@ forms[FORM_TIMES] = {
   open = function(o, p, key)
     local times = call('GET', key) or ''
     if #times % STAMP ~= 0 then error('no times') end
-    local gone, ahead = up_to(times, now - p.a), up_to(times, now + AHEAD)
+    local gone, ahead = up_to(times, now - p.length), up_to(times, now + AHEAD)
     return {key = key, times = sub(times, gone * STAMP + 1, ahead * STAMP)}
   end,
   had = function() return false end,
-  value = function(s, o, p, event) return min(count_of(s.times) + (event and o.amount or 0), p.b) end,
+  value = function(s, o, p, event) return min(count_of(s.times) + (event and o.amount or 0), p.keep) end,
   add = function(s, o, p)
     local n = count_of(s.times)
     local at = pack_('<I6', n > 0 and max(now, time_at(s.times, n - 1)) or now)
-    local times = s.times .. rep(at, min(o.amount, p.b))
-    store_times(s, p, sub(times, -STAMP * (p.b + SLACK)))
+    local times = s.times .. rep(at, min(o.amount, p.keep))
+    store_times(s, p, sub(times, -STAMP * (p.keep + SLACK)))
     return true
   end,
   take_back = function(s, o, p)
     if o.retry then return end
     local last = up_to(s.times, o.at)
-    local first = max(up_to(s.times, o.at - 1), last - min(o.amount, p.b))
+    local first = max(up_to(s.times, o.at - 1), last - min(o.amount, p.keep))
     if first == last then return end
     store_times(s, p, sub(s.times, 1, first * STAMP) .. sub(s.times, last * STAMP + 1))
   end,

@@ -27,6 +27,19 @@ def body(request):
     return present(out)
 
 
+def nested(request):
+    out = {}
+    raw = request.body
+    try:
+        user = json.loads(raw)["user"]
+        out["json"] = user.get("email") if isinstance(user, dict) else None
+    except (ValueError, KeyError, TypeError):
+        pass
+    out["post"] = request.POST.get("user[email]")
+    out["get"] = request.GET.get("user[email]")
+    return present(out)
+
+
 def query(request):
     return present({"query": request.GET.get("user_id")})
 
@@ -35,7 +48,7 @@ def cookie(request):
     return present({"cookie": request.COOKIES.get("user_id")})
 
 
-urlpatterns = [path("body", body), path("query", query), path("cookie", cookie)]
+urlpatterns = [path("body", body), path("nested", nested), path("query", query), path("cookie", cookie)]
 
 
 class Quiet(WSGIRequestHandler):

@@ -25,19 +25,26 @@ const run = (parser, req) => new Promise((resolve) => {
   parser(again, {}, (error) => resolve(error ? null : again.body));
 });
 
+const ways = {
+  json: bodyParser.json(),
+  'form extended': bodyParser.urlencoded({ extended: true }),
+  'form simple': bodyParser.urlencoded({ extended: false }),
+  multer: multer().none(),
+  'multer any': multer().any(),
+};
 app.post('/body', keep, async (req, res) => {
-  const ways = {
-    json: bodyParser.json(),
-    'form extended': bodyParser.urlencoded({ extended: true }),
-    'form simple': bodyParser.urlencoded({ extended: false }),
-    multer: multer().none(),
-    'multer any': multer().any(),
-  };
   const out = {};
   for (const [name, parser] of Object.entries(ways)) {
     const body = await run(parser, req);
     if (body && body.user_id !== undefined) out[name] = body.user_id;
   }
+  res.json(out);
+});
+// By the member, and by the name that stands for it (lodash's get() takes a member of that name first).
+const nested = (body) => [body && body.user && body.user.email, body && body['user.email'], body && body['user[email]']];
+app.post('/nested', keep, async (req, res) => {
+  const out = { query: nested(req.query) };
+  for (const [name, parser] of Object.entries(ways)) out[name] = nested(await run(parser, req));
   res.json(out);
 });
 app.post('/query', keep, (req, res) => res.json({ query: req.query.user_id }));

@@ -19,6 +19,15 @@ def body():
                    values=request.values.get("user_id"))
 
 
+@app.post("/nested")
+def nested():
+    request.get_data(cache=True, parse_form_data=False)
+    whole = request.get_json(silent=True)
+    user = whole.get("user") if isinstance(whole, dict) else None
+    return present(json=user.get("email") if isinstance(user, dict) else None, form=request.form.get("user[email]"),
+                   values=request.values.get("user[email]"), point=request.values.get("user.email"))
+
+
 @app.post("/query")
 def query():
     return present(query=request.args.get("user_id"))

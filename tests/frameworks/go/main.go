@@ -13,6 +13,12 @@ type form struct {
 	UserID any `json:"user_id"`
 }
 
+type nested struct {
+	User struct {
+		Email any `json:"email"`
+	} `json:"user"`
+}
+
 func again(r *http.Request, body []byte) *http.Request {
 	out := r.Clone(r.Context())
 	out.Body = io.NopCloser(bytes.NewReader(body))
@@ -40,6 +46,20 @@ func main() {
 		}
 		if value := again(r, body).PostFormValue("user_id"); value != "" {
 			out["PostFormValue"] = value
+		}
+		answer(w, out)
+	})
+	http.HandleFunc("/nested", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		out := map[string]any{}
+		var whole nested
+		if json.Unmarshal(body, &whole) == nil && whole.User.Email != nil {
+			out["unmarshal"] = whole.User.Email
+		}
+		for _, name := range []string{"user[email]", "user.email"} {
+			if value := again(r, body).FormValue(name); value != "" {
+				out[name] = value
+			}
 		}
 		answer(w, out)
 	})

@@ -9,6 +9,14 @@ switch (parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH)) {
         if (isset($_POST['user_id'])) $out['post'] = $_POST['user_id'];
         if (isset($_REQUEST['user_id'])) $out['request'] = $_REQUEST['user_id'];
         break;
+    case '/nested':
+        $json = json_decode(file_get_contents('php://input'), true);
+        foreach (['json' => $json, 'post' => $_POST, 'request' => $_REQUEST] as $way => $all) {
+            if (is_array($all) && isset($all['user']) && is_array($all['user']) && isset($all['user']['email'])) {
+                $out[$way] = $all['user']['email'];
+            }
+        }
+        break;
     case '/query':
         if (isset($_GET['user_id'])) $out['get'] = $_GET['user_id'];
         break;

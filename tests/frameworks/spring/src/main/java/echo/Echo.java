@@ -32,6 +32,36 @@ public class Echo {
     }
   }
 
+  /** The same with a bean inside. */
+  public static class Nested {
+    private User user;
+
+    public User getUser() {
+      return user;
+    }
+
+    public void setUser(User value) {
+      user = value;
+    }
+
+    String read() {
+      return user == null ? null : user.getEmail();
+    }
+  }
+
+  /** The bean inside. */
+  public static class User {
+    private String email;
+
+    public String getEmail() {
+      return email;
+    }
+
+    public void setEmail(String value) {
+      email = value;
+    }
+  }
+
   private final ObjectMapper mapper;
   private final ObjectMapper anyCase =
       JsonMapper.builder().enable(MapperFeature.ACCEPT_CASE_INSENSITIVE_PROPERTIES).build();
@@ -73,6 +103,23 @@ public class Echo {
       @RequestParam(name = "user_id", required = false) String parameter,
       @ModelAttribute Form form) {
     return present("parameter", parameter, "bean", form.getUser_id());
+  }
+
+  @PostMapping(path = "/nested", consumes = {"application/json"})
+  public Map<String, String> nestedJson(@RequestBody(required = false) byte[] body) {
+    try {
+      return body == null ? Map.of() : present("mapper", mapper.readValue(body, Nested.class).read());
+    } catch (IOException | RuntimeException error) {
+      return Map.of();
+    }
+  }
+
+  @PostMapping("/nested")
+  public Map<String, String> nested(
+      @RequestParam(name = "user[email]", required = false) String brackets,
+      @RequestParam(name = "user.email", required = false) String point,
+      @ModelAttribute Nested bean) {
+    return present("brackets", brackets, "point", point, "bean", bean.read());
   }
 
   @PostMapping("/cookie")

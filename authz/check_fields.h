@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "authz/messages.h"
+#include "core/event.h"
+#include "envoy/config/core/v3/base.pb.h"
+
+namespace weir::authz {
+
+/// What weir reads of Envoy's CheckRequest, as views into its bytes. Generated messages would copy
+/// every header into a hash table, which took half of the time of a check. The metadata of filters,
+/// which few Envoys send, are generated messages. Not thread-safe; allocates nothing once its
+/// vectors have grown, but for metadata.
+class CheckFields {
+ public:
+  using Metadata = envoy::config::core::v3::Metadata;
+  using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
+  /// Of each list: Envoy itself takes 100 headers, if nobody has told it otherwise.
+  static constexpr std::size_t kFieldsMost = 10'000;
+
+  /// False: the bytes are no CheckRequest, a text that is read is not UTF-8, or there are too many
+  /// headers. `bytes` and
+  /// `memory`, which holds the metadata, outlive what is read. A part that stands there twice
+  /// counts as protobuf says: fields that come later replace those before, lists are joined. A
+  /// header that stands twice in the map is two.
+  bool read(std::string_view bytes, Messages& memory);
+
+  /// The other end of Envoy's connection; none: it is not an address of a network.
+  std::optional<std::string_view> source;
+  bool has_http = false;  ///< false: a connection of plain TCP
+  std::string_view method, path, host, scheme, body, raw_body;
+  std::vector<HeaderField> headers;  ///< `headers`: joined, in lower case
+  std::vector<HeaderField> lines;    ///< `header_map`: one for each line
+  Pairs context;                     ///< `context_extensions`
+  const Metadata* metadata = nullptr;
+  const Metadata* route_metadata = nullptr;
+
+ private:
+  bool read_attributes(std::string_view bytes, Messages& memory);
+  bool read_source(std::string_view peer);
+  bool read_address(std::string_view address);
+  bool read_http(std::string_view bytes);
+  bool read_lines(std::string_view header_map);
+};
+
+}  // namespace weir::authz

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "config/model.h"
+#include "config/text/problem.h"
+
+/// Which keys and limits of a table make no sense (table_edit.cc).
+namespace weir::config {
+
+/// What is wrong with a text for a limit that the table does not have: more values than it has
+/// fields. Empty: nothing, or the table has a limit there (a value of its file may have commas).
+std::string wrong_path(const TableDef& table, std::string_view text);
+/// Whether a limit below 0 can make sense: a policy that asks the table reads what may be below 0,
+/// or none asks it.
+bool may_be_negative(const Model& model, std::string_view table);
+/// Warns of limits below 0 that make no sense.
+void check_limits(const Model& model, Problems& problems);
+
+}  // namespace weir::config

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "net/http/fields.h"
+
+/// Fields in which a hop in front of the app describes a client: whom it forwards for, the client's
+/// certificate, user, place and path. What an app can prove by itself (a signed token) is not here.
+/// docs/security.md lists who sets which.
+namespace weir::net {
+
+/// The kind of a name that begins with `x-` and that the table of fields.cc does not have: x_weir,
+/// x_forwarded_other or plain. `size` > 2. Pure.
+FieldKind kind_by_prefix(const char* name, std::size_t size) noexcept;
+
+/// The same of a name that does not begin so. `size` > 1.
+FieldKind kind_without_x(const char* name, std::size_t size) noexcept;
+
+inline constexpr std::size_t kShortestOfHops = 7;  ///< `iv-user`, `sm-user`
+
+/// By first letter (its lower five bits), the second letters of such names without X-, one bit
+/// each. Names that browsers and apps send differ there, but for a few.
+inline constexpr auto kSecondLetters = [] {
+  std::array<std::uint32_t, 32> letters{};
+  for (const std::string_view begin :
+       {"ak", "al", "ca", "cd", "cf", "cl", "da", "di", "eo", "fa", "fl", "fo", "fr", "in", "iv",
+        "l5", "ms", "oa", "oi", "pr", "re", "sf", "sh", "sm", "ss", "ta", "wa", "wl", "z-"}) {
+    letters[static_cast<unsigned char>(begin[0]) & 31u] |=
+        std::uint32_t{1} << (static_cast<unsigned char>(begin[1]) & 31u);
+  }
+  return letters;
+}();
+
+/// The third letters of those that begin with `x-`.
+inline constexpr std::uint32_t kThirdLetters = [] {
+  std::uint32_t letters = 0;
+  for (const char third : std::string_view("acefghmnoprstuvw"))
+    letters |= std::uint32_t{1} << (static_cast<unsigned char>(third) & 31u);
+  return letters;
+}();
+
+constexpr bool may_be_of_a_hop(char third) noexcept {
+  return (kThirdLetters >> (static_cast<unsigned char>(third) & 31u) & 1u) != 0;
+}
+
+constexpr bool may_be_of_a_hop(char first, char second) noexcept {
+  return (kSecondLetters[static_cast<unsigned char>(first) & 31u] >>
+              (static_cast<unsigned char>(second) & 31u) &
+          1u) != 0;
+}
+
+}  // namespace weir::net

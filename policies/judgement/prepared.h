@@ -1,0 +1,23 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/key.h"
+#include "policies/set/policy_set.h"
+
+namespace weir::policies {
+
+/// What is known of a request before its judgement: which base events it is, and hashes of its
+/// keys. Another thread may have found it (Preparing). What is missing here the judgement finds
+/// itself. Means the same to all sets that are compiled of one configuration.
+struct Prepared {
+  static constexpr std::size_t kBasesMost = 4, kKeysMost = 6;
+  std::array<Hash128, kKeysMost> hashes;
+  std::array<KeyId, kKeysMost> ids;
+  std::array<EventIndex, kBasesMost> bases;
+  std::uint8_t key_count = 0;
+  std::uint8_t base_count = 0;  ///< 0: they are not known
+};
+
+}  // namespace weir::policies

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weir::policies::expr {
+
+/// What to write instead of a text that stands beside `time`, which is a number: the Unix
+/// milliseconds of a date, in UTC if the text names no zone.
+std::string time_hint(std::string_view text);
+
+}  // namespace weir::policies::expr

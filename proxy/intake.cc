@@ -1,0 +1,404 @@
+// From the head of a request to its effect, and the answers of our own.
+#include "proxy/intake.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/assert.h"
+#include "net/http/content_coding.h"
+
+namespace weir::proxy {
+namespace {
+
+using telemetry::Metric;
+
+constexpr std::string_view kAllow = "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n";
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+bool is_idempotent(net::Method method) noexcept {
+  switch (method) {
+    case net::Method::get:
+    case net::Method::head:
+    case net::Method::options:
+    case net::Method::put:
+    case net::Method::delete_:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool Intake::read_head() {
+  if (!in_.empty()) {
+    if (starved_) {
+      if (!readable_) return false;
+      const std::size_t n = receive(in_.room(ctx_.worker.blocks(), kReadMore));
+      if (n == 0) return false;
+      in_.added(n);
+    }
+    const std::size_t used = take_requests({in_.data(), in_.size()});
+    if (state_ == State::closed) return false;
+    in_.consume(std::min(used, in_.size()));
+    return true;
+  }
+  if (!readable_) return false;
+  const std::span<char> scratch = ctx_.worker.scratch_in(*this);
+  const std::size_t n = receive(scratch);
+  if (n == 0) return false;
+  const std::size_t used = take_requests(scratch.first(n));
+  switch (state_) {
+    case State::closed:
+      return false;
+    case State::closing:
+    case State::lingering:
+      return true;
+    default:
+      in_.append(ctx_.worker.blocks(), {scratch.data() + used, n - used});
+      return true;
+  }
+}
+
+std::size_t Intake::take_requests(std::span<char> input) {
+  std::size_t used = 0;
+  while (used < input.size() && state_ == State::reading_head && out_.empty()) {
+    const std::span<char> rest = input.subspan(used);
+    switch (net::parse_request_head({rest.data(), rest.size()}, ctx_.settings.head, progress_in_,
+                                    ctx_.request)) {
+      case net::HeadStatus::incomplete:
+        starved_ = true;
+        if (!head_begun_) {
+          head_begun_ = true;  // from its first byte: sending slowly does not move the deadline
+          time_ = ctx_.worker.now();
+          expect(Phase::head, ctx_.settings.head_time);
+        }
+        return used;
+      case net::HeadStatus::refused:
+        progress_in_ = {};
+        refuse(ctx_.request.refusal);
+        return input.size();
+      case net::HeadStatus::complete:
+        progress_in_ = {};
+        starved_ = false;
+        ctx_.in_hand = this;
+        used += on_head(rest);
+        ctx_.in_hand = nullptr;
+        break;
+    }
+  }
+  return used;
+}
+
+std::size_t Intake::on_head(std::span<char> input) {
+  const net::RequestHead& head = ctx_.request;
+  const TimePoint first_byte = head_begun_ ? time_ : ctx_.worker.now();
+  time_ = ctx_.worker.now();
+  notes_ = &ctx_.notes.begin(&head, peer_, first_byte);
+  http_1_0_ = head.http_1_0;
+  keep_alive_ = head.keep_alive;
+  is_head_ = head.method_id == net::Method::head;
+  retryable_ = !head.has_body() && is_idempotent(head.method_id);
+  expects_continue_ = head.expect_continue;
+  continued_ = false;
+  websocket_ = head.websocket;
+  head_bytes_ = head.size;
+  decoded_ = 0;
+  body_state_ = BodyState::not_read;
+  body_.start(head.framing, head.content_length, ctx_.settings.chunks);
+
+  Request request;
+  const net::HttpRefusal refusal = to_event(head, ctx_.settings, ctx_.path_rules, peer_, time_,
+                                            ctx_.path_room, ctx_.target, request);
+  if (refusal != net::HttpRefusal::none) {
+    ctx_.notes.unjudged(*notes_, request, peer_);
+    refuse(refusal);
+    return input.size();
+  }
+  request.id = notes_->id();
+  if (head.asterisk) {
+    LocalAnswer answer;
+    answer.status = 200;
+    answer.lines = kAllow;
+    reply(answer);
+    return head_bytes_;
+  }
+  if (head.max_forwards == 0U) {
+    // weir is the last recipient. It does not send the TRACE back: headers that proxies and
+    // browsers added are private.
+    LocalAnswer answer;
+    answer.status = head.method_id == net::Method::options ? 200 : 405;
+    answer.lines = kAllow;
+    reply(answer);
+    return head_bytes_;
+  }
+  if (ctx_.judge.wants_body(request)) {
+    if (!want_body(request, input)) return 0;
+    body_state_ = request.body_state;
+  }
+  return judge(request, input, true);
+}
+
+// True: judge now. False: the body must be read first.
+bool Intake::want_body(Request& request, std::span<char> input) {
+  const net::RequestHead& head = ctx_.request;
+  request.body_state = BodyState::complete;
+  if (!head.has_body()) return true;
+  if (net::content_coding(head.fields) != net::ContentCoding::identity) {
+    request.body_state = BodyState::encoded;
+    return true;
+  }
+  if (head.framing == net::Framing::length) {
+    if (head.content_length > ctx_.settings.body_bytes_max) {
+      ctx_.metrics.add(Metric::limit_body);
+      request.body_state = BodyState::too_large;
+      return true;
+    }
+    if (input.size() - head_bytes_ >= head.content_length) {
+      const auto piece = body_.take(input.subspan(head_bytes_));
+      decoded_ = static_cast<std::uint32_t>(piece.data.size());
+      request.body = piece.data;
+      return true;
+    }
+  }
+  state_ = State::reading_body;
+  expect(Phase::body, ctx_.settings.body_time);
+  if (expects_continue_ && input.size() == head_bytes_) {
+    Parts parts;
+    parts.add(kContinue);
+    continued_ = true;
+    if (!send(parts)) return false;
+    ctx_.metrics.add(Metric::requests_1xx);
+  }
+  return false;
+}
+
+// in_ holds the head, then the body as far as it is decoded, then raw bytes.
+bool Intake::read_body() {
+  for (std::size_t taken = 0;;) {
+    const std::size_t before = head_bytes_ + decoded_;
+    if (in_.size() > before) {
+      const std::span<char> raw{in_.data() + before, in_.size() - before};
+      const auto piece = body_.take(raw);
+      if (piece.malformed()) {
+        refuse(piece.refusal);
+        return true;
+      }
+      decoded_ += static_cast<std::uint32_t>(piece.data.size());
+      const std::size_t gap = piece.used - piece.data.size();
+      if (gap != 0) {
+        std::memmove(raw.data() + piece.data.size(), raw.data() + piece.used,
+                     raw.size() - piece.used);
+        in_.truncate(in_.size() - gap);
+      }
+    }
+    if (decoded_ > ctx_.settings.body_bytes_max) {
+      ctx_.metrics.add(Metric::limit_body);
+      body_state_ = BodyState::too_large;
+      return judge_kept(true);
+    }
+    if (body_.done()) {
+      body_state_ = BodyState::complete;
+      return judge_kept(true);
+    }
+    if (!readable_) return false;
+    if (taken >= kTurnBytes) {
+      look_again();
+      return false;
+    }
+    const std::size_t n = receive(in_.room(ctx_.worker.blocks(), kReadMore));
+    if (n == 0) return false;
+    taken += n;
+    in_.added(n);
+    expect_body(in_.size());
+  }
+}
+
+bool Intake::judge_kept(bool may_wait) {
+  net::HeadProgress progress;
+  const auto status =
+      net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.request);
+  WEIR_ASSERT(status == net::HeadStatus::complete);
+  Request request;
+  to_event(ctx_.request, ctx_.settings, ctx_.path_rules, peer_, time_, ctx_.path_room, ctx_.target,
+           request);
+  request.body_state = body_state_;
+  request.id = notes_->id();
+  if (body_state_ == BodyState::complete) request.body = in_.view().substr(head_bytes_, decoded_);
+  const std::size_t used = judge(request, {in_.data(), in_.size()}, may_wait);
+  in_.consume(std::min(used, in_.size()));
+  return state_ != State::closed;
+}
+
+std::size_t Intake::judge(Request& request, std::span<char> input, bool may_wait) {
+  const TimePoint now = ctx_.worker.now();
+  for (;;) {
+    const gate::Decision decision = ctx_.judge.judge(request, now, may_wait, *this);
+    const Effect& effect = decision.effect;
+    if (effect.kind != Effect::Kind::wait) ctx_.notes.judged(*notes_, request, decision, peer_);
+    switch (effect.kind) {
+      case Effect::Kind::pass:
+        ticket_ = decision.ticket;
+        reads_answer_ = decision.reads_answer;
+        return begin_exchange(effect.upstream_headers, effect.response_headers, input);
+      case Effect::Kind::answer:
+        reply(render(effect));
+        return head_bytes_ + decoded_;
+      case Effect::Kind::delay:
+        return hold(decision);
+      case Effect::Kind::wait:
+        if (ctx_.judge.park(*this, now)) {
+          state_ = State::parked;
+          ctx_.notes.waits(*notes_);
+          net::Wheel::disarm(*this);  // the judge watches its deadline
+          return 0;
+        }
+        may_wait = false;
+        break;
+    }
+  }
+}
+
+std::size_t Intake::hold(const gate::Decision& decision) {
+  ticket_ = decision.ticket;
+  reads_answer_ = decision.reads_answer;
+  kept_.clear();
+  kept_.append(ctx_.worker.blocks(), decision.effect.upstream_headers);
+  lines_.append(ctx_.worker.blocks(), decision.effect.response_headers);
+  state_ = State::held;
+  expect(Phase::hold, decision.effect.hold);
+  return 0;  // the head stays in in_
+}
+
+void Intake::release_held(bool client_left) {
+  ctx_.judge.unhold(ctx_.worker.now());
+  if (client_left) return finish(gate::End::not_sent);
+  net::HeadProgress progress;
+  const auto status =
+      net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.request);
+  WEIR_ASSERT(status == net::HeadStatus::complete);
+  Request request;  // only its target is of use: what the app gets
+  to_event(ctx_.request, ctx_.settings, ctx_.path_rules, peer_, time_, ctx_.path_room, ctx_.target,
+           request);
+  const std::size_t used = begin_exchange(kept_.view(), {}, {in_.data(), in_.size()});
+  in_.consume(std::min(used, in_.size()));
+}
+
+void Intake::note_unjudged() noexcept {
+  if (notes_ == nullptr || (state_ != State::reading_body && state_ != State::parked)) return;
+  const net::RequestHead* read = &ctx_.request;
+  if (ctx_.in_hand != this) {  // the head is kept; another session may be using ctx_.request
+    net::HeadProgress progress;
+    const auto status =
+        net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.unjudged);
+    if (status != net::HeadStatus::complete) return;  // there was no memory to keep it
+    read = &ctx_.unjudged;
+  }
+  const net::RequestHead& head = *read;
+  Request request;
+  request.method = head.method;
+  request.target = head.target;
+  request.host = head.host;
+  request.client = ctx_.settings.client_rules.resolve(peer_.address, head.fields.span());
+  ctx_.notes.unjudged(*notes_, request, peer_);
+}
+
+void Intake::refuse(net::HttpRefusal refusal) {
+  ctx_.metrics.add(Metric::requests_malformed);
+  switch (refusal) {
+    case net::HttpRefusal::head_too_large:
+      ctx_.metrics.add(Metric::limit_head);
+      break;
+    case net::HttpRefusal::target_too_long:
+      ctx_.metrics.add(Metric::limit_target);
+      break;
+    case net::HttpRefusal::too_many_fields:
+      ctx_.metrics.add(Metric::limit_fields);
+      break;
+    default:
+      break;
+  }
+  // Nothing more of this connection can be understood; but read on until the client has its answer.
+  body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);
+  keep_alive_ = is_head_ = false;
+  LocalAnswer answer;
+  fill_refusal(answer, refusal);
+  if (refusal == net::HttpRefusal::connect) answer.lines = kAllow;
+  reply(answer);
+}
+
+void Intake::reply_problem(int status, std::string_view lines) {
+  LocalAnswer answer;
+  fill_problem(answer, status);
+  answer.lines = lines;
+  reply(answer);
+}
+
+void Intake::reply(LocalAnswer answer) {
+  const bool keep = answer.keep_alive && keep_alive_ && !ctx_.draining && can_drain();
+  answer.keep_alive = keep;
+  answer.head_only = is_head_;
+  answer.http_1_0 = http_1_0_;
+  count_status(answer.status);
+  note_unjudged();
+  if (notes_ == nullptr) notes_ = &ctx_.notes.begin(nullptr, peer_, ctx_.worker.now());
+  ctx_.notes.replied(*notes_, answer.status, peer_);
+  answer.request_id = notes_->id();
+  ctx_.head.clear();
+  append_answer(ctx_.head, answer, ctx_.date.at(Clock::wall()));
+  Parts parts;
+  parts.add(ctx_.head);
+  if (!send(parts)) return;
+  if (!keep) return begin_close();
+  if (body_.done()) return next_request();
+  begin_draining();
+}
+
+void Intake::begin_draining() {
+  ctx_.notes.end(notes_);
+  state_ = State::draining;
+  drained_ = 0;
+  time_ = ctx_.worker.now();  // earlier bytes were kept, so their rate does not matter here
+  if (out_.empty()) expect(Phase::body, ctx_.settings.body_time);
+}
+
+// A judged body is kept until its end, so that its client may not take its time: the deadline is
+// between two reads, and of the whole body. Sending faster than kLeastRate moves the latter.
+void Intake::expect_body(std::size_t received) noexcept {
+  const TimePoint now = ctx_.worker.now();
+  const TimePoint last = time_ + ctx_.settings.body_time +
+                         milliseconds(static_cast<std::int64_t>(received * 1'000 / kLeastRate));
+  expect(Phase::body, std::clamp(last - now, milliseconds{1}, ctx_.settings.body_time));
+}
+
+bool Intake::drain_body() {
+  if (body_.done()) {
+    next_request();
+    return true;
+  }
+  const bool kept = !in_.empty();
+  std::span<char> raw = ctx_.worker.scratch_in();
+  if (kept) {
+    raw = {in_.data(), in_.size()};
+  } else {
+    if (!readable_) return false;
+    const std::size_t n = receive(raw);
+    if (n == 0) return false;
+    raw = raw.first(n);
+  }
+  const auto piece = body_.take(raw);
+  drained_ += static_cast<std::uint32_t>(piece.malformed() ? raw.size() : piece.used);
+  if (kept) {
+    in_.consume(piece.used);
+  } else {
+    in_.append(ctx_.worker.blocks(), {raw.data() + piece.used, raw.size() - piece.used});
+  }
+  if (piece.malformed() || drained_ > 2 * kDrainBytes) {
+    begin_close();
+    return true;
+  }
+  if (out_.empty()) expect_body(drained_);
+  return true;
+}
+
+}  // namespace weir::proxy

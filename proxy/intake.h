@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "gate/judge.h"
+#include "proxy/tunnel.h"
+
+namespace weir::proxy {
+
+/// The request as it comes in: its head, its body as far as a policy reads it, the judgement, and
+/// what the effect asks for. That is the exchange with the app, a wait, or an answer of our own,
+/// behind which the rest of the body is thrown away.
+class Intake : public Tunnel, protected gate::Waiter {
+ protected:
+  explicit Intake(Context& context) noexcept : Tunnel(context) {}
+  ~Intake() = default;
+
+  // A step of a state each. False: more bytes are needed, or the session is closed.
+  bool read_head();
+  bool read_body();
+  bool drain_body();
+  /// Judges the request that is kept in in_: its body is there, or its wait is over.
+  bool judge_kept(bool may_wait);
+  /// The `delay` is over, or its client has left.
+  void release_held(bool client_left);
+  /// Before the request ends: if its head is kept and nobody has judged it, the notes learn from it
+  /// who sent what. Harmless in every other state.
+  void note_unjudged() noexcept;
+  void refuse(net::HttpRefusal refusal) final;
+  void reply_problem(int status, std::string_view lines = {}) final;
+
+  TimePoint time_{};               // of the request
+  net::HeadProgress progress_in_;  // of a head that is not whole yet
+
+ private:
+  // Each takes the bytes from the head on, and returns how many of them are dealt with.
+  std::size_t take_requests(std::span<char> input);
+  std::size_t on_head(std::span<char> input);
+  std::size_t judge(Request& request, std::span<char> input, bool may_wait);
+  std::size_t hold(const gate::Decision& decision);
+  bool want_body(Request& request, std::span<char> input);
+  void reply(LocalAnswer answer);
+  void begin_draining() final;
+  void expect_body(std::size_t received) noexcept;
+
+  std::uint32_t drained_ = 0;
+};
+
+}  // namespace weir::proxy

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "limiter/exchange/shared_op.h"
+
+namespace weir::store {
+
+/// A number that an operation's part brings for its form: a script calls it `p.span`.
+struct Parameter {
+  std::string_view name;
+  double (*of)(const limiter::SharedPart&);
+};
+/// Each part has room for so many; parameters of a form stand in the order of its row. In a window
+/// of the calendar the first ones are the edges of windows (kEdges).
+inline constexpr std::size_t kParameters = 5;
+inline constexpr std::array<std::string_view, 4> kEdges{"earlier", "begins", "ends", "later"};
+
+/// A row may be shorter than kParameters; what has no name is 0.
+std::span<const Parameter> parameters_of(limiter::SharedForm form) noexcept;
+
+/// Where a form's parameter of this name stands: 0 .. kParameters - 1.
+std::optional<std::size_t> place_of(std::string_view name, limiter::SharedForm form) noexcept;
+
+/// A script's text with places for names: `p.a` for the first parameter, `p.b` for the second. In
+/// scripts of plain operations parameters are locals, so there it is `a` and `b`.
+std::string with_places(std::string_view text, limiter::SharedForm form, bool are_locals);
+
+}  // namespace weir::store

@@ -1,0 +1,97 @@
+"""weir's container is the same whoever puts it into a pod: `weir inject`, the kustomize components, the chart. Needs no cluster; test_kube.py
+compares the one of the admission policy."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import yaml  # noqa: E402
+from test_page import APP, KUBECTL, ROOT, WEIR, run  # noqa: E402
+
+ALIKE = ("args", "restartPolicy", "ports", "startupProbe", "readinessProbe", "livenessProbe", "lifecycle", "resources", "securityContext")
+KINDS = ("Deployment", "StatefulSet", "DaemonSet")
+
+
+def alike(container):
+    """What does not depend on where the configuration comes from."""
+    return {key: container[key] for key in ALIKE if key in container}
+
+
+def sidecar_of(spec):
+    [weir] = [c for c in spec.get("initContainers", []) + spec["containers"] if c["name"] == "weir"]
+    return weir
+
+
+def injected(*flags):
+    [document] = yaml.safe_load_all(run(WEIR, "inject", *flags, "-f", "-", given=APP))
+    return document["spec"]["template"]["spec"]
+
+
+def missing(wanted, found, path=""):
+    """The places where `found`, to which a server may have added, is not as `wanted`."""
+    if isinstance(wanted, dict):
+        if not isinstance(found, dict):
+            return [path]
+        return [place for key in wanted for place in missing(wanted[key], found.get(key), f"{path}.{key}")]
+    if isinstance(wanted, list):
+        if not isinstance(found, list) or len(found) != len(wanted):
+            return [path]
+        return [place for i, each in enumerate(wanted) for place in missing(each, found[i], f"{path}[{i}]")]
+    return [] if wanted == found else [path]
+
+
+class Manifests(unittest.TestCase):
+    def workloads(self, components):
+        """One of each kind, as kustomize leaves them with these components."""
+        with tempfile.TemporaryDirectory() as directory:
+            away = os.path.relpath(os.path.join(ROOT, "k8s/components"), os.path.realpath(directory))
+            documents = []
+            for kind in KINDS:
+                document = yaml.safe_load(APP)
+                document |= {"kind": kind, "metadata": {"name": kind.lower(), "labels": {"weir.example/inject": "true"}}}
+                documents.append(document)
+            with open(os.path.join(directory, "app.yaml"), "w", encoding="utf-8") as f:
+                yaml.safe_dump_all(documents, f)
+            with open(os.path.join(directory, "kustomization.yaml"), "w", encoding="utf-8") as f:
+                json.dump({"resources": ["app.yaml"], "components": [os.path.join(away, name) for name in components]}, f)
+            built = yaml.safe_load_all(run(KUBECTL, "kustomize", directory))
+            return {d["kind"]: d["spec"]["template"] for d in built if d["kind"] in KINDS}
+
+    def test_the_components_and_inject(self):
+        for component, flags in (("weir-sidecar", ()), ("weir-sidecar-classic", ("--classic",))):
+            expected = alike(sidecar_of(injected(*flags)))
+            self.assertGreaterEqual(len(expected), 7)
+            workloads = self.workloads([component])
+            self.assertEqual(sorted(workloads), sorted(KINDS))
+            for kind, template in workloads.items():
+                with self.subTest(component=component, kind=kind):
+                    self.assertEqual(alike(sidecar_of(template["spec"])), expected)
+                    self.assertEqual(template["metadata"]["labels"]["weir.example/sidecar"], "true")
+                    self.assertEqual(template["spec"]["terminationGracePeriodSeconds"], 45)
+
+    def test_redis_in_every_kind(self):
+        for kind, template in self.workloads(["weir-sidecar", "redis"]).items():
+            with self.subTest(kind=kind):
+                self.assertIn("weir-redis", [m["name"] for m in sidecar_of(template["spec"])["volumeMounts"]])
+                self.assertIn("weir-redis", [v["name"] for v in template["spec"]["volumes"]])
+                self.assertIs(template["spec"]["enableServiceLinks"], False)
+
+    @unittest.skipUnless(shutil.which("helm"), "there is no helm")
+    def test_the_chart(self):
+        documents = yaml.safe_load_all(run("helm", "template", "shop", os.path.join(ROOT, "k8s/chart/weir"), "--set", "demo.enabled=true"))
+        [deployment] = [d for d in documents if d and d["kind"] == "Deployment"]
+        self.assertEqual(alike(sidecar_of(deployment["spec"]["template"]["spec"])), alike(sidecar_of(injected())))
+
+    def test_what_is_missing_is_named(self):
+        self.assertEqual(missing({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2, "c": 3}], "d": 4}), [])
+        self.assertEqual(missing({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}), [".a[1].b"])
+        self.assertEqual(missing({"a": [1]}, {"a": [1, 2]}), [".a"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
