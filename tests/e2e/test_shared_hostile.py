@@ -10,7 +10,7 @@ from resp_peer import WORKS, Peer, dripping, resetting, saying
 from weir_process import SANITIZED, eventually
 
 SLOW = 6 if SANITIZED else 1
-WARM_UP, ROUNDS = 8, 30
+ROUNDS, PASSES = 20, 5
 PIECE = b"x" * 65536
 
 
@@ -61,13 +61,19 @@ class Hostile(unittest.TestCase):
                         seen = self.ask(weir, lambda p=peer, n=number: p.calls >= n)
                     self.assertEqual(set(seen) - {200, 429}, set(), name)
 
-            rounds(WARM_UP)
-            before = weir.descriptors(), weir.rss_kib()
-            rounds(ROUNDS)
-            eventually(lambda: weir.descriptors() <= before[0], 5 * SLOW, "the descriptors given back")
-            if not SANITIZED:  # a sanitizer keeps for a while what is freed
-                # What the allocator keeps goes back to the system soon after, and may have gone before.
-                eventually(lambda: weir.rss_kib() < before[1] + 2048, 20 * SLOW, "the memory given back")
+            # Each thread that asks Redis keeps the memory of the largest answer it ever read, and which thread reads
+            # which answer is chance. So the first passes may take memory. A leak takes some in every pass.
+            def takes_nothing():
+                before = weir.descriptors(), weir.rss_kib()
+                rounds(ROUNDS)
+                eventually(lambda: weir.descriptors() <= before[0], 5 * SLOW, "the descriptors given back")
+                taken.append(weir.rss_kib() - before[1])
+                # A sanitizer keeps for a while what is freed.
+                return SANITIZED or taken[-1] < 2048
+
+            taken = []
+            rounds(1)
+            self.assertTrue(any(takes_nothing() for _ in range(PASSES)), f"KiB taken by each pass: {taken}")
             site.redis.start()
             with Client(weir.port) as client:
                 eventually(lambda: client.request("GET", "/deny/over").status == 200, 2 * SLOW, "a decision of Redis'")
