@@ -40,7 +40,8 @@ CounterSpec spec_of(const Kind& kind, std::int64_t longer) {
 
 /// Counters by name, as reloads open and close them.
 struct Reloads {
-  Bank bank{{std::uint64_t{16} << 20, 3000}};
+  static constexpr BankLimits kLimits{std::uint64_t{16} << 20, 3000};
+  Bank bank{kLimits};
   std::map<int, CounterId> open;
   void reload(const std::map<int, CounterSpec>& specs) {
     std::map<int, CounterId> next;
