@@ -23,10 +23,9 @@ class CheckFields {
   static constexpr std::size_t kFieldsMost = 10'000;
 
   /// False: the bytes are no CheckRequest, a text that is read is not UTF-8, or there are too many
-  /// headers. `bytes` and
-  /// `memory`, which holds the metadata, outlive what is read. A part that stands there twice
-  /// counts as protobuf says: fields that come later replace those before, lists are joined. A
-  /// header that stands twice in the map is two.
+  /// headers. `bytes` and `memory`, which holds the metadata, outlive what is read. A part that
+  /// stands there twice counts as protobuf says: fields that come later replace those before, lists
+  /// are joined. A header that stands twice in the map is two.
   bool read(std::string_view bytes, Messages& memory);
 
   /// The other end of Envoy's connection; none: it is not an address of a network.

@@ -10,8 +10,8 @@
 namespace weir::authz {
 
 /// Counts the hits of envoyproxy/ratelimit's rules, and the calls of limitador's namespaces, in
-/// their own metrics. One for each worker, on its
-/// thread; no allocation for rules whose metrics are not by value, once each was hit.
+/// their own metrics. One for each worker, on its thread; no allocation for rules whose metrics are
+/// not by value, once each was hit.
 class RateLimitMeter {
  public:
   explicit RateLimitMeter(telemetry::RuleStats& stats) : stats_(stats) {}

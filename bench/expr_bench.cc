@@ -9,8 +9,7 @@
 #include "policies/lang/frame.h"
 
 /// What a request pays for an expression: begin() of its frame and one evaluation, with the nine
-/// headers of the real request of facts/performance.md. `remembered` is a second reading in the
-/// same request.
+/// headers of a real request. `remembered` is a second reading in the same request.
 namespace {
 
 using namespace weir;

@@ -401,8 +401,9 @@ struct Endpoint {    ///< "0.0.0.0:8480" or "unix:/run/weir/admin.sock"
 struct Server {
   struct Proxy {
     Located<Endpoint> listen;
-    std::optional<Located<Endpoint>>
-        upstream;  ///< from http://HOST:PORT or unix:PATH; a HOST name is resolved at start
+    /// From http://HOST:PORT or unix:PATH. A HOST that is a name is looked up at the start, and
+    /// every ten seconds after it.
+    std::optional<Located<Endpoint>> upstream;
     std::string upstream_authority;  ///< HOST:PORT as written
     std::vector<Cidr> trust;         ///< client_ip.trust
     std::string client_header = "x-forwarded-for";

@@ -17,7 +17,9 @@ struct Effect {
     pass,    ///< send it upstream
     answer,  ///< answer locally with status, response_headers and body; nothing goes upstream
     delay,   ///< hold it for `hold`, then send it upstream
-    wait,    ///< over only because of others' reservations: park it, then judge it again
+    /// The shared store has been asked, or the request is over only because of others'
+    /// reservations: park it until the store answers or one of them settles, then judge it again.
+    wait,
   };
   Kind kind = Kind::pass;
   std::uint16_t status = 0;  ///< answer

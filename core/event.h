@@ -32,7 +32,9 @@ class AskedFacts;
 /// A request as a front door saw it: views into the door's buffers, alive for one judgement. A text
 /// whose data() is null is not known (null in expressions).
 struct Request {
-  TimePoint time;           ///< when its head was complete: the event's ts
+  /// When its head was complete: `time` in expressions. Counters count it at the instant of its
+  /// judgement, which may be later (policies/judgement/judgement.h).
+  TimePoint time;
   std::string_view method;  ///< "GET"
   std::string_view target;  ///< origin-form in normal form, with the query: `url`
   std::string_view path;    ///< normal form (RFC 3986), without the query: what is matched

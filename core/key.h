@@ -48,7 +48,7 @@ class HashSecret {
 /// from request to request: keeps its memory.
 class KeyBuilder {
  public:
-  void start() noexcept { size_ = 0; }  ///< over
+  void start() noexcept { size_ = 0; }  ///< begins another key
   void add_text(std::string_view part) {
     const auto size = static_cast<std::uint32_t>(part.size());
     char* const at = extend(sizeof size + part.size());

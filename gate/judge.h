@@ -42,8 +42,9 @@ enum class End : std::uint8_t {
 /// session of the door; linked into the Judge's queue between park() and resume() or unpark().
 class Waiter {
  public:
-  /// Judge again now; the Waiter is no longer parked. Called only from within tick(), once: who has
-  /// no memory for it ends what waits. An exception of want of memory goes no further than tick().
+  /// Judge again now; the Waiter is no longer parked. Called only from within tick(), and once. If
+  /// there is no memory to judge again, it must end the request that waits, for it is not called
+  /// again. std::bad_alloc goes no further than tick().
   virtual void resume(TimePoint now) = 0;
 
  protected:

@@ -49,9 +49,8 @@ class TurnHook {
 
 /// A private edge-triggered epoll nested in an Asio io_context. Asio waits for the epoll descriptor
 /// as a whole and re-arms only that, once a turn; every socket is registered once and never
-/// re-armed. (Asio's own sockets try every read at once: 1.8 failed recv per proxied request; see
-/// facts P13 and P20.) One turn: read the clock, deliver up to 256 events, run due timers, run the
-/// hooks. Not thread-safe.
+/// re-armed. (Asio's own sockets try every read at once: 1.8 failed recv per proxied request.) One
+/// turn: read the clock, deliver up to 256 events, run due timers, run the hooks. Not thread-safe.
 ///
 /// Long streams take turns: one that has used up its share goes on in the next round (go_on_later),
 /// behind what else has come, so that small requests wait for a share of each, not for the streams.

@@ -31,8 +31,8 @@ class Downstream : protected net::EventHandler, protected net::Timer, net::Sende
     closed,
     reading_head,
     reading_body,  ///< a policy reads the body: buffer it, then judge
-    parked,        ///< waits for others' reservations
-    held,          ///< delayed
+    parked,  ///< waits for the shared store, or for others' reservations: then it is judged again
+    held,    ///< delayed
     exchanging,
     reading_on,  ///< the client has left; a policy still reads what is left of the answer
     tunnelling,

@@ -74,10 +74,10 @@ class Exchange : public Downstream, UpstreamUser {
   bool upstream_keep_alive_ : 1 = false;
   bool reads_answer_ : 1 = false;  // the app is asked for an answer that policies can read
   bool tapping_ : 1 = false;       // a policy reads the answer's body, and has not got it yet
-  bool end_passed_ : 1 = false;    // the client's end has been passed on to the app
+  bool end_passed_ : 1 = false;    // of an exchange: the client's end has been passed on to the app
   bool sent_ : 1 = false;          // a byte of the request has reached an app
   // The tunnel; here is room.
-  bool up_shut_ : 1 = false;    // the client's end has been passed on to the app
+  bool up_shut_ : 1 = false;    // of a tunnel: the client's end has been passed on to the app
   bool down_shut_ : 1 = false;  // the app's end has been passed on to the client
   BodyState body_state_ = BodyState::not_read;
   net::Framing answer_framing_ = net::Framing::none;  // towards the client
@@ -93,8 +93,10 @@ class Exchange : public Downstream, UpstreamUser {
   UpstreamConnection* upstream_ = nullptr;
   BodyReader body_;
   BodyReader answer_body_;
-  net::Bytes kept_;  // the request head, to be sent again; for upgrades the websocket key before it
-  net::Bytes lines_;  // response lines of the effect; while held: upstream lines in kept_
+  // The request head, to be sent again; for upgrades the websocket key before it. While the request
+  // is held, the lines that the effect adds to the request.
+  net::Bytes kept_;
+  net::Bytes lines_;  // the lines that the effect adds to the response
   AnswerTap tap_;     // the answer's head and as much of its body as a policy may read
 
  private:

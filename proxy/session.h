@@ -9,9 +9,12 @@ namespace weir::proxy {
 /// One downstream connection and the request that is under way on it: a plain state machine.
 ///
 ///     reading_head -> [reading_body] -> judge -> exchanging -> reading_head ...
-///                                         |  \-> held, parked -> exchanging
+///                                         |-> held -> exchanging
+///                                         |-> parked -> judge
 ///                                         \-> local answer -> [draining] -> reading_head
-///     exchanging -> tunnelling (101);  any -> closing -> lingering -> closed
+///     exchanging -> tunnelling (101)
+///     exchanging -> reading_on (the client has left) -> closed
+///     any -> closing -> lingering -> closed
 ///
 /// It is built in layers, each in a header of its own: Downstream (the client's socket), Exchange
 /// (the app's half), Tunnel (after a 101), Intake (from a request's head to its effect), and this
@@ -72,7 +75,7 @@ class Session final : public Intake {
   Session* next_open_ = nullptr;  // also links retired and free sessions
 };
 
-// The promise of docs/architecture.md: an idle connection is one small object.
+// docs/architecture.md says how much an idle connection costs.
 static_assert(sizeof(Session) <= 528);
 
 }  // namespace weir::proxy

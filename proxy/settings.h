@@ -35,16 +35,19 @@ struct Settings {
   net::ConnectionBudget* connections = nullptr;
   bool spares_trusted = false;  ///< trusted hops have no limit of their own in it
 
-  milliseconds connect{5'000};         ///< to the app
-  milliseconds head_time{10'000};      ///< from the first byte of a head (or accept) to its end
-  milliseconds body_time{30'000};      ///< between two reads of a request's body
-  milliseconds answer{60'000};         ///< request sent to answer's head; also between reads of it
-  milliseconds idle{75'000};           ///< between two requests of a client
-  milliseconds silence{1'000};         ///< who has sent nothing for so long may make room
-  milliseconds write{30'000};          ///< between two writes that a client takes
-  milliseconds tunnel{3'600'000};      ///< a websocket without a byte either way
-  milliseconds linger{2'000};          ///< for the client to read an answer that closes
-  milliseconds upstream_idle{60'000};  ///< an unused connection to the app
+  milliseconds connect{5'000};     ///< to the app
+  milliseconds head_time{10'000};  ///< from the first byte of a head (or accept) to its end
+  /// Between two reads of a request's body. A body that a policy reads has no longer than this in
+  /// all, and a second more for each kLeastRate bytes that have come (exchange.h).
+  milliseconds body_time{30'000};
+  milliseconds answer{60'000};  ///< request sent to answer's head; also between reads of it
+  milliseconds idle{75'000};    ///< between two requests of a client
+  /// A connection that has not sent anything may be closed after this time, to make room.
+  milliseconds silence{1'000};
+  milliseconds write{30'000};             ///< between two writes that a client takes
+  milliseconds tunnel{3'600'000};         ///< a websocket without a byte either way
+  milliseconds linger{2'000};             ///< for the client to read an answer that closes
+  milliseconds upstream_idle{60'000};     ///< an unused connection to the app
   std::size_t upstream_idle_max = 1'024;  ///< unused connections to the app, per worker
 };
 

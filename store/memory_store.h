@@ -11,10 +11,10 @@
 
 namespace weir::store {
 
-/// The contract of the shared store inside one process: for tests, and for replay. Counts in a Bank
-/// and patterns in a PatternBank, which are the local limiter's. Due deadlines are not leased: they
-/// are gone with the answer. Its clock is the clock of the caller. Every reply is there when
-/// submit() returns. Not thread-safe.
+/// The contract of the shared store inside one process: for `weir test`, and for tests and
+/// benchmarks of weir itself. Counts in a Bank and patterns in a PatternBank, which are the local
+/// limiter's. Due deadlines are not leased: they are gone with the answer. Its clock is the clock
+/// of the caller. Every reply is there when submit() returns. Not thread-safe.
 class MemoryStore final : public SharedStore {
  public:
   /// `clock`: the store's own time, where an operation brings none.

@@ -20,8 +20,8 @@ namespace weir::app {
 /// Redis it goes on with what it knows.
 ///
 /// A keyed hash of the secret seals items and news. A writer to Redis without the secret can delete
-/// them or put older ones back, but cannot make new ones. Lives on the control thread,
-/// where it calls back.
+/// them or put older ones back, but cannot make new ones. Lives on the control thread, where it
+/// calls back.
 class FleetBoard {
  public:
   using Heard = store::BoardSync::Heard;  ///< without seals; what has a wrong one is left out

@@ -21,7 +21,8 @@
 
 namespace weir::app {
 
-/// Tells people what the workers decide: the audit log, notifications, the live view of `weir dev`.
+/// Tells people what the workers decide: the verdict lines of the log, notifications, the live view
+/// of `weir dev`.
 ///
 /// A worker copies an entry into a queue of its own (512 entries; what finds no room is counted)
 /// and rings once; the control thread empties all queues 20 ms later, so that a flood costs 50
@@ -63,7 +64,7 @@ class Report {
   void drain();              ///< empties the queues now
   void stop();               ///< the last entries; then nothing wakes any more
 
-  /// The audit line of an entry. Pure but for the secret.
+  /// The line of the log for an entry. Pure but for the secret.
   LogLine line_of(const News& news) const;
   /// A key as the log has it: its text with `log.keys: readable`, else its mark.
   std::string shown_key(std::string_view key) const;

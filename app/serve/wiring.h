@@ -49,9 +49,8 @@ class CounterDesk;
 /// The running process: builds every room bottom-up, runs until it is told to end, drains in
 /// reverse.
 ///
-/// Threads: the calling one is the control thread (signals, admin and health doors, reloads,
-/// reports, timers of one second); N workers, each with a Gate and a proxy; and, where they are
-/// wanted, one that writes state, one that writes a recording, and one that shares lists.
+/// The calling thread is the control thread: signals, admin and health doors, reloads, reports,
+/// timers of one second. docs/architecture.md ("Threads and memory") lists all threads.
 class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
  public:
   struct Options {

@@ -7,9 +7,8 @@
 namespace weir::config {
 
 /// Notices that files in some directories may have changed: an editor's rename, a plain write, and
-/// the
-/// `..data` swap by which Kubernetes updates a ConfigMap. It watches directories, never files: a
-/// watch on a file that is replaced is dead after the first replacement.
+/// the `..data` swap by which Kubernetes updates a ConfigMap. It watches directories, never files:
+/// a watch on a file that is replaced is dead after the first replacement.
 ///
 /// It has no thread and never blocks. The owner waits until fd() is readable, calls drain(), lets
 /// the dust settle (150 ms), loads again and compares content hashes; then it calls watch() with

@@ -42,8 +42,8 @@ struct BankStats {
 ///
 /// Time is an argument. `now` is Unix ms; for Window::every and every_first the caller passes the
 /// wall clock (Clock::wall), for those with `late` the event's own time, for all others Clock::now.
-/// Threads may be some ms apart: a late event
-/// is put in its place. Times further back than a minute count as outside of everything.
+/// Threads may be some ms apart: a late event is put in its place. Times further back than a minute
+/// count as outside of everything.
 ///
 /// Thread-safe. Each operation is atomic for its key: one spin lock over some 256 buckets, held for
 /// well under a microsecond; noexcept; allocates nothing. open, close_unused, maintain, snapshots

@@ -15,7 +15,7 @@
 
 namespace weir::limiter {
 
-/// State that bank.cc, heritage.cc, catch_up.cc, joining.cc, retirement.cc and snapshot.cc share.
+/// The state of a bank. Every source of this folder that defines functions of Bank includes it.
 struct Bank::Impl {
   explicit Impl(const BankLimits& limits);
 

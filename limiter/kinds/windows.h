@@ -31,15 +31,15 @@ struct Rule {
   };
   std::int64_t length = 0;   // ms
   std::int64_t quantum = 1;  // ms
-  std::int64_t span = 0;
+  std::int64_t span = 0;     // quanta
   Merge merge = Merge::none;
   bool aligned = false;  // the span is the elapsed part of the current window, except for `every`
                          // where all of a window's events are one entry
   bool from_oldest = false;  // every_first, members: the window is as old as its oldest entry
   bool plain = false;        // no exception to what Packed counts (limiter/kinds/packed.h)
-  std::int64_t kept = 0;     // retain: entries stay for so many quanta; 0: for `span`
-  bool own_time = false;     // events bring their own times: event_time.h has the windows
-  std::int64_t late = 0;     // ms, of own_time
+  std::int64_t kept = 0;  // retain: entries stay for so many quanta (own_time: ms); 0: for `span`
+  bool own_time = false;  // events bring their own times: event_time.h has the windows
+  std::int64_t late = 0;  // ms, of own_time
   std::shared_ptr<const CalendarSpan> calendar;
 
   static constexpr std::int64_t kForever = std::int64_t{1} << 60;
@@ -91,8 +91,8 @@ struct Instant {
   static constexpr std::int64_t kDead = std::int64_t{1} << 62;
   const Rule* rule;
   std::int64_t ms;
-  std::int64_t span;     // ms that are read
-  std::int64_t kept;     // ms that are stored: at least span
+  std::int64_t span;     // quanta that are read
+  std::int64_t kept;     // quanta that are stored: at least span
   std::uint32_t stamp;   // of now
   std::int64_t newest;   // ms: now, or with own_time the latest of all events so far
   std::uint32_t second;  // of newest

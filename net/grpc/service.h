@@ -9,15 +9,11 @@
 /// What the gRPC server and the services that it carries know of each other. All of it happens on
 /// one worker's thread; nothing here may block.
 ///
-///   server: a message is complete ──▶ Method::start(call) ──▶ call.complete() or call.fail(), at
-///   once
-///                                            │
-///                                            └─▶ call.wait_with(pending) ──▶ complete() or fail()
-///                                            later,
-///                                                                 from any turn of the worker's
-///                                                                 loop
-///                                                      └────────▶ pending.cancelled(): nobody
-///                                                      waits
+///   a message is complete ──▶ Method::start(call)
+///                               ├─▶ call.complete() or call.fail(), at once
+///                               └─▶ call.wait_with(pending), and later, in any turn of the loop:
+///                                     ├─▶ call.complete() or call.fail(), by the service
+///                                     └─▶ pending.cancelled(), by the server: nobody waits
 ///
 /// The server sends what was completed at the end of the turn, the answers of all calls together.
 namespace weir::net::grpc {

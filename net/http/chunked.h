@@ -17,10 +17,9 @@ struct ChunkLimits {
 
 /// Reads a chunked body (RFC 9112, 7.1) in whatever pieces it comes and says which bytes are data.
 /// Sizes are plain hex of at most 16 digits; CRLF only; extensions are checked (`;name`,
-/// `;name=token`,
-/// `;name="quoted"`, no blanks outside quotes) and dropped; trailers are checked like fields and
-/// dropped: a trailer never becomes a header. Keeps no bytes. One object per message; not
-/// thread-safe.
+/// `;name=token`, `;name="quoted"`, no blanks outside quotes) and dropped; trailers are checked
+/// like fields and dropped: a trailer never becomes a header. Keeps no bytes. One object per
+/// message; not thread-safe.
 class ChunkedDecoder {
  public:
   struct Step {

@@ -20,8 +20,8 @@ namespace boost::asio {
 class io_context;
 }
 
-/// A small HTTP/1.1 server for what is not hot: health and admin, on Boost.Beast, one coroutine a
-/// connection. The proxy does not use it.
+/// A small HTTP/1.1 server for the doors that are not hot: health, the admin API, and the event API
+/// with the rate limit paths. On Boost.Beast, one coroutine a connection. Not for the proxy.
 namespace weir::net {
 
 /// Who asks, as the kernel says it.

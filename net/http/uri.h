@@ -14,8 +14,7 @@ namespace weir::net {
 std::optional<std::string> percent_decode(std::string_view text, bool plus);
 
 /// A path's segments, decoded after splitting: `/v1/lists/a%2Fb` has three. No empty ones: nullopt
-/// for
-/// `//`, a trailing `/`, `.`, `..`, or a broken escape.
+/// for `//`, a trailing `/`, `.`, `..`, or a broken escape.
 std::optional<std::vector<std::string>> split_path(std::string_view path);
 
 /// Parameters of a query in their order.

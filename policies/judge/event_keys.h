@@ -40,8 +40,8 @@ class EventKeys final {
   /// The parts as people read them: those that load_texts() made, or those of an earlier event.
   std::vector<std::string_view>& printable() noexcept { return views_; }
   void load_texts();
-  // Keys: loads the parts into parts_, addresses masked; false at the first missing one (its index
-  // in bad_).
+  // Keys: loads the parts into parts_, addresses masked; false at the first missing one, which
+  // bad_part() names.
   bool load_key(const std::vector<KeySlot>& key);
   void load_key_with_gaps(const std::vector<KeySlot>& key);  ///< missing parts are null
   Hash128 key_hash();                                        ///< of parts_, without an owner

@@ -37,7 +37,7 @@ struct Judgement {
   std::shared_ptr<const Loaded> loaded;  ///< while suspended or open; else null
   Plan plan;
   Instant at{};          ///< when it was judged: the events' ts
-  TimePoint happened{};  ///< the event, to patterns and views
+  TimePoint happened{};  ///< when the event did, to patterns and views: at.now, or its row's time
   std::uint64_t line = 0;
   StoreOps asked;     ///< what the judgement asks of the store, and what holds its reservations and
                       ///< places in flight there

@@ -10,7 +10,8 @@
 
 namespace weir::policies {
 
-/// Receives verdicts and list entries: the audit log, notifications, the live view of `weir dev`.
+/// Receives verdicts and list entries, for the verdict lines of the log, for notifications and for
+/// the live view of `weir dev`.
 /// Called on the worker's thread within a judgement: must be quick and copy what it keeps.
 class Observer {
  public:

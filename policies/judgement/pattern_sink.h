@@ -24,8 +24,8 @@ struct MatchedPattern {
   std::span<const Event> events;  ///< in the order of the steps
 };
 
-/// Receives every match of a pattern (replay). Called on the driver's thread within judge(),
-/// answered() and advance(); the matches of one advance() come in the order of time.
+/// Receives every match of a pattern (replay). Called on the driver's thread, within calls of the
+/// Driver; the matches of one Driver::advance() come in the order of time.
 class PatternSink {
  public:
   virtual ~PatternSink() = default;

@@ -28,7 +28,7 @@ enum class MissReason : std::uint8_t {
   unread,  ///< not read or not kept: a body that no policy needs, an answer that is not there yet
   path,    ///< of the path itself: servers read it in different ways
 };
-std::string_view miss_reason_text(MissReason reason) noexcept;  // "absent", "given twice", ...
+std::string_view miss_reason_text(MissReason reason) noexcept;  // "absent", ...
 /// Whether something is present, but different applications may read different values. It is not
 /// missing: an expression that depends on it fails.
 constexpr bool is_unread(MissReason reason) noexcept {

@@ -10,9 +10,8 @@
 namespace weir::policies {
 
 /// A route as an event's `match` spells it: `POST /api/users/{id}`. The method is a token or `*`
-/// (see covers_method());
-/// the path is `/`-separated literal segments, `{name}` for any one segment, and at the end `*` for
-/// anything below.
+/// (see covers_method()); the path is `/`-separated literal segments, `{name}` for any one segment,
+/// and at the end `*` for anything below.
 struct Route {
   struct Segment {
     enum class Kind : std::uint8_t { literal, parameter, rest };

@@ -39,8 +39,8 @@ class Breaker {
   /// When to send the next probe. Only while open.
   TimePoint probe_at() const noexcept { return probe_at_; }
   void probe_sent(TimePoint now) noexcept;
-  /// The probe was answered. Closes if that took no longer than
-  /// the budget (a tick of the clock more), else waits for the next probe.
+  /// The probe was answered. Closes if that took no longer than the budget (a tick of the clock
+  /// more), else waits for the next probe.
   void probe_answered(TimePoint now) noexcept;
   void close() noexcept;
 

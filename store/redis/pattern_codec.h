@@ -9,7 +9,7 @@
 namespace weir::store {
 
 /// Operations on patterns as the keys and the argument of patterns.lua, and its answers as replies.
-/// codec.h comes here with every operation that has a pattern.
+/// codec.cc calls these for every operation that has a pattern.
 
 /// Whether the script can take it: a verb that patterns know, a pattern, times within reason.
 bool can_send_pattern(const limiter::SharedOp& op) noexcept;

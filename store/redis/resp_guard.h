@@ -8,8 +8,7 @@
 namespace weir::store {
 
 /// Watches the bytes of replies (RESP2) before any parser sees them: hiredis believes an
-/// aggregate's header and asks for 34 GB at `*4294967295` (facts/security.md 4). Incremental; keeps
-/// no bytes.
+/// aggregate's header and asks for 34 GB at `*4294967295`. Incremental; keeps no bytes.
 class RespGuard {
  public:
   struct Limits {

@@ -181,7 +181,7 @@ TEST(Every, ARepeatedMemberIsNotCountedAgainAfterItsStampHasWrapped) {
   }
 }
 
-// --- outcomes (design 3.3) ---
+// --- outcomes ---
 
 TEST(Reservations, NoMoreThanTheLimitPassAtOnceAndTheRestKnowWhy) {
   Bank bank(small());
@@ -243,7 +243,7 @@ TEST(InFlight, CountsWhatHasEnteredAndNotLeft) {
   EXPECT_EQ(bank.stats().keys, 0u);
 }
 
-// --- keys and memory (design 4) ---
+// --- keys and memory ---
 
 TEST(Eviction, KeysOverTheirLimitSurviveAFlood) {
   Bank bank({std::uint64_t{1} << 20, 10'000});

@@ -301,7 +301,8 @@ class Walk {
     ASSERT_EQ(spelt(spec_, without, without.value), board_.read(e.ms, nullptr, true));
     const bool counts = spec_.metric == Metric::count || spec_.metric == Metric::sum;
     if (!counts || !open_.empty()) return;
-    // The contract of design 3.2, of what has come so far; a ring tells no times within a bucket.
+    // The contract of docs/accuracy.md, of what has come so far; a ring tells no times within a
+    // bucket.
     const auto w = static_cast<double>(spec_.length.count());
     if (spec_.window == Window::log) {
       ASSERT_EQ(with.value.as_real(), board_.truth(e.ms, w, e));

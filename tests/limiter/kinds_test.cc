@@ -142,7 +142,7 @@ void run_schedule(const CounterSpec& spec, const Schedule& schedule, std::uint64
         << "step " << step << " without: " << spelt(spec, without) << " for "
         << spelt(naive.value(now, nullptr, true));
     const bool trailing = spec.window == Window::ring || spec.window == Window::log;
-    if (!reserved_too && trailing && counts && now >= last_change) {  // the contract of design 3.2
+    if (!reserved_too && trailing && counts && now >= last_change) {  // of docs/accuracy.md
       const double w = static_cast<double>(spec.length.count());
       const double slack = spec.window == Window::ring ? w / spec.buckets : 0;
       ASSERT_LE(naive.truth(now, w, &amount), before.value);

@@ -55,7 +55,7 @@ class NaiveCounter {
     return {Number(std::int64_t{had}), {}};
   }
 
-  /// What happened in (now - window, now], by the definition of design 3.2; `late` ms of clock skew
+  /// What happened in (now - window, now], as docs/accuracy.md defines it; `late` ms of clock skew
   /// more.
   Number truth(std::int64_t now, double window, const Amount* extra) const {
     std::deque<Event> in;

@@ -48,8 +48,7 @@ int complain_of_name(const AdminDoor& door, AdminAnswer answer, const std::strin
 
 /// The names in the answer of GET /v1/policies, /v1/lists, /v1/views or /v1/tables: those of
 /// `list`, of the metrics of policies (`POLICY.METRIC`) and of disabled ones; of a policy's own
-/// lists
-/// (`POLICY:EFFECT`) also the policy. Pure.
+/// lists (`POLICY:EFFECT`) also the policy. Pure.
 std::vector<std::string> names_in(const boost::json::value& answer, const char* list);
 /// `; did you mean "x"?`; where none is near, and there are few: `; there are a, b and c`. Empty:
 /// there are many, or `name` is one of them. Pure.

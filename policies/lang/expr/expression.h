@@ -18,10 +18,10 @@ namespace weir::policies {
 class Frame;
 class ThresholdTable;
 
-/// A compiled expression: a typed subset of CEL (design 3.1; semantics in expr/eval.cc). Immutable
-/// and shareable between threads; copies are cheap. eval() neither throws nor, after warm-up,
-/// allocates (RE2's automaton cache, bounded at load, excepted), and costs no more than its text is
-/// long times the values it reads.
+/// A compiled expression: a typed subset of CEL (docs/expressions.md; expr/eval.cc evaluates it).
+/// Immutable and shareable between threads; copies are cheap. eval() neither throws nor, after
+/// warm-up, allocates (RE2's automaton cache, bounded at load, excepted), and costs no more than
+/// its text is long times the values it reads.
 class Expression {
  public:
   Type type() const noexcept;  ///< static; dyn if only the request decides

@@ -23,8 +23,8 @@ enum class BodyFrom : std::uint8_t {
 
 /// Reads the body of one message, JSON, form or multipart, when something first asks for it, and
 /// once. Its memory (about 16 times the largest body seen, four times that if it had to be mended:
-/// json_mending.h) is reused. Values are views into it or into the
-/// body and live until reset(). Not thread-safe.
+/// json_mending.h) is reused. Values are views into it or into the body and live until reset(). Not
+/// thread-safe.
 class BodyReader {
  public:
   static constexpr std::size_t kDepthMax = 64;
