@@ -23,8 +23,8 @@ struct SourceText {
 using Environment = std::map<std::string, std::string>;
 
 /// Reads the texts, the main file first, and then the environment into one Model; problems of all
-/// of them go into `problems`, sorted. The Model is whole only if there are no errors. Pure: opens
-/// no file and asks for no time. Linear in the size of the texts.
+/// of them go into `problems`, sorted. The Model is whole only if there are no errors. Asks
+/// for no time, and opens no files but those of time zones. Linear in the size of the texts.
 Model parse(const std::vector<SourceText>& texts, const Environment& environment,
             Problems& problems);
 
