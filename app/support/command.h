@@ -25,7 +25,7 @@ struct Globals {
   bool colours(int fd) const;
 };
 
-/// A subcommand: one row of the table in main.cc, one source file.
+/// A subcommand: its name below, a row of the table in main.cc, and a source file or a folder.
 struct Command {
   std::string_view name;
   std::string_view help;      ///< one line

@@ -69,6 +69,18 @@ class Cost(unittest.TestCase):
             users = f"; and {shown(change.users())}, {change.uses_for}" if change.users() else ""
             self.assertIn(f"| {change.name} | {len(change.files())} | {files}{users} |", page)
 
+    def test_contributing_knows_what_examples_touch(self):
+        """Rows `| to add | like | at least | files |` that nobody builds: the files have the word."""
+        rows = re.findall(r"^\| [^|]+ \| `(\w+)` \| (\d+) \| ([^|]+) \|$", read(ROOT, "CONTRIBUTING.md"), re.M)
+        self.assertGreaterEqual(len(rows), 5)
+        for word, number, files in rows:
+            names = re.findall(r"`([^`]+)`", files)
+            self.assertEqual(len(set(names)), int(number), f"the row of `{word}` in CONTRIBUTING.md")
+            for name in names:
+                with self.subTest(word, file=name):
+                    self.assertTrue((ROOT / name).is_file())
+                    self.assertRegex(read(ROOT, name), rf"(?i)(\b|_){word}", "take the file out of the row in CONTRIBUTING.md")
+
     def test_the_words_are_said_once(self):
         """No other file of the product lists the actions or the metrics: it would have to change with them."""
         actions = re.findall(r'ActionRow\{Action::\w+, "(\w+)"', read(ROOT, "core/words.h"))
