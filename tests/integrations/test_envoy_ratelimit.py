@@ -102,6 +102,18 @@ class RateLimitService(unittest.TestCase):
             self.assertEqual(site.stat("ratelimit.error"), 0)
             self.assertGreaterEqual(site.stat("ratelimit.over_limit"), 2)
 
+    def test_a_client_cannot_choose_the_verdict_that_the_app_sees_nor_the_path_that_is_counted(self):
+        for site in self.each():
+            lies = [("X-Weir-Verdict", "trusted"), ("X-Weir-Policy", "none"), ("X-Weir-Score", "-9"), ("X_Weir_Verdict", "trusted")]
+            for _ in range(3):
+                self.assertEqual(site.ask("/lies", headers=lies).status, 200)
+            first, *_, flagged = site.seen("/lies")
+            self.assertEqual([value for name, value in first.headers if "weir" in name.lower()], [])
+            self.assertEqual([value for name, value in flagged.headers if name.lower().replace("_", "-") == "x-weir-verdict"], ["flag"])
+            for path in ("/trial", "/trial?", "/trial?x=1", "/trial/"):
+                self.assertEqual(site.ask(path, "127.0.0.4").status, 200)
+            self.assertEqual(site.weir.metric("weir_shadow_total", 'policy="per-path",action="deny"'), 3)
+
     def test_envoys_headers_tell_the_scarcest_limit(self):
         for site in self.each():
             first = site.ask("/")

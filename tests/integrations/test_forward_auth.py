@@ -117,6 +117,16 @@ class Forwarded:
             self.assertEqual(ask(self.front, "GET", "/fine", [(name, "trusted")]).status, 200)
             self.assertNotIn("trusted", [value for _, value in self.seen("/fine")[-1].headers], name)
 
+    def test_a_client_cannot_keep_weir_s_headers_from_the_app(self):
+        for _ in range(2):
+            self.login()
+        for names in ("X-Weir-Verdict, X-Weir-Request-Id", "x-weir-request-id,x-weir-verdict,close"):
+            if self.login(headers=[("X-Account", "carol"), ("Connection", names)]).status == 400:
+                continue
+            request = self.seen("/login")[-1]
+            self.assertEqual(request.header("x-weir-verdict"), "flag", names)
+            self.assertTrue(request.header("x-weir-request-id"), names)
+
     def test_the_app_tells_of_its_answer_by_the_id(self):
         account = [("X-Account", "bob")]
         for n in range(2):
