@@ -61,10 +61,6 @@ struct Bank::Impl {
     return at;
   }
   Instant own_instant(Counter& counter, const Moment& now, bool tells) const noexcept;
-  /// The latest time of any event, of those that count by the clock.
-  std::int64_t latest_ms() const noexcept {
-    return std::int64_t{ages.now[Ages::kNow].load(std::memory_order_relaxed)} * 1000;
-  }
   /// What each clock (Ages) shows, as far as events and maintain() have told: ms, some seconds
   /// behind at most.
   std::array<std::int64_t, 2> latest() const noexcept {
@@ -75,6 +71,8 @@ struct Bank::Impl {
     }
     return out;
   }
+  /// Of the clock that trailing windows run by.
+  std::int64_t latest_ms() const noexcept { return latest()[Ages::kNow]; }
 
   // heritage.cc
   struct Bequest;

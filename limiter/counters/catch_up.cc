@@ -55,10 +55,17 @@ bool is_more(const CounterSpec& spec, std::uint64_t all, std::uint64_t had) noex
   return static_cast<std::int64_t>(all) != static_cast<std::int64_t>(had);
 }
 
+/// When the first of all spans begins that the counter still holds as a whole; ms.
+std::int64_t whole_from(const Instant& now) noexcept {
+  const std::int64_t quantum = now.rule->quantum;
+  return (now.ms / quantum - now.kept) * quantum;
+}
+
 /// Keeps the entries of `from` that are not in `own`, in the order of time. Both are in that order.
-/// Times are compared in spans of `quantum`, the coarser resolution of both.
-void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::vector<PlainEntry>& from,
-                       const std::vector<PlainEntry>& own) {
+/// Times are compared in spans of `quantum`, the coarser resolution of both; of a span of which
+/// `from` holds the end alone, nobody can tell.
+void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::int64_t begin,
+                       std::vector<PlainEntry>& from, const std::vector<PlainEntry>& own) {
   if (has_members(spec)) return;  // members are renewed
   if (!adds_up(spec)) {
     std::vector<PlainEntry> left = own;
@@ -83,9 +90,10 @@ void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::vecto
     }
     while (mine != own.end() && mine->ms / quantum < span) ++mine;
     std::uint64_t had = 0;
+    const bool is_torn = span * quantum < begin && mine != own.end() && mine->ms / quantum == span;
     for (; mine != own.end() && mine->ms / quantum == span; ++mine)
       had = total(spec, had, mine->bits);
-    if (!is_more(spec, all.bits, had)) continue;
+    if (is_torn || !is_more(spec, all.bits, had)) continue;
     all.bits = difference(spec, all.bits, had);
     const bool negative =
         spec.real ? std::bit_cast<double>(all.bits) < 0 : static_cast<std::int64_t>(all.bits) < 0;
@@ -172,7 +180,7 @@ void Bank::Impl::catch_up(Held& again) {
             [&](const PlainEntry& entry) { return !overlaps && entry.ms >= source->copies_until; });
         const std::vector<PlainEntry> all_new(fresh, entries.end());
         entries.erase(fresh, entries.end());
-        leave_what_is_new(again.counter.spec, quantum, entries, own);
+        leave_what_is_new(again.counter.spec, quantum, whole_from(then), entries, own);
         entries.insert(entries.end(), all_new.begin(), all_new.end());
         for (const PlainEntry& entry : entries) {
           const std::int64_t ms = std::min(entry.ms + later, std::max(entry.ms, to_ms(now)));
@@ -183,7 +191,8 @@ void Bank::Impl::catch_up(Held& again) {
       });
     });
   }
-  if (!sources.empty()) again.copies_until = to_ms(now) + 1000;
+  // Also its own events of before: who comes back later may have been open then.
+  again.copies_until = to_ms(now) + 1000;
   if (covered < opening) {  // no counter was open: later events are missing
     again.covers_from = opening;
     again.since = to_ms(now);

@@ -153,6 +153,72 @@ TEST(OpenedAgain, ReadsWhatCameWhileItWasClosed) {
   }
 }
 
+std::int64_t read_of(const Reloads& world, int name, std::int64_t now) {
+  return world.bank.peek(world.open.at(name), Hash128{9, 9}, from_ms(now)).value.integer();
+}
+
+/// Two windows were in force side by side, then none, then one: the other one, which comes back
+/// last, has what they both counted before.
+TEST(OpenedAgain, HasWhatBothCountedOnlyOnce) {
+  Reloads world;
+  std::int64_t now = kStart;
+  const auto seven = [&] {
+    for (int n = 0; n < 7; ++n) world.charge(now += 10'000, Hash128{9, 9}, {});
+  };
+  const CounterSpec hour = spec_of(Metric::count, Window::log, 3'600'000);
+  const CounterSpec three = spec_of(Metric::count, Window::log, 10'800'000);
+  world.reload({{1, hour}, {2, three}});
+  seven();
+  world.reload({});
+  seven();
+  world.reload({{1, hour}});
+  seven();
+  world.reload({{1, hour}, {2, three}});
+  EXPECT_EQ(read_of(world, 1, now), 14);
+  EXPECT_EQ(read_of(world, 2, now), 14);
+}
+
+/// Where fixed windows alone are in force, the clock of the others is told by maintain().
+TEST(OpenedAgain, AlsoAfterALongTimeOfFixedWindows) {
+  Reloads world;
+  std::int64_t now = kStart;
+  const auto seven = [&] {
+    for (int n = 0; n < 7; ++n) world.charge(now += 10'000, Hash128{9, 9}, {});
+  };
+  const CounterSpec hours = spec_of(Metric::distinct, Window::log, 7'200'000);
+  const CounterSpec hour = spec_of(Metric::distinct, Window::log, 3'600'000);
+  world.reload({{1, hours}, {2, spec_of(Metric::distinct, Window::every, 86'400'000)}});
+  seven();
+  world.reload({{2, spec_of(Metric::distinct, Window::every, 86'400'000)}});
+  now += 1'800'000;
+  Amount event;
+  event.member = 5;
+  world.charge(now += 10'000, Hash128{9, 9}, event);
+  world.bank.maintain(from_ms(now), from_ms(now));
+  world.reload({{1, hours}, {3, hour}});
+  EXPECT_EQ(read_of(world, 1, now), 2);
+  EXPECT_EQ(read_of(world, 3, now), 2) << "the heir of the one that is back";
+}
+
+/// Of the oldest bucket the log that was in force meanwhile has the end alone.
+TEST(OpenedAgain, TakesNothingBackForWhatAnotherHasForgotten) {
+  Reloads world;
+  std::int64_t now = kStart - kStart % 180'000 + 180'000;
+  Amount event;
+  event.amount = Number(1);
+  const CounterSpec ring = spec_of(Metric::sum, Window::ring, 10'800'000);  // in parts of 180 s
+  const CounterSpec log = spec_of(Metric::sum, Window::log, 3'600'000);
+  world.reload({{1, ring}, {2, log}});
+  for (int n = 0; n < 18; ++n) world.charge(now += 10'000, Hash128{9, 9}, event);
+  world.reload({{2, log}});
+  for (int n = 0; n < 7; ++n) world.charge(now += 10'000, Hash128{9, 9}, event);
+  now += 3'600'000 - 170'000;  // the log has forgotten some of the first part
+  world.bank.maintain(from_ms(now), from_ms(now));
+  world.reload({{1, ring}, {2, log}});
+  EXPECT_LT(read_of(world, 2, now), 18);
+  EXPECT_EQ(read_of(world, 1, now), 25);
+}
+
 /// Any reloads of any windows over the same events: nothing that is in the window is ever missing,
 /// and of logs nothing is counted twice.
 class AnyReloads : public testing::TestWithParam<Kind> {};
