@@ -13,15 +13,6 @@
 namespace weir::limiter {
 namespace {
 
-bool same_kind(const CounterSpec& a, const CounterSpec& b) noexcept {
-  return a.metric == b.metric && a.window == b.window && a.length == b.length && a.real == b.real &&
-         a.outcome == b.outcome && a.events == b.events && a.capacity == b.capacity &&
-         a.drain == b.drain && a.drains == b.drains && a.retain == b.retain &&
-         a.radius == b.radius && a.late == b.late &&
-         (a.window != Window::ring || a.buckets == b.buckets) &&
-         (a.window != Window::calendar || (a.unit == b.unit && a.zone == b.zone));
-}
-
 std::uint32_t keep_of(const CounterSpec& spec) noexcept {
   // A sum that keeps one entry could not tell the old from the new.
   const std::size_t least = spec.metric == Metric::sum ? 2 : 1;
@@ -83,6 +74,37 @@ Bank::Impl::Impl(const BankLimits& l)
       common(common_keys(l)),
       arena(l.memory - std::min(l.memory, bytes_of(common_keys(l)) + sizeof(Impl))) {}
 
+Bank::Impl::Held& Bank::Impl::add(const Hash128& identity, const CounterSpec& spec,
+                                  const Kind& kind, std::size_t keys) {
+  Held& held = all.emplace_back();
+  Counter& c = held.counter;
+  resolve(c, identity, spec, &kind);
+  if (keys != 0) {
+    held.own = std::make_unique<Table>(keys);
+    held.own_keys = keys;
+    held.own_bytes = bytes_of(keys);
+  }
+  c.table = held.own != nullptr ? held.own.get() : &common;
+  if (free_indices.empty()) {
+    c.index = next_index++;
+  } else {
+    c.index = free_indices.back();
+    free_indices.pop_back();
+  }
+  std::uint16_t& generation = generations[c.index];
+  if (++generation == 0) generation = 1;
+  c.generation = generation;
+  Idleness& idle = ages.counters[c.index];
+  idle.seconds = c.idle_seconds;
+  idle.clock = c.clock;
+  idle.closed = 0;
+  idle.latest = 0;
+  by_index[c.index].store(&c, std::memory_order_release);
+  by_identity[identity] = &held;
+  by_what[spec.what].push_back(&held);
+  return held;
+}
+
 std::vector<Table*> Bank::Impl::tables() const {
   std::vector<Table*> out;
   for_each_table([&](const Table& table) { out.push_back(const_cast<Table*>(&table)); });
@@ -103,10 +125,10 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_aske
   if (kind == nullptr) return Error::unsupported;
   const std::scoped_lock hold(impl_->control);
   if (impl_->openings == 0) ++impl_->opening;
-  if (const auto it = impl_->by_identity.find(identity); it != impl_->by_identity.end()) {
+  const auto it = impl_->by_identity.find(identity);
+  if (it != impl_->by_identity.end() && same_kind(it->second->counter.spec, spec)) {
     Impl::Held& held = *it->second;
     Counter& c = held.counter;
-    if (!same_kind(c.spec, spec)) return Error::unsupported;
     if (keep_of(spec) > c.keep) c.keep = keep_of(spec);
     if (held.closed) {
       impl_->back.push_back(&held);
@@ -119,41 +141,22 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_aske
     if (impl_->openings == 0) impl_->inherit();
     return CounterId{c.index, c.generation};
   }
+  if (it != impl_->by_identity.end()) {
+    if (!it->second->closed) return Error::unsupported;
+    impl_->give_up(*it->second);  // of another build, to which this identity meant something else
+  }
   if (!impl_->find_index()) return Error::full;
   const std::size_t own_bytes = keys == 0 ? 0 : Impl::bytes_of(keys);
   if (own_bytes != 0 && !impl_->find_memory(own_bytes)) return Error::full;
 
-  Impl::Held& held = impl_->all.emplace_back();
-  Counter& c = held.counter;
-  resolve(c, identity, spec, kind);
-  if (own_bytes != 0) {
-    held.own = std::make_unique<Table>(keys);
-    held.own_bytes = own_bytes;
-  }
-  c.table = held.own != nullptr ? held.own.get() : &impl_->common;
-  if (impl_->free_indices.empty()) {
-    c.index = impl_->next_index++;
-  } else {
-    c.index = impl_->free_indices.back();
-    impl_->free_indices.pop_back();
-  }
-  std::uint16_t& generation = impl_->generations[c.index];
-  if (++generation == 0) generation = 1;
-  c.generation = generation;
-  Idleness& idle = impl_->ages.counters[c.index];
-  idle.seconds = c.idle_seconds;
-  idle.clock = c.clock;
-  idle.closed = 0;
-  idle.latest = 0;
-  impl_->by_index[c.index].store(&c, std::memory_order_release);
-  impl_->by_identity[identity] = &held;
-  impl_->by_what[spec.what].push_back(&held);
+  Impl::Held& held = impl_->add(identity, spec, *kind, keys);
   impl_->heirs.push_back(&held);
   held.is_heir = true;
   held.covers_from = impl_->opening;
   held.opened_ms = impl_->latest();
+  const CounterId id{held.counter.index, held.counter.generation};
   if (impl_->openings == 0) impl_->inherit();
-  return CounterId{c.index, c.generation};
+  return id;
 }
 
 Bank::Opening::Opening(Bank& bank) : bank_(bank) {
@@ -166,6 +169,15 @@ Bank::Opening::~Opening() {
   if (--bank_.impl_->openings == 0) bank_.impl_->inherit();
 }
 
+void Bank::Impl::close(Held& held) {
+  held.closed = true;
+  held.closed_at = {};
+  held.closed_in = opening;
+  held.closed_ms = latest();
+  held.closing = ++closings;
+  ages.counters[held.counter.index].closed = 1;
+}
+
 void Bank::close_unused(std::span<const CounterId> used) {
   std::vector<std::uint16_t> generations(kCountersMax);  // 0: not in use
   for (const CounterId id : used) {
@@ -175,12 +187,7 @@ void Bank::close_unused(std::span<const CounterId> used) {
   for (auto& [identity, held] : impl_->by_identity) {
     const Counter& c = held->counter;
     if (held->closed || generations[c.index] == c.generation) continue;
-    held->closed = true;
-    held->closed_at = {};
-    held->closed_in = impl_->opening;
-    held->closed_ms = impl_->latest();
-    held->closing = ++impl_->closings;
-    impl_->ages.counters[c.index].closed = 1;
+    impl_->close(*held);
   }
 }
 

@@ -145,9 +145,10 @@ class Bank {
   /// where a table has become well filled.
   void maintain(TimePoint now, TimePoint wall);
 
-  /// Writes all settled counts of all open counters, a piece per call. Holds a lock for one bucket
-  /// (8 keys) at a time; so the pieces are not of one instant, each key is. Checksummed, versioned,
-  /// independent of the table's size; holds key hashes (so it is worth nothing without the secret).
+  /// Writes all settled counts of all counters, closed ones too, a piece per call. Holds a lock for
+  /// one bucket (8 keys) at a time; so the pieces are not of one instant, each key is. Checksummed,
+  /// versioned, independent of the table's size; holds key hashes (so it is worth nothing without
+  /// the secret).
   class Snapshot {
    public:
     Snapshot(const Bank& bank, TimePoint now, TimePoint wall);
@@ -177,15 +178,18 @@ class Bank {
     std::size_t region_ = 0, bucket_ = 0;
   };
 
-  /// Takes in a whole snapshot: for counters that are open, what has not expired, where the key has
-  /// no count yet. A counter that was not there begins with what it inherits from one that was.
-  /// Torn or foreign input (Error::malformed) changes nothing. If the clock now stands before the
+  /// Takes in a whole snapshot, before any event and after the counters that are in use have been
+  /// opened: what has not expired, where the key has no count yet. It is as if the process had gone
+  /// on and those had been opened just now (Opening): what nobody uses is closed; it is given up
+  /// when its time has come, or there is no room for it: what was closed first, first. Torn or
+  /// foreign input (Error::malformed) changes nothing. If the clock now stands before the
   /// snapshot's, its times are moved back with it. Returns how many keys came back.
   Result<std::size_t> import(std::string_view snapshot, TimePoint now, TimePoint wall);
 
  private:
   friend class Charging;
   struct Impl;
+  struct Restore;
   std::unique_ptr<Impl> impl_;
 };
 

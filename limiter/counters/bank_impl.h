@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "limiter/counters/bank.h"
+#include "limiter/counters/course.h"
 #include "limiter/counters/neighbourhood.h"
 #include "limiter/kinds/counter.h"
 #include "limiter/kinds/kinds.h"
@@ -19,23 +20,13 @@ namespace weir::limiter {
 struct Bank::Impl {
   explicit Impl(const BankLimits& limits);
 
-  struct Held {  // a counter and what only the control thread knows of it
+  struct Held : Course {  // a counter and what only the control thread knows of it
     Counter counter;
     std::unique_ptr<Table> own;
-    std::size_t own_bytes = 0;
-    bool closed = false;
-    TimePoint closed_at{};      // 0: since the next maintain
+    std::size_t own_keys = 0, own_bytes = 0;
     std::uint64_t closing = 0;  // a running number: which was closed first
-    std::int64_t since = 0;     // ms: from then on it has every event; 0: from the start
-    // The same as numbers of openings: the opening that closed it, and the opening since which it
-    // has every event, its own or inherited.
-    std::uint64_t closed_in = 0, covers_from = 0;
-    std::int64_t copies_until = 0;  // ms: earlier events may be copies of events of other counters
-    // The latest second of each clock when it was opened, or opened again, and when it was closed.
-    std::array<std::int64_t, 2> opened_ms{}, closed_ms{};
-    bool reopened = false;  // so it holds events of several times at which it was open
-    bool is_heir = false;   // among `heirs`
-    bool gone = false;      // given up, and its keys are
+    bool is_heir = false;       // among `heirs`
+    bool gone = false;          // given up, and its keys are
     TimePoint gone_at{};
   };
   /// Where the scan for the keys of counters that leave has come to.
@@ -73,6 +64,11 @@ struct Bank::Impl {
   }
   /// Of the clock that trailing windows run by.
   std::int64_t latest_ms() const noexcept { return latest()[Ages::kNow]; }
+
+  /// A counter that is not there yet, with a table of its own for so many keys unless 0. There has
+  /// to be an index for it, and the memory of its table be withheld.
+  Held& add(const Hash128& identity, const CounterSpec& spec, const Kind& kind, std::size_t keys);
+  void close(Held& held);
 
   // heritage.cc
   struct Bequest;

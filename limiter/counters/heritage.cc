@@ -9,15 +9,14 @@
 
 namespace weir::limiter {
 
-Heritage Heritage::of(const Counter& c) noexcept {
-  const bool ring = c.spec.window == Window::ring;
-  const std::int64_t kept = std::max(c.rule.span, c.rule.kept);
-  return {c.spec.late ? Hash128{} : c.spec.what,
-          c.spec.metric,
-          c.spec.window,
-          c.spec.real,
-          c.rule.quantum,
-          ring ? kept * c.rule.quantum : kept + 1};
+Heritage Heritage::of(const CounterSpec& spec, const Rule& rule) noexcept {
+  const std::int64_t kept = std::max(rule.span, rule.kept);
+  return {spec.late ? Hash128{} : spec.what,
+          spec.metric,
+          spec.window,
+          spec.real,
+          rule.quantum,
+          spec.window == Window::ring ? kept * rule.quantum : kept + 1};
 }
 
 bool Heritage::fits(const Counter& heir) const noexcept {

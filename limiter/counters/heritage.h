@@ -30,7 +30,8 @@ struct Heritage {
   std::int64_t quantum = 1;
   std::int64_t kept = 0;  ///< ms: how far back it has every event
 
-  static Heritage of(const Counter& counter) noexcept;
+  static Heritage of(const Counter& counter) noexcept { return of(counter.spec, counter.rule); }
+  static Heritage of(const CounterSpec& spec, const Rule& rule) noexcept;
   /// Whether everything that `heir` reads is kept, and can be computed. A log is enough for any
   /// window. A ring is enough only if its buckets add up to the heir's, because its events have no
   /// times of their own.

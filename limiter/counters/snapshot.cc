@@ -1,45 +1,12 @@
-// A snapshot is a row of frames: B (when, and which counters), K (keys) any number of times, E (how
-// many keys). A file without its E is torn and refused as a whole.
+// A snapshot is a row of frames: C (when, and which counters, open and closed), K (keys) any number
+// of times, E (how many keys). restore.cc reads it.
 #include <algorithm>
-#include <cmath>
-#include <set>
 
 #include "limiter/counters/bank_impl.h"
-#include "limiter/counters/heritage.h"
-#include "limiter/memory/frame.h"
+#include "limiter/counters/counter_record.h"
 
 namespace weir::limiter {
 namespace {
-
-constexpr std::uint8_t kBegin = 'B';
-constexpr std::uint8_t kKeys = 'K';
-constexpr std::uint8_t kEnd = 'E';
-constexpr std::int64_t kLatest = std::int64_t{1} << 46;  // ms: the year 4199
-
-/// In 32 bits; longer windows are `every`, whose length is stored separately.
-std::uint32_t told_quantum(const Rule& rule) noexcept {
-  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  return static_cast<std::uint32_t>(std::min(rule.quantum, kMost));
-}
-
-void put_definition(std::string& out, const Counter& c) {
-  put(out, c.index);
-  put(out, c.identity.lo);
-  put(out, c.identity.hi);
-  put(out, static_cast<std::uint8_t>(c.spec.metric));
-  put(out, static_cast<std::uint8_t>(c.spec.window));
-  put(out, static_cast<std::uint8_t>(c.spec.real));
-  put(out, told_quantum(c.rule));
-  put(out, c.rule.length);
-  put(out, c.spec.what.lo);
-  put(out, c.spec.what.hi);
-  put(out, Heritage::of(c).kept);
-}
-
-/// Whether the value of an entry is stored as 8 bytes, because its bits are not a small number.
-bool is_plain(Metric metric, bool real) noexcept {
-  return real || (metric != Metric::count && metric != Metric::sum);
-}
 
 /// Newest first, so that each entry is stored as its small distance to the previous one.
 void put_key(std::string& out, const Counter& c, const Slot& slot,
@@ -61,44 +28,6 @@ void put_key(std::string& out, const Counter& c, const Slot& slot,
   }
 }
 
-struct Definition {
-  Counter* counter = nullptr;   // null: not open, or of another shape
-  std::vector<Counter*> heirs;  // that were not there
-  Heritage left;
-  bool plain = false;  // 8 bytes a value
-  bool real = false;
-};
-
-struct KeyRecord {
-  std::uint16_t index = 0;
-  std::uint64_t tag = 0;
-  bool pinned = false;
-};
-
-/// Reads one key record; entries come out oldest first. False: malformed.
-bool get_key(Reader& in, const std::map<std::uint16_t, Definition>& defined, KeyRecord& key,
-             std::vector<PlainEntry>& entries) {
-  entries.clear();
-  key.index = in.get<std::uint16_t>();
-  key.tag = in.get<std::uint64_t>();
-  key.pinned = in.get<std::uint8_t>() != 0;
-  const std::uint64_t n = in.varint();
-  std::int64_t ms = in.get<std::int64_t>();
-  const auto it = defined.find(key.index);
-  if (!in.ok() || it == defined.end() || key.tag == 0 || n == 0 || n > kKeepMax + kBucketsMax)
-    return false;
-  for (std::uint64_t i = 0; i < n; ++i) {
-    const std::uint64_t back = in.varint();
-    const std::uint64_t bits = it->second.plain ? in.get<std::uint64_t>() : in.varint();
-    if (!in.ok() || ms < 0 || ms > kLatest || back > static_cast<std::uint64_t>(ms)) return false;
-    if (it->second.real && !std::isfinite(std::bit_cast<double>(bits))) return false;
-    ms -= static_cast<std::int64_t>(back);
-    entries.push_back({ms, bits});
-  }
-  std::reverse(entries.begin(), entries.end());
-  return true;
-}
-
 }  // namespace
 
 struct Bank::Snapshot::State {
@@ -111,6 +40,7 @@ struct Bank::Snapshot::State {
   std::vector<PlainEntry> entries;
   std::string payload;
 
+  void write_definition(const Impl::Held& held);
   void write_begin();
   /// False: it was opened after the definitions were written.
   bool is_defined(const Counter& c) const {
@@ -130,14 +60,26 @@ Bank::Snapshot::Snapshot(const Bank& bank, TimePoint now, TimePoint wall) : stat
 
 Bank::Snapshot::~Snapshot() = default;
 
+void Bank::Snapshot::State::write_definition(const Impl::Held& held) {
+  const Counter& c = held.counter;
+  CounterRecord record{c.index, c.identity, c.spec, held.own_keys, held.closing, held};
+  record.spec.keep = std::max<std::size_t>(c.spec.keep, c.keep.load(std::memory_order_relaxed));
+  if (held.closed && held.closed_at == TimePoint{})
+    record.course.closed_at = c.clock == Ages::kWall ? wall : now;
+  put_record(payload, record);
+  defined[c.index] = c.generation;
+}
+
+/// Those of the same events in the order in which they were made: where they give a counter what it
+/// lacks, that decides which of them are asked first.
 void Bank::Snapshot::State::write_begin() {
   put(payload, to_ms(now));
   put(payload, to_ms(wall));
+  put_varint(payload, bank->opening);
   put(payload, static_cast<std::uint32_t>(bank->by_identity.size()));
   defined.clear();
-  for (const auto& [identity, held] : bank->by_identity) {
-    put_definition(payload, held->counter);
-    defined[held->counter.index] = held->counter.generation;
+  for (const auto& [what, counters] : bank->by_what) {
+    for (const Impl::Held* const held : counters) write_definition(*held);
   }
 }
 
@@ -170,7 +112,7 @@ bool Bank::Snapshot::State::write_bucket() {
   for (std::size_t i = 0; i < Table::kWays; ++i) {
     if (copies[i].tag == 0) continue;
     const Counter* c = bank->by_index[copies[i].counter].load(std::memory_order_acquire);
-    if (c == nullptr || c->retired || bank->ages.closed(copies[i]) || !is_defined(*c)) continue;
+    if (c == nullptr || c->retired || !is_defined(*c)) continue;
     const Table::Place place{&r, nullptr, nullptr, 0, 0, copies[i].tag};
     if (copies[i].form != static_cast<unsigned>(Slot::Form::block)) {
       write_slot(copies[i], *c, place);
@@ -200,7 +142,7 @@ bool Bank::Snapshot::next(std::string& out, std::size_t bytes) {
   switch (s.phase) {
     case State::Phase::begin:
       s.write_begin();
-      append_frame(out, kBegin, s.payload);
+      append_frame(out, kSnapshotBegin, s.payload);
       s.phase = State::Phase::keys;
       return true;
     case State::Phase::keys: {
@@ -208,127 +150,19 @@ bool Bank::Snapshot::next(std::string& out, std::size_t bytes) {
       bool more = true;
       for (int n = 0; more && n < kBuckets && s.payload.size() < bytes; ++n)
         more = s.write_bucket();
-      append_frame(out, kKeys, s.payload);
+      append_frame(out, kSnapshotKeys, s.payload);
       if (!more) s.phase = State::Phase::end;
       return true;
     }
     case State::Phase::end:
       put(s.payload, s.written);
-      append_frame(out, kEnd, s.payload);
+      append_frame(out, kSnapshotEnd, s.payload);
       s.written = 0;
       s.table = s.region = s.bucket = 0;
       s.phase = State::Phase::begin;
       return false;
   }
   return false;
-}
-
-Result<std::size_t> Bank::import(std::string_view snapshot, TimePoint now, TimePoint wall) {
-  const std::scoped_lock hold(impl_->control);
-  const std::optional<Frame> begin = take_frame(snapshot);
-  if (!begin || begin->kind != kBegin) return Error::malformed;
-  Reader head(begin->payload);
-  const std::int64_t then[2] = {head.get<std::int64_t>(), head.get<std::int64_t>()};
-  const auto count = head.get<std::uint32_t>();
-  if (!head.ok() || count > kCountersMax || then[0] < 0 || then[0] > kLatest || then[1] < 0 ||
-      then[1] > kLatest) {
-    return Error::malformed;
-  }
-  std::map<std::uint16_t, Definition> defined;
-  std::set<Hash128> known;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto index = head.get<std::uint16_t>();
-    const Hash128 identity{head.get<std::uint64_t>(), head.get<std::uint64_t>()};
-    const auto metric = head.get<std::uint8_t>();
-    const auto window = head.get<std::uint8_t>();
-    const bool real = head.get<std::uint8_t>() != 0;
-    const auto quantum = head.get<std::uint32_t>();
-    const auto length = head.get<std::int64_t>();
-    const bool real_sum = real && metric == static_cast<std::uint8_t>(Metric::sum);
-    const Hash128 what{head.get<std::uint64_t>(), head.get<std::uint64_t>()};
-    const auto kept = head.get<std::int64_t>();
-    Definition d;
-    d.plain = is_plain(static_cast<Metric>(metric), real);
-    d.real = real_sum;
-    d.left = {what, static_cast<Metric>(metric), static_cast<Window>(window), real, quantum, kept};
-    known.insert(identity);
-    if (quantum == 0) return Error::malformed;
-    const auto it = impl_->by_identity.find(identity);
-    if (it != impl_->by_identity.end() && !it->second->closed) {
-      Counter& c = it->second->counter;
-      const bool same = metric == static_cast<std::uint8_t>(c.spec.metric) &&
-                        window == static_cast<std::uint8_t>(c.spec.window) && real == c.spec.real &&
-                        quantum == told_quantum(c.rule) && length == c.rule.length;
-      if (same) d.counter = &c;
-    }
-    defined[index] = d;
-  }
-  if (!head.ok() || !head.at_end()) return Error::malformed;
-  for (const auto& [identity, held] : impl_->by_identity) {
-    if (held->closed || known.contains(identity)) continue;
-    Definition* best = nullptr;
-    for (auto& [index, d] : defined) {
-      if (d.left.fits(held->counter) && (best == nullptr || d.left.kept > best->left.kept))
-        best = &d;
-    }
-    if (best != nullptr) best->heirs.push_back(&held->counter);
-  }
-
-  // First all is read and judged, then all is taken in: a torn file changes nothing.
-  std::vector<std::string_view> pieces;
-  std::vector<PlainEntry> entries;
-  KeyRecord key;
-  std::uint64_t keys = 0;
-  for (;;) {
-    const std::optional<Frame> frame = take_frame(snapshot);
-    if (!frame) return Error::malformed;
-    Reader in(frame->payload);
-    if (frame->kind == kEnd) {
-      if (in.get<std::uint64_t>() != keys || !in.ok() || !in.at_end() || !snapshot.empty()) {
-        return Error::malformed;
-      }
-      break;
-    }
-    if (frame->kind != kKeys) return Error::malformed;
-    for (; !in.at_end(); ++keys) {
-      if (!get_key(in, defined, key, entries)) return Error::malformed;
-    }
-    pieces.push_back(frame->payload);
-  }
-
-  const std::int64_t back[2] = {std::min<std::int64_t>(0, to_ms(now) - then[0]),
-                                std::min<std::int64_t>(0, to_ms(wall) - then[1])};
-  std::size_t taken = 0;
-  for (const std::string_view piece : pieces) {
-    Reader in(piece);
-    while (!in.at_end() && get_key(in, defined, key, entries)) {
-      const Definition& d = defined[key.index];
-      // Only what runs on elapsed time moves with the clock; `every` is the wall clock's.
-      const bool elapsed = d.counter != nullptr ? d.counter->clock == Ages::kNow : !d.heirs.empty();
-      if (elapsed) {
-        for (PlainEntry& e : entries) e.ms += back[0];
-      }
-      const auto into = [&](Counter* c, bool pinned) {
-        // Where events bring their times, the latest that is kept is where the stream had come to.
-        const bool own = c->clock == Ages::kOwnTime;
-        const TimePoint newest = from_ms(own ? c->observe(entries.back().ms) : 0);
-        const Instant at(c->rule, own ? newest : c->clock == Ages::kNow ? now : wall);
-        impl_->ages.advance(c->index, c->clock, at.second);
-        impl_->with(c, c->table->place(key.tag, c->salt), [&](Subject& s) {
-          if (s.slot != nullptr) return;
-          c->ops->put_in(s, at, entries);
-          if (s.slot == nullptr) return;
-          if (pinned) c->table->pin(*s.slot, impl_->ages);
-          ++taken;
-        });
-      };
-      if (d.counter != nullptr) into(d.counter, key.pinned);
-      for (Counter* const heir : d.heirs) {
-        if (Instant(heir->rule, now).covers(entries.back().ms)) into(heir, false);
-      }
-    }
-  }
-  return taken;
 }
 
 }  // namespace weir::limiter

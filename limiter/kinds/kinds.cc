@@ -283,4 +283,13 @@ const Kind* find_kind(const CounterSpec& spec) noexcept {
   return nullptr;
 }
 
+bool same_kind(const CounterSpec& a, const CounterSpec& b) noexcept {
+  return a.metric == b.metric && a.window == b.window && a.length == b.length && a.real == b.real &&
+         a.outcome == b.outcome && a.events == b.events && a.capacity == b.capacity &&
+         a.drain == b.drain && a.drains == b.drains && a.retain == b.retain &&
+         a.radius == b.radius && a.late == b.late &&
+         (a.window != Window::ring || a.buckets == b.buckets) &&
+         (a.window != Window::calendar || (a.unit == b.unit && a.zone == b.zone));
+}
+
 }  // namespace weir::limiter

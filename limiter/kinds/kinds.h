@@ -94,5 +94,7 @@ const Kind* find_kind(const CounterSpec& spec) noexcept;
 /// The same counter in smaller units: the bucket then holds a whole number of them (up to a
 /// millionth of its drain). Otherwise a bucket of 2.5 that drains one per ms would hold 2.
 CounterSpec in_whole_parts(CounterSpec spec) noexcept;
+/// Whether counters of both keep and read their keys alike; `keep` and `what` are not part of it.
+bool same_kind(const CounterSpec& a, const CounterSpec& b) noexcept;
 
 }  // namespace weir::limiter

@@ -139,6 +139,21 @@ void Table::pin(Slot& slot, const Ages& ages) noexcept {
   loser->pinned = 0;
 }
 
+void Table::pin_if_free(Slot& slot) noexcept {
+  const Slot* const slots = slots_ + static_cast<std::size_t>(&slot - slots_) / kWays * kWays;
+  const auto pinned =
+      std::count_if(slots, slots + kWays, [](const Slot& s) { return s.pinned != 0; });
+  if (pinned < static_cast<std::ptrdiff_t>(kPinnedMax)) slot.pinned = 1;
+}
+
+bool Table::has_room(const Place& p, const Ages& ages) noexcept {
+  const auto gives_way = [&](const Slot& slot) {
+    return available(slot, ages) || (slot.held == 0 && ages.closed(slot));
+  };
+  return std::any_of(p.first, p.first + kWays, gives_way) ||
+         std::any_of(p.second, p.second + kWays, gives_way);
+}
+
 Table::Claim Table::claim(const Place& p, std::uint16_t counter, const Ages& ages,
                           Arena& arena) noexcept {
   // The emptier bucket first: that is what two choices buy.

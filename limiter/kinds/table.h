@@ -150,6 +150,10 @@ class Table {
   /// pinned, so that new keys find room whatever is; one more takes the pin of another, the idlest
   /// key of the counter that has the most of them there.
   void pin(Slot& slot, const Ages& ages) noexcept;
+  /// The same where fewer are pinned; else nothing happens.
+  void pin_if_free(Slot& slot) noexcept;
+  /// Whether claim() finds a slot that holds no live key of an open counter.
+  static bool has_room(const Place& p, const Ages& ages) noexcept;
   /// Evicts up to one idle key of the region that holds a block of at least this order. `except`
   /// stays.
   bool make_room(Region& region, unsigned order, const Slot* except, const Ages& ages,

@@ -5,20 +5,6 @@ namespace {
 
 void put_time(std::string& out, TimePoint t) { put(out, to_ms(t)); }
 
-void put_number(std::string& out, Number n) {
-  put(out, static_cast<std::uint8_t>(n.is_real()));
-  if (n.is_real()) {
-    put(out, n.as_real());
-  } else {
-    put(out, n.integer());
-  }
-}
-
-Number get_number(Reader& in) {
-  return in.get<std::uint8_t>() != 0 ? Number::real(in.get<double>())
-                                     : Number(in.get<std::int64_t>());
-}
-
 TimePoint get_time(Reader& in) { return clamp_list_time(from_ms(in.get<std::int64_t>())); }
 
 }  // namespace
@@ -50,8 +36,8 @@ bool get_entry(Reader& in, ListEntry& e) {
   e.since = get_time(in);
   e.until = get_time(in);
   e.forget_until = get_time(in);
-  e.value = get_number(in);
-  e.limit = get_number(in);
+  e.value = in.number();
+  e.limit = in.number();
   e.times = in.varint();
   e.level = in.get<std::uint16_t>();
   e.policy = printable(in.text());

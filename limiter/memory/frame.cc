@@ -61,6 +61,19 @@ void put_text(std::string& out, std::string_view text) {
   out.append(text);
 }
 
+void put_number(std::string& out, Number number) {
+  put(out, static_cast<std::uint8_t>(number.is_real()));
+  if (number.is_real()) {
+    put(out, number.as_real());
+  } else {
+    put(out, number.integer());
+  }
+}
+
+Number Reader::number() noexcept {
+  return get<std::uint8_t>() != 0 ? Number::real(get<double>()) : Number(get<std::int64_t>());
+}
+
 std::uint64_t Reader::varint() noexcept {
   std::uint64_t value = 0;
   for (unsigned shift = 0; shift < 64; shift += 7) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/number.h"
+
 namespace weir::limiter {
 
 /// Framed records of persisted state: "WEIR", version, kind, 2 bytes 0, length (u32), checksum
@@ -39,6 +41,7 @@ void put(std::string& out, T value) {
 }
 void put_varint(std::string& out, std::uint64_t value);
 void put_text(std::string& out, std::string_view text);
+void put_number(std::string& out, Number number);
 
 /// Reads what put wrote. After the first failure everything fails, and reads as zero.
 class Reader {
@@ -53,6 +56,7 @@ class Reader {
   }
   std::uint64_t varint() noexcept;
   std::string_view text() noexcept { return take(varint()); }
+  Number number() noexcept;
   bool ok() const noexcept { return ok_; }
   bool at_end() const noexcept { return bytes_.empty(); }
 

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 import unittest
 
 from http_client import once
@@ -61,6 +62,53 @@ class ChangedWindows(unittest.TestCase):
                 self.assertEqual(self.read(weir), reads)
                 lines = eventually(lambda: weir.logged("a counter comes back"))
                 self.assertEqual(["without" in line["message"] for line in lines], [said == LACKS])
+
+    def restart(self, weir, policies):
+        """With these policies in the file."""
+        self.assertEqual(weir.stop(), 0)
+        weir.write(policies)
+        weir.start()
+
+    def ctl(self, weir, *words):
+        done = subprocess.run([weir.binary, "ctl", *words, "--admin", f"http://127.0.0.1:{weir.admin_port}"],
+                              capture_output=True, text=True, timeout=30, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_what_is_not_in_force_at_a_restart_comes_back(self):
+        for window in ("24h", "{last: 24h, exact: true}", "{calendar: month}", "{rate: 1/h, burst: 50}"):
+            mine, other = policy(window), policy("20m")
+            off, none = mine.replace("{name: p,", "{name: p, mode: disabled,"), "policies: []\n"
+            with self.subTest(window=window), tempfile.TemporaryDirectory() as state, Origin() as app:
+                with Weir(mine, app.port, extra=f"state: {{dir: {state}}}\n") as weir:
+                    self.send(weir, 14)
+                    # By an override, which ends with the process: the policy is back with the start.
+                    self.ctl(weir, "policy", "p", "disabled", "--for", "1h", "--reason", "test")
+                    self.send(weir, 3)
+                    self.restart(weir, mine)
+                    self.assertEqual(self.read(weir), 14)
+                    # Disabled in the file, taken out of it, and with another window: over two restarts each.
+                    for meanwhile in (off, none, other):
+                        self.load(weir, meanwhile)
+                        self.restart(weir, meanwhile)
+                        self.restart(weir, meanwhile)
+                        self.load(weir, mine)
+                        self.assertEqual(self.read(weir), 14, meanwhile)
+                    self.restart(weir, none)  # leaves with the restart
+                    self.restart(weir, mine)  # and comes back with one
+                    self.assertEqual(self.read(weir), 14)
+
+    def test_a_window_that_is_changed_and_changed_back_by_restarts(self):
+        for window, other, said, reads in WINDOWS:
+            with self.subTest(window=window, other=other), tempfile.TemporaryDirectory() as state, Origin() as app:
+                with Weir(policy(window), app.port, extra=f"state: {{dir: {state}}}\n") as weir:
+                    self.send(weir, 7)
+                    self.restart(weir, policy(other))
+                    self.send(weir, 7)
+                    self.assertIn(said, self.foretold(weir, policy(window)))
+                    self.restart(weir, policy(window))
+                    # What has drained since the first request is less than one, which cannot be poured.
+                    more = 1 if "rate" in window else 0
+                    self.assertIn(self.read(weir), range(reads, reads + more + 1))
 
     def test_a_changed_rate_goes_on(self):
         with Origin() as app, Weir(policy("{rate: 1/h, burst: 50}"), app.port) as weir:

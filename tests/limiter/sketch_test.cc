@@ -108,7 +108,7 @@ TEST(HyperLogLog, PrecisionIsTheLeastThatKeepsTheError) {
 }
 
 TEST(HyperLogLog, IsAsGoodAsPfcountOfARealRedis) {
-  test::RedisServer redis;
+  weir::test::RedisServer redis;
   ASSERT_TRUE(redis.running());
   constexpr int kSets = 100;
   double ours = 0, theirs = 0;
