@@ -518,7 +518,6 @@ void Wiring::begin_service() {
   });
   if (fleet_ != nullptr) {
     fleet_->serve(*reload_, *tables_, *audit_, [this] {
-      const bool draining = draining_ || ending_;
       return Fleet::Here{endpoint_text(settings_.admin.listen.value),
                          std::string(kVersion),
                          set_->source_hash,
@@ -526,7 +525,7 @@ void Wiring::begin_service() {
                          started_,
                          reload_->overrides().size(),
                          reload_->unfit_overrides().size(),
-                         draining};
+                         drain_.is_on()};
     });
   }
   tables_->files_changed();  // since the last process
@@ -537,7 +536,7 @@ void Wiring::begin_service() {
     options_.included->start(
         [this] {
           boost::asio::post(control_, [this] {
-            if (!ending_) reload_->ask("an included text has changed", true);
+            if (!drain_.by_signal) reload_->ask("an included text has changed", true);
           });
         },
         log_);

@@ -215,9 +215,13 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   RedisOutage redis_outage_;
   FullLists full_lists_;
   TimePoint places_renewed_{};
-  bool draining_ = false;
-  TimePoint draining_since_{};  // of the drain that is going on: what `drain.delay` counts from
-  bool ending_ = false;
+  struct Drain {
+    bool by_api = false;
+    TimePoint since{};       // of `by_api`: what `drain.delay` counts from
+    bool by_signal = false;  // weir ends
+    bool is_on() const noexcept { return by_api || by_signal; }
+  };
+  Drain drain_;
 };
 
 }  // namespace weir::app

@@ -14,7 +14,7 @@ void Wiring::make_rate_limit_paths() {
         const authz::LimitadorStatus status{started_, loaded_,
                                             metrics_->sum(telemetry::Metric::reloads_ok),
                                             failed - failed_before_};
-        return RateLimitPaths::Facts{set_->ratelimit, !draining_, status};
+        return RateLimitPaths::Facts{set_->ratelimit, !drain_.is_on(), status};
       },
       [this](auto work) {
         Worker* const to = workers_[next_desk_++ % workers_.size()].get();

@@ -119,16 +119,16 @@ void Wiring::wait_for_signal() {
     if (number == SIGHUP) {
       if (access_log_ != nullptr) access_log_->reopen();
       audit_->look_again(true);
-      if (!ending_) reload_->ask("SIGHUP", false);
+      if (!drain_.by_signal) reload_->ask("SIGHUP", false);
       return;
     }
-    if (ending_) {
+    if (drain_.by_signal) {
       log_.write(Level::warn, LogLine("a second signal: ending at once"));
       if (state_ != nullptr) state_->stop_at_once(clock_.now());
       log_.flush(kLogFlush);
       std::_Exit(kOk);
     }
-    ending_ = true;
+    drain_.by_signal = true;
     log_.write(Level::info, LogLine("draining")
                                 .add("signal", number == SIGINT ? "SIGINT" : "SIGTERM")
                                 .add("delay_ms", settings_.drain.delay.count())
@@ -263,7 +263,7 @@ admin::StatusFacts Wiring::status() const {
   out.config_loaded = loaded_;
   if (reload_ != nullptr) out.last_load = reload_->last();
   out.workers = workers_.size();
-  out.draining = draining_ || ending_;
+  out.draining = drain_.is_on();
   if (redis_) {
     out.redis.emplace();
     out.redis->workers_up = redis_outage_.workers_up();
@@ -345,16 +345,16 @@ asio::awaitable<std::string> Wiring::run_errand(std::shared_ptr<admin::StoreErra
 }
 
 bool Wiring::drain(bool begin) {
-  if (ending_ || draining_ == begin) return draining_ || ending_;
-  draining_ = begin;
-  draining_since_ = clock_.now();
+  if (drain_.by_signal || drain_.by_api == begin) return drain_.is_on();
+  drain_.by_api = begin;
+  drain_.since = clock_.now();
   log_.write(Level::info, LogLine(begin ? "draining, still accepting" : "draining no more")
                               .add("cause", "the admin API"));
   manager_.status(begin ? "draining, still accepting" : "serving");
   for (const auto& worker : workers_) {
     worker->thread.post([w = worker.get(), begin] { w->begin_drain(begin); });
   }
-  return draining_;
+  return drain_.by_api;
 }
 
 void Wiring::ask(std::size_t worker, std::function<void()> beat) {
@@ -487,7 +487,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
 }
 
 void Wiring::reload_ended() {
-  if (ending_) return;  // it has been told that weir stops
+  if (drain_.by_signal) return;  // it has been told that weir stops
   manager_.ready("serving, " + std::to_string(set_->policy_count()) + " policies" +
                  (reload_->last().ok ? "" : "; the last reload failed, see the log"));
 }
@@ -510,7 +510,7 @@ asio::awaitable<void> Wiring::shut_down() {
   // Whoever sends requests here needs time to see that /readyz says no: since the drain began,
   // which may have been before the signal (`ctl drain --begin` in a preStop hook).
   const TimePoint now = clock_.now();
-  const milliseconds left = (draining_ ? draining_since_ : now) + settings_.drain.delay - now;
+  const milliseconds left = (drain_.by_api ? drain_.since : now) + settings_.drain.delay - now;
   if (left.count() > 0) co_await net::pause(left);
 
   // The workers cut at the deadline; a stuck one is not waited for.

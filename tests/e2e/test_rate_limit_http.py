@@ -1,6 +1,7 @@
 """Paths of other rate limit services on the api door, as their callers use them."""
 
 import json
+import signal
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -56,6 +57,14 @@ class EnvoyProxyRateLimit(unittest.TestCase):
             site.admin("POST", "/v1/drain", {"begin": True})
             eventually(lambda: site.ask("/healthcheck").status == 500, what="the health check to fail")
             self.assertEqual(site.ask("/json", CALL).status, 200)  # whoever still asks is answered
+
+    def test_health_ends_with_the_signal(self):
+        with Site(extra="drain: {delay: 60s, timeout: 5s}\n") as site:
+            self.assertEqual(site.ask("/healthcheck").status, 200)
+            site.signal(signal.SIGTERM)
+            eventually(lambda: site.ask("/healthcheck").status == 500, what="the health check to fail")
+            self.assertEqual(site.ask("/json", CALL).status, 200)
+            self.assertEqual(site.stop(), 0)  # a second signal ends weir at once
 
     def test_loads_are_counted_by_its_names(self):
         with Site() as site:
