@@ -190,7 +190,7 @@ constexpr ForeignRow kForeign[] = {
      "deny}]}]",
      "policies"},
     {"the main file", "rate_limit_service rls",
-     "Envoy asks weir at its gRPC door: grpc: {listen: 0.0.0.0:8484}; docs/migrating.md", "grpc"},
+     "Envoy asks weir at its gRPC door: grpc: {listen: 127.0.0.1:8483}; docs/migrating.md", "grpc"},
     {"the main file", "http location limit_req limit_conn limit_req_zone limit_conn_zone",
      "weir import nginx FILE writes such limits as policies; docs/migrating.md", ""},
     {"the main file", "frontend stick_table track_sc0 http_request tcp_request",
