@@ -118,25 +118,21 @@ void PolicyCompiler::compile_policy(const config::PolicyDef& def) {
 /// watches, and reads wherever the policy is judged.
 void PolicyCompiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
   for (const config::NamedMetricDef& named : def.metrics) {
-    config::PolicyDef meter;
+    // Every setting of the policy holds for its metrics, but for what judges.
+    config::PolicyDef meter = def;
+    meter.described.clear();
+    meter.metrics.clear();
+    meter.guard.clear();
+    meter.then.clear();
+    meter.reserve.reset();
+    meter.peer_key.reset();
+    meter.announce = false;
     meter.name = {def.name.value + "." + named.name.value, named.name.where};
     meter.watch = named.watch;
     meter.when = named.when;
     meter.key = named.has_key ? named.key : def.key;
     meter.metric = named.metric;
     meter.window = named.window;
-    meter.charge = def.charge;
-    meter.reset = def.reset;
-    meter.missing = def.missing;
-    meter.mode = def.mode;
-    meter.keep = def.keep;
-    meter.keys = def.keys;
-    meter.version = def.version;
-    meter.retain = def.retain;
-    meter.share = def.share;
-    meter.on_error = def.on_error;
-    meter.clock = def.clock;
-    meter.late = def.late;
     Policy compiled;
     compiled.is_meter = true;
     compiled.name = meter.name.value;
