@@ -158,23 +158,32 @@ struct MetricRow {
   std::string_view alone;     ///< why replicas cannot exchange it, in any window; empty: they can
   std::string_view identity;  ///< in the canonical text of a counter, which never changes
   std::string_view noun;      ///< of its value, in a sentence
+  std::string_view usage;     ///< as it is written, with its arguments
+  std::string_view help;      ///< what it measures; empty: the name says it
 };
 
 inline constexpr std::array kMetrics{
-    MetricRow{Metric::count, "count", Takes::nothing, 0, true, true, "", "count", "count"},
-    MetricRow{Metric::sum, "sum", Takes::amount, 1, true, true, "", "sum", "sum"},
+    MetricRow{Metric::count, "count", Takes::nothing, 0, true, true, "", "count", "count", "count",
+              ""},
+    MetricRow{Metric::sum, "sum", Takes::amount, 1, true, true, "", "sum", "sum", "sum(f)", ""},
     MetricRow{Metric::distinct, "distinct", Takes::members, 8, true, true, "", "distinct",
-              "number of different values"},
+              "number of different values", "distinct(f[, g])", ""},
     MetricRow{Metric::in_flight, "in_flight", Takes::nothing, 0, false, false, "", "in_flight",
-              "number in flight"},
-    MetricRow{Metric::average, "avg", Takes::amount, 1, true, true, "", "average", "average"},
-    MetricRow{Metric::minimum, "min", Takes::amount, 1, true, true, "", "minimum", "minimum"},
-    MetricRow{Metric::maximum, "max", Takes::amount, 1, true, true, "", "maximum", "maximum"},
+              "number in flight", "in_flight", ""},
+    MetricRow{Metric::average, "avg", Takes::amount, 1, true, true, "", "average", "average",
+              "avg(f)", ""},
+    MetricRow{Metric::minimum, "min", Takes::amount, 1, true, true, "", "minimum", "minimum",
+              "min(f)", ""},
+    MetricRow{Metric::maximum, "max", Takes::amount, 1, true, true, "", "maximum", "maximum",
+              "max(f)", ""},
     MetricRow{Metric::exists, "exists", Takes::members, 8, false, true,
-              "whether another replica has seen it is known only by asking", "exists", "value"},
+              "whether another replica has seen it is known only by asking", "exists", "value",
+              "exists(f[, g])", "1 if f equals f of an earlier event in the window"},
     MetricRow{Metric::last, "last", Takes::datum, 1, false, false,
-              "each replica would know its own previous event only", "last", "value"},
-    MetricRow{Metric::score, "score", Takes::nothing, 0, false, false, "", "", "value"},
+              "each replica would know its own previous event only", "last", "value", "last(f)",
+              "f of the event before"},
+    MetricRow{Metric::score, "score", Takes::nothing, 0, false, false, "", "", "value", "score",
+              "what the rungs of all policies give this request"},
 };
 
 constexpr const MetricRow& row_of(Metric metric) noexcept {

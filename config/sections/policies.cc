@@ -33,13 +33,8 @@ constexpr Row<PolicyDraft> kPolicy[] = {
       "or `{near: {lon, lat, cell: 6}}`",
       "one counter for all", "Whose events are counted together."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_key(r, m, d.policy.key); }},
-    {{"metric",
-      R"({"type":"string","pattern":"^(count|in_flight|score|(sum|avg|min|max|distinct|exists|last)\\(.+\\))(\\(\\))?$"})",
-      "`count`, `sum(f)`, `avg(f)`, `min(f)`, `max(f)`, `distinct(f[, g])`, `exists(f)` (1 if f "
-      "equals f of an earlier event in the window), `last(f)` (f of the event before), "
-      "`in_flight`, "
-      "`score` (what the rungs of all policies give this request)",
-      "`count`", "What is measured."},
+    {{"metric", kMetricSchemaOf<PolicyMetrics>, kMetricValuesOf<PolicyMetrics>, "`count`",
+      "What is measured."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        d.metric = m.key;
        read_metric(r, m, d.policy.metric);

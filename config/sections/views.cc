@@ -49,9 +49,7 @@ constexpr Row<ViewDraft> kView[] = {
     {{"by", shape::kKey, "field, or list of fields, as a policy's `key`", "one row for all",
       "What the events are grouped by."},
      [](Reader& r, const Member& m, ViewDraft& d) { read_key(r, m, d.view.by); }},
-    {{"metric",
-      R"({"type":"string","pattern":"^(count|sum\\(.+\\)|avg\\(.+\\)|min\\(.+\\)|max\\(.+\\)|distinct\\(.+\\))(\\(\\))?$"})",
-      "`count`, `sum(f)`, `avg(f)`, `min(f)`, `max(f)`, `distinct(f[, g])`", "`count`",
+    {{"metric", kMetricSchemaOf<ViewMetrics>, kMetricValuesOf<ViewMetrics>, "`count`",
       "What is measured."},
      [](Reader& r, const Member& m, ViewDraft& d) {
        d.metric = m.value;

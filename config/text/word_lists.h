@@ -50,6 +50,8 @@ struct RungActions {
 struct ListEffects {
   constexpr bool operator()(const ActionRow& row) const noexcept { return row.is_list_effect; }
 };
+/// What a policy can measure.
+using PolicyMetrics = AllRows;
 /// What a view can measure.
 struct ViewMetrics {
   constexpr bool operator()(const MetricRow& row) const noexcept { return row.in_views; }
@@ -102,6 +104,39 @@ constexpr void write_choice(Put put, std::string_view mark, std::string_view las
   }
 }
 
+/// A pattern of metrics with their arguments; `()` may stand behind any.
+template <class Takes, class Put>
+constexpr void write_metric_schema(Put put) {
+  put(R"({"type":"string","pattern":"^()");
+  bool first = true;
+  for (const MetricRow& row : kMetrics) {
+    if (!Takes{}(row)) continue;
+    put(first ? "" : "|");
+    put(row.name);
+    if (row.takes != weir::Takes::nothing) put(R"(\\(.+\\))");
+    first = false;
+  }
+  put(R"JSON()(\\(\\))?$"})JSON");
+}
+
+/// `usage` (help), and so on.
+template <class Takes, class Put>
+constexpr void write_metrics(Put put) {
+  bool first = true;
+  for (const MetricRow& row : kMetrics) {
+    if (!Takes{}(row)) continue;
+    put(first ? "`" : ", `");
+    put(row.usage);
+    put("`");
+    if (!row.help.empty()) {
+      put(" (");
+      put(row.help);
+      put(")");
+    }
+    first = false;
+  }
+}
+
 template <class Write>
 struct Stored {
   static constexpr std::size_t kSize = [] {
@@ -133,20 +168,59 @@ struct Values {
     write_choice<Rows, Takes>(put, "`", " or ");
   }
 };
+template <const auto& Rows, class Takes>
+struct Names {
+  template <class Put>
+  constexpr void operator()(Put put) const {
+    bool first = true;
+    for (const auto& row : Rows) {
+      if (!Takes{}(row)) continue;
+      if (!first) put(" ");
+      put(written(row));
+      first = false;
+    }
+  }
+};
+template <class Takes>
+struct MetricSchema {
+  template <class Put>
+  constexpr void operator()(Put put) const {
+    write_metric_schema<Takes>(put);
+  }
+};
+template <class Takes>
+struct MetricValues {
+  template <class Put>
+  constexpr void operator()(Put put) const {
+    write_metrics<Takes>(put);
+  }
+};
+
+template <class Write>
+inline constexpr std::string_view kStored{Stored<Write>::kText.data(), Stored<Write>::kSize};
 
 }  // namespace word_lists
 
 /// JSON Schema of a key that takes one of these words: `{"enum":["a","b"]}`.
 template <const auto& Rows, class Takes = AllRows>
-inline constexpr std::string_view kSchemaOf{
-    word_lists::Stored<word_lists::Schema<Rows, Takes>>::kText.data(),
-    word_lists::Stored<word_lists::Schema<Rows, Takes>>::kSize};
+inline constexpr std::string_view kSchemaOf = word_lists::kStored<word_lists::Schema<Rows, Takes>>;
 
 /// The same for people: "`a`, `b` or `c`".
 template <const auto& Rows, class Takes = AllRows>
-inline constexpr std::string_view kValuesOf{
-    word_lists::Stored<word_lists::Values<Rows, Takes>>::kText.data(),
-    word_lists::Stored<word_lists::Values<Rows, Takes>>::kSize};
+inline constexpr std::string_view kValuesOf = word_lists::kStored<word_lists::Values<Rows, Takes>>;
+
+/// The names alone, with blanks between them.
+template <const auto& Rows, class Takes = AllRows>
+inline constexpr std::string_view kNamesOf = word_lists::kStored<word_lists::Names<Rows, Takes>>;
+
+/// JSON Schema of a key that takes one of these metrics with its arguments, and the same for
+/// people.
+template <class Takes>
+inline constexpr std::string_view kMetricSchemaOf =
+    word_lists::kStored<word_lists::MetricSchema<Takes>>;
+template <class Takes>
+inline constexpr std::string_view kMetricValuesOf =
+    word_lists::kStored<word_lists::MetricValues<Takes>>;
 
 /// The words in a sentence: "a, b and c"; `last` stands before the last one.
 template <const auto& Rows, class Takes = AllRows>
