@@ -9,6 +9,7 @@
 #include "app/support/command.h"
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
+#include "app/tools/ctl/action_word.h"
 #include "app/tools/ctl/ctl_call.h"
 #include "app/tools/ctl/ctl_dashboard.h"
 #include "app/tools/ctl/ctl_dump.h"
@@ -302,8 +303,7 @@ void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
         ->type_name("NAME");
     each->add_option("--verdict", flags->watch.verdict,
                      each == top ? "Of keys: only in these verdicts"
-                                 : "Only these: flag, graylist, delay, challenge, deny; several "
-                                   "with commas")
+                                 : "Only these: " + known_actions() + "; several with commas")
         ->type_name("EFFECT");
   }
 }

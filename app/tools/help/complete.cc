@@ -9,6 +9,7 @@
 #include "app/support/recipes.h"
 #include "app/tools/ctl/ctl_call.h"
 #include "app/tools/ctl/ctl_text.h"
+#include "config/text/word_lists.h"
 
 namespace weir::app {
 namespace {
@@ -44,7 +45,7 @@ constexpr Values kValues[] = {
     {"ctl policy", "name", ValueKind::policies},
     {"ctl counter", "policy", ValueKind::policies},
     {"ctl list", "name", ValueKind::lists},
-    {"ctl list", "effect", ValueKind::words, "flag none delay challenge deny"},
+    {"ctl list", "effect", ValueKind::words, config::kNamesOf<kActions, config::ListEffects>},
     {"ctl view", "name", ValueKind::views},
 };
 
