@@ -53,6 +53,7 @@ void Gate::share(store::SharedStore& store, const policies::Sharing& sharing, mi
 }
 
 void Gate::fire_patterns(net::Wheel& wheel, std::uint64_t seed) {
+  WEIR_ASSERT(outbox_);  // share() has been called
   clock_.emplace(outbox_->store(), driver_.patterns(), outbox_->post(), shared_, metrics_, wheel,
                  seed);
 }

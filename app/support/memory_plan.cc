@@ -89,7 +89,7 @@ MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server& ser
   if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
   if (!set.views.empty()) out.view_bytes = set.view_memory;
   for (const policies::Counter& counter : set.counters) {
-    if (counter.synced.interval.count() != 0) {
+    if (counter.is_synced()) {
       out.sync_bytes = limiter::SyncTable::bytes(synced_keys(limits), kNameBytes);
     }
     if (counter.keys != 0) out.own_bytes += limiter::Bank::table_bytes(counter.keys);

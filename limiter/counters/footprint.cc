@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/assert.h"
 #include "limiter/counters/bank.h"
 #include "limiter/kinds/journal.h"
 #include "limiter/kinds/state.h"
@@ -74,6 +75,7 @@ void add_journals(Footprint& out, std::size_t most) noexcept {
 }  // namespace
 
 Footprint footprint(const CounterSpec& spec) {
+  WEIR_ASSERT(find_kind(spec) != nullptr);
   constexpr std::size_t kMany = 1 << 20;
   Footprint out;
   out.sparse = Bank::table_bytes(kMany) / kMany;

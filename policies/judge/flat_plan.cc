@@ -17,7 +17,7 @@ bool is_flat(const PolicySet& set, const Policy& policy, const Binding& binding)
   const Counter& counter = set.counters[policy.counters.front()];
   // Tries that count whatever is answered are reserved all the same.
   if (binding.outcome && counter.always) return false;
-  return counter.synced.interval.count() == 0 && is_of_request(set, binding.key) &&
+  return !counter.is_synced() && is_of_request(set, binding.key) &&
          is_of_request(set, binding.member);
 }
 

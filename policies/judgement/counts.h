@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/assert.h"
 #include "limiter/counters/bank.h"
 #include "limiter/exchange/synced_bank.h"
 #include "policies/set/policy_set.h"
@@ -16,17 +17,22 @@ inline limiter::Reading own_part(const limiter::Bank& bank, const Counter& count
 }
 
 /// The counts by which this worker judges: the bank, plus the others' part for exchanged counters.
-/// The one place that knows the difference.
+/// The one place that reads and changes an exchanged count.
 class Counts {
  public:
   explicit Counts(limiter::Bank& bank) noexcept : bank_(bank) {}
   void exchange(limiter::SyncedBank& synced) noexcept { synced_ = &synced; }
 
-  /// Whether its counts are exchanged; else it is counted here alone, or the store asked each time.
+  /// Whether its counts are exchanged in this process; else it is counted here alone, or the store
+  /// asked each time.
   bool is_synced(const Counter& counter) const noexcept {
-    return counter.synced.interval.count() != 0 && synced_ != nullptr;
+    return counter.is_synced() && synced_ != nullptr;
   }
-  limiter::SyncedBank& synced() noexcept { return *synced_; }
+  /// Only where some counter is_synced().
+  limiter::SyncedBank& synced() noexcept {
+    WEIR_ASSERT(synced_ != nullptr);
+    return *synced_;
+  }
 
   limiter::Reading charge(const Counter& counter, const limiter::CounterKey& key,
                           limiter::Moment now, const limiter::Amount& event,

@@ -112,8 +112,9 @@ struct Counter {
   limiter::CounterId id{};  ///< after attach(); of an average that is exchanged: its amounts'
   /// Of all replicas, if they share it; what is counted under `id` is then this replica's own part.
   std::shared_ptr<const limiter::SharedCounter> shared;
-  limiter::SyncedCounter synced;  ///< as replicas exchange it; interval 0: the store is asked each
-                                  ///< time
+  limiter::SyncedCounter synced;  ///< as replicas exchange it
+  /// Whether replicas exchange its counts; a shared counter else asks the store each time.
+  bool is_synced() const noexcept { return synced.interval.count() != 0; }
 };
 
 struct Rung {
