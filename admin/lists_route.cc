@@ -125,6 +125,7 @@ std::vector<const policies::List*> lists_named(const policies::PolicySet& set,
   for (const policies::ListIndex index : policy->own_lists) {
     if (!set.lists[index].shadow) out.push_back(&set.lists[index]);
   }
+  for (const policies::ListIndex index : policy->lists_asleep) out.push_back(&set.lists[index]);
   return out;
 }
 

@@ -113,6 +113,8 @@ json::object policy_view(const Call& call, const policies::Policy& policy) {
   for (const policies::ListIndex index : policy.own_lists) {
     if (!set.lists[index].shadow) lists.emplace_back(set.lists[index].name);
   }
+  for (const policies::ListIndex index : policy.lists_asleep)
+    lists.emplace_back(set.lists[index].name);
   const policies::StatsBank::Totals totals = call.stores.stats.totals("policy", policy.name);
   json::object sums;
   sums["verdicts"] = by_action(totals.verdicts);
@@ -172,6 +174,7 @@ json::object list_view(const Call& call, const policies::List& list) {
   out["source"] = list.bulk == nullptr ? json::value() : json::value(source_text(list));
   out["source_entries"] = list.bulk == nullptr ? 0 : list.bulk->size();
   out["share"] = list.shared ? "redis" : "local";
+  out["asleep"] = list.asleep;
   return out;
 }
 
@@ -205,6 +208,7 @@ json::object entry_view(const Call& call, const policies::List& list,
   out["list"] = list.name;
   out["effect"] = row_of(list.effect).name;
   out["static"] = false;
+  if (list.asleep) out["asleep"] = true;
   out["key"] = texts(entry.parts);
   put_time(out, "since", entry.since);
   put_until(out, entry.until, call.at.now);

@@ -259,6 +259,7 @@ struct Rung {
   std::optional<Located<Tell>> tell;
   std::string body, content_type;  ///< deny: of the refusal; empty: weir's own
   std::optional<Located<Mode>> mode;
+  bool silenced = false;  ///< enforced by the files, and in shadow by an override
 };
 
 /// One of a policy's `metrics`.

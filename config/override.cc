@@ -76,6 +76,7 @@ std::string apply(const Override& change, Model& model) {
   if (silences) {
     for (Rung& rung : policy->then) {
       if (rung.mode && rung.mode->value == Mode::disabled) continue;
+      rung.silenced = !rung.mode || rung.mode->value == Mode::enforce;
       rung.mode = Located<Mode>{Mode::shadow, rung.where};
     }
   } else {

@@ -34,13 +34,15 @@ std::vector<Writer> writers_of(const policies::PolicySet& set,
   std::vector<Writer> out;
   for (const policies::Policy& policy : set.policies) {
     const auto& slots = slots_of(set, *lists.front());
+    const auto is_asked_for = [&](policies::ListIndex index) {
+      return std::find(lists.begin(), lists.end(), &set.lists[index]) != lists.end();
+    };
     const bool writes =
-        std::any_of(policy.rungs.begin(), policy.rungs.end(), [&](const policies::Rung& rung) {
-          return rung.list && !rung.disabled &&
-                 std::any_of(lists.begin(), lists.end(), [&](const policies::List* list) {
-                   return list == &set.lists[*rung.list];
-                 });
-        });
+        std::any_of(policy.rungs.begin(), policy.rungs.end(),
+                    [&](const policies::Rung& rung) {
+                      return rung.list && !rung.disabled && is_asked_for(*rung.list);
+                    }) ||
+        std::any_of(policy.lists_asleep.begin(), policy.lists_asleep.end(), is_asked_for);
     if (!writes) continue;
     const auto add = [&](const policies::Policy& counts) {
       if (counts.counters.empty()) return;
@@ -59,14 +61,17 @@ boost::asio::awaitable<json::array> what_remains(const Call& call,
                                                  const std::vector<const policies::List*>& lists,
                                                  const std::vector<std::string>& parts) {
   json::array out;
+  // A list that is asleep is written again when its rungs are enforced again.
+  const bool asleep = std::any_of(lists.begin(), lists.end(),
+                                  [](const policies::List* list) { return list->asleep; });
   for (const Writer& writer : writers_of(*call.set, lists)) {
     if (!writer.same_key || writer.policy != writer.counts) continue;
     const policies::Policy& policy = *writer.policy;
     const Counts counts = co_await read_counts(call, policy, parts, true);
     for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
       const policies::Rung& rung = policy.rungs[i];
-      if (rung.counter >= counts.rows.size() || !rung.list || rung.shadow || rung.disabled)
-        continue;
+      if (rung.counter >= counts.rows.size() || !rung.list || rung.disabled) continue;
+      if (rung.shadow && !asleep) continue;
       const limiter::Reading& reading = counts.rows[rung.counter].told();
       const std::string text = outlook_text(*call.set, policy, i, reading);
       if (text.empty() || !reading.has_value || reading.value.is_zero()) continue;

@@ -82,12 +82,13 @@ class Inquiry {
 
  private:
   bool lists_everybody(const policies::Policy& policy) const {
-    return std::any_of(
-        policy.own_lists.begin(), policy.own_lists.end(), [&](policies::ListIndex index) {
-          const policies::List& list = call_.set->lists[index];
-          const auto key = policies::list_key(*call_.set, list, {}, call_.stores.secret);
-          return key && call_.stores.lists.get(list.id, *key, call_.at.now);
-        });
+    const auto has_entry = [&](policies::ListIndex index) {
+      const policies::List& list = call_.set->lists[index];
+      const auto key = policies::list_key(*call_.set, list, {}, call_.stores.secret);
+      return key && call_.stores.lists.get(list.id, *key, call_.at.now);
+    };
+    return std::any_of(policy.own_lists.begin(), policy.own_lists.end(), has_entry) ||
+           std::any_of(policy.lists_asleep.begin(), policy.lists_asleep.end(), has_entry);
   }
 
   void look_at_list(const policies::List& list, const std::vector<std::string>& parts) {
@@ -119,7 +120,7 @@ class Inquiry {
       row["how"] = "a shadow entry acts on nobody";
       row["commands"] = json::array();
     } else {
-      row["how"] = "";
+      row["how"] = list.asleep ? "the entry acts again when the override of its policy ends" : "";
       row["commands"] = commands_of({list_command(list.name, entry.parts, "--remove"),
                                      list_command(list.name, entry.parts, "--forgive")});
     }
@@ -131,6 +132,10 @@ class Inquiry {
     row["shadow"] = list.shadow;
     entries_.push_back(std::move(row));
     if (list.shadow) return;
+    if (list.asleep) {
+      asleep_ = &list;
+      return;
+    }
     if (list.kind == ListKind::allow) {
       allowed_ = true;
       return;
@@ -215,6 +220,10 @@ class Inquiry {
     for (const std::string_view part : key_) key.append(key.empty() ? "" : ", ").append(part);
     key = utf8_text(key);
     if (allowed_) return key + " is on an allow list: policies do not act on it";
+    if (worst_ == nullptr && asleep_ != nullptr) {
+      return key + " is on " + asleep_->name + " (" + std::string(row_of(asleep_->effect).name) +
+             "), which acts on nobody until the override of its policy ends";
+    }
     if (worst_ == nullptr) {
       return key + " is on no list" + (counters_.empty() ? ", and nothing counts it" : "");
     }
@@ -229,6 +238,7 @@ class Inquiry {
   json::array entries_, counters_, policies_;
   const policies::List* worst_ = nullptr;  // the severest that acts, allow lists apart
   TimePoint worst_until_{};
+  const policies::List* asleep_ = nullptr;  // has the key, but its policy is silenced
   bool allowed_ = false;
   std::size_t scanned_ = 0;
   std::string why_here_;  // why the store was not asked any more

@@ -202,6 +202,7 @@ ListIndex ListCompiler::own_list(Policy& policy, const Rung& rung, const config:
   list.kind = row.memory;
   list.remembered = action;
   list.shadow = shadow;
+  list.asleep = from.silenced && !shadow;
   list.owner = policy.index;
   list.shared = policy.shared;
   list.of = policy.key_names;
@@ -209,7 +210,7 @@ ListIndex ListCompiler::own_list(Policy& policy, const Rung& rung, const config:
   list.kept_as = kept_as(list) + masks_of(policy.bindings.front().key);
   list.identity = identity_of("list " + list.kept_as);
   const auto index = static_cast<ListIndex>(set_.lists.size());
-  policy.own_lists.push_back(index);
+  (list.asleep ? policy.lists_asleep : policy.own_lists).push_back(index);
   set_.lists.push_back(std::move(list));
   return index;
 }

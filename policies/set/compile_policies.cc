@@ -263,6 +263,11 @@ void PolicyCompiler::compile_rungs(const config::PolicyDef& def, Policy& policy)
       if (named && rung.action == Action::graylist) act_as(set_.lists[*named], rung);
       // Nobody reads of a shadow rung: a list of its own stands in for the named one.
       rung.list = from.list && !rung.shadow ? named : lists_.own_list(policy, rung, from);
+      if (from.silenced && !from.list) {
+        Rung enforced = rung;
+        enforced.shadow = false;
+        lists_.own_list(policy, enforced, from);
+      }
     }
     if (rung.list && !set_.lists[*rung.list].owner) {
       const List& list = set_.lists[*rung.list];

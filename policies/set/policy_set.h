@@ -182,6 +182,9 @@ struct Policy {
   std::vector<std::string> key_names;
   bool key_is_address = false;       ///< the only part is an address
   std::vector<ListIndex> own_lists;  ///< one for each action that remembers here
+  /// Of rungs that an override has put in shadow: their lists act on nobody until the override
+  /// ends, and operators see and lift their entries meanwhile.
+  std::vector<ListIndex> lists_asleep;
   /// For each binding and rung that writes a named list: the list's fields as the event provides
   /// them.
   std::vector<std::vector<std::vector<KeySlot>>> list_keys;  ///< [binding][rung]
@@ -228,6 +231,7 @@ struct List {
       owner;  ///< a policy's own list; in force where the policy's bindings are
   Action remembered = Action::none;  ///< own list: the action whose keys it holds
   bool shadow = false;               ///< own list: written and read by shadow rungs only
+  bool asleep = false;               ///< own list: one of Policy::lists_asleep
   struct Binding {
     EventIndex event = 0;  ///< acts on requests that are this event; kRequestEvent: on all
     std::vector<KeySlot> key;

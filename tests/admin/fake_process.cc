@@ -3,14 +3,20 @@
 #include <gtest/gtest.h>
 
 #include "config/load.h"
+#include "config/override.h"
 #include "config/text/render.h"
 #include "policies/judge/driver.h"
 #include "policies/set/compile.h"
 
 namespace weir::test {
 
-std::unique_ptr<policies::PolicySet> compile_text(std::string_view text) {
+std::unique_ptr<policies::PolicySet> compile_text(std::string_view text,
+                                                  const std::vector<config::Override>& with) {
   config::Loaded loaded = config::load_text("weir.yaml", text);
+  for (const config::Override& change : with) {
+    if (!loaded.model) break;
+    EXPECT_EQ(config::apply(change, *loaded.model), "");
+  }
   std::unique_ptr<policies::PolicySet> made;
   if (loaded.model) made = policies::compile(*loaded.model, loaded.problems);
   EXPECT_TRUE(made) << config::render_human(loaded.problems, loaded.views(), false);
@@ -19,16 +25,14 @@ std::unique_ptr<policies::PolicySet> compile_text(std::string_view text) {
   return made;
 }
 
-FakeProcess::FakeProcess(std::string_view text)
-    : now(from_ms(1'795'219'200'123)),  // 2026-11-21T00:00:00.123Z
+FakeProcess::FakeProcess(std::string_view config)
+    : text(config),
+      now(from_ms(1'795'219'200'123)),  // 2026-11-21T00:00:00.123Z
       bank(limiter::BankLimits{std::uint64_t{16} << 20, 10'000}),
       stats(1),
       metrics(2),
       secret(HashSecret::from_bytes({1, 2, 3})) {
-  auto made = compile_text(text);
-  EXPECT_TRUE(made->attach(bank, lists, secret, &patterns));
-  made->attach_views(views);
-  set = std::move(made);
+  use_overrides();
   facts.version = "1.2.3-test";
   facts.started = now - milliseconds{90'500};
   facts.loaded = true;
@@ -37,6 +41,13 @@ FakeProcess::FakeProcess(std::string_view text)
   facts.last_load = {true, facts.config_loaded, facts.config_hash, {}};
   facts.workers = 2;
   next_reload = {true, now, facts.config_hash, {}};
+}
+
+void FakeProcess::use_overrides() {
+  auto made = compile_text(text, overridden);
+  EXPECT_TRUE(made->attach(bank, lists, secret, &patterns));
+  made->attach_views(views);
+  set = std::move(made);
 }
 
 boost::asio::awaitable<admin::LoadReport> FakeProcess::reload() { co_return next_reload; }

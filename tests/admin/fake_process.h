@@ -15,8 +15,9 @@
 
 namespace weir::test {
 
-/// The compiled text, not yet attached; the test fails if it has errors.
-std::unique_ptr<policies::PolicySet> compile_text(std::string_view config);
+/// The compiled text with these overrides, not yet attached; the test fails if it has errors.
+std::unique_ptr<policies::PolicySet> compile_text(std::string_view config,
+                                                  const std::vector<config::Override>& with = {});
 
 /// What app is to the doors: real stores and a real policy set, time and reloads at the test's
 /// will.
@@ -66,6 +67,9 @@ class FakeProcess final : public admin::Operations {
     return {audited, 3};
   }
 
+  /// What a reload does: takes a policy set of the text and the overrides into use.
+  void use_overrides();
+
   /// Counts one request of the live traffic and returns its verdict's effect.
   Action judge(std::string_view method, std::string_view path, std::string_view ip,
                std::vector<HeaderField> headers = {}, std::string_view body = {}) {
@@ -80,6 +84,7 @@ class FakeProcess final : public admin::Operations {
     return {bank, lists, stats, metrics, secret, &patterns, nullptr, {}, &sharing};
   }
 
+  std::string text;
   std::vector<config::Override> overridden;
   std::optional<admin::FleetFacts> fleet_facts;
   std::vector<admin::ConfigText> texts;

@@ -26,6 +26,44 @@ TEST_F(ApiTest, AnOverrideIsSetShownAndEnded) {
   EXPECT_EQ(call("DELETE", path).status, 404);
 }
 
+TEST_F(ApiTest, EntriesOfASilencedPolicyAreSeenAndLifted) {
+  const std::string path = "/v1/policies/per-ip/override", key = "198.51.100.7";
+  const auto entries_of = [&](const char* name) {
+    return get(std::string("/v1/lists/") + name).at("entries").as_array().size();
+  };
+  for (int i = 0; i < 5; ++i) process.judge("POST", "/api/login", key.c_str());
+  for (int i = 0; i < 5; ++i) process.judge("POST", "/api/login", "198.51.100.8");
+  ASSERT_EQ(entries_of("per-ip:deny"), 2U);
+  ASSERT_EQ(call("PUT", path, R"({"mode":"shadow","for":"10m"})").status, 200);
+  process.use_overrides();
+
+  json::value why = get("/v1/why?key=" + key);
+  EXPECT_EQ(why.at("listed"), json::value(false));
+  EXPECT_NE(why.at("summary").as_string().find("acts on nobody until the override"),
+            json::string::npos);
+  const auto asleep = [&] {
+    std::vector<std::string> out;
+    for (const json::value& entry : why.at("entries").as_array()) {
+      if (!entry.as_object().contains("asleep")) continue;
+      out.emplace_back(entry.at("list").as_string());
+      EXPECT_EQ(entry.at("commands").as_array().size(), 2U);
+    }
+    return out;
+  };
+  EXPECT_EQ(asleep(), (std::vector<std::string>{"per-ip:graylist", "per-ip:deny"}));
+  EXPECT_EQ(entries_of("per-ip:deny"), 2U);
+  EXPECT_EQ(get("/v1/lists/per-ip:deny").at("lists").at(0).at("asleep"), json::value(true));
+  EXPECT_EQ(call("DELETE", "/v1/lists/per-ip:deny/entries?key=" + key).status, 200);
+  EXPECT_EQ(entries_of("per-ip:deny"), 1U);
+
+  ASSERT_EQ(call("DELETE", path).status, 200);
+  process.use_overrides();
+  EXPECT_EQ(entries_of("per-ip:deny"), 1U);
+  why = get("/v1/why?key=198.51.100.8");
+  EXPECT_EQ(why.at("listed"), json::value(true));
+  EXPECT_TRUE(asleep().empty());
+}
+
 TEST_F(ApiTest, APolicyThatIsDisabledIsShownAndSaysSo) {
   EXPECT_EQ(call("PUT", "/v1/policies/never/override", R"({"mode":"disabled","for":"1m"})").status,
             200);

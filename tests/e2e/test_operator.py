@@ -56,6 +56,24 @@ class Operator(unittest.TestCase):
     def json(self, *arguments, code=0):
         return json.loads(self.ctl("-o", "json", *arguments, code=code))
 
+    def test_an_entry_of_a_silenced_policy_is_seen_and_lifted(self):
+        def login(ip):
+            return self.status(ip, "/login", "POST")
+
+        for ip in ("203.0.113.7", "203.0.113.8"):
+            for _ in range(11):
+                login(ip)
+            self.assertEqual(login(ip), 403)
+        self.ctl("policy", "login-per-ip", "shadow", "--for", "10m", "--reason", "too strict")
+        self.assertEqual([login(ip) for ip in ("203.0.113.7", "203.0.113.8")], [401, 401])
+        why = self.ctl("why", "203.0.113.7")
+        self.assertIn("which acts on nobody until the override of its policy ends", why)
+        self.assertIn("lift: weir ctl list login-per-ip:deny 203.0.113.7 --forgive", why)
+        self.assertIn("203.0.113.7", self.ctl("list", "login-per-ip:deny"))
+        self.ctl("list", "login-per-ip:deny", "203.0.113.7", "--forgive")
+        self.ctl("policy", "login-per-ip", "restore")
+        self.assertEqual([login(ip) for ip in ("203.0.113.7", "203.0.113.8")], [401, 403])
+
     def status(self, ip, path="/", method="GET", user=None):
         headers = [("X-Forwarded-For", ip)] + ([("X-User-Id", user)] if user else [])
         return once(self.weir.port, method, path, headers=headers).status

@@ -24,7 +24,7 @@ const actions = (entry) => (entry.static ? h('span', {class: 'fine'}, t('in the 
 const entryTable = (entries, empty) => table(t('Entries'), [
   {title: t('Key')}, {title: t('List')}, {title: t('Effect')}, {title: t('Because')}, {title: t('Since')}, {title: t('Left'), class: 'number'}, {unseen: t('Actions'), class: 'actions'},
 ], entries.map((entry) => [
-  keyLink(entry.key), entry.list, effect(entry.effect, entry.shadow), {of: because(entry), class: 'long'},
+  keyLink(entry.key), entry.list, effect(entry.effect, entry.shadow || entry.asleep), {of: because(entry), class: 'long'},
   entry.since ? when(entry.since) : '–',
   h('span', {title: clock(entry.until)}, span(entry.left_seconds)), actions(entry)]), empty);
 
@@ -109,8 +109,9 @@ export function find(main, _path, query) {
   reloadOn(result, async () => {
     const answer = await attempt(() => get(`/v1/why?${keyQuery(key)}`));
     if (!answer) return;
+    const asleep = answer.entries.some((entry) => entry.asleep);
     const verdict = answer.allowed ? 'allowed' : answer.listed ? 'listed' : 'free';
-    const words = {allowed: t('is on an allow list: policies do not act on it'), listed: t('is listed'), free: t('is on no list')};
+    const words = {allowed: t('is on an allow list: policies do not act on it'), listed: t('is listed'), free: asleep ? t('is listed, but acts on nobody until the change of the policy ends') : t('is on no list')};
     replace(result,
       h('p', {class: `summary ${verdict}`, role: 'status'}, h('strong', {}, keyText(answer.key)), ' ', words[verdict], ' ', answer.listed && !answer.allowed ? effect(answer.effect) : null),
       answer.complete ? null : h('p', {class: 'note'}, t('There are too many entries to look at all.')),

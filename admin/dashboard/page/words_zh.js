@@ -59,7 +59,7 @@ export const CHINESE = {
   'answers every worker': '对所有线程可用', auto: '自动', away: '不可用', 'by an operator': '由运维人员', 'by {key}': '按 {key}', dark: '深色',
   'for ever': '永久', 'for {left} more': '还剩 {left}', 'from the page': '来自页面', 'in force': '已生效', 'in shadow: acts on nobody': '影子：不作用于任何人',
   'in step': '已同步', 'in the configuration': '在配置中', 'is listed': '在名单上', 'is on an allow list: policies do not act on it': '在白名单上：策略不作用于它',
-  'is on no list': '不在任何名单上', light: '浅色', list: '名单', 'listed until {until}': '列入至 {until}', live: '实时', never: '永不',
+  'is on no list': '不在任何名单上', 'is listed, but acts on nobody until the change of the policy ends': '已列入名单，但在策略的临时更改结束前不起作用', light: '浅色', list: '名单', 'listed until {until}': '列入至 {until}', live: '实时', never: '永不',
   'This page is not live: {why}': '本页不是实时的：{why}',
   'Files and URLs': '文件和 URL', 'not the newest': '不是最新', 'not there': '缺失',
   'no change of the files': '文件没有变化', no: '否', 'not connected': '未连接', of: '/', 'of {n} replicas': '{n} 个副本合计', 'of {n} replicas, incomplete': '{n} 个副本合计，不完整', 'on {n} lists': '在 {n} 个名单上',

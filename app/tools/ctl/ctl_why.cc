@@ -20,6 +20,7 @@ void append_commands(std::string& out, const json::value& row, const char* befor
 void append_entry(std::string& out, const json::value& entry) {
   out += "  " + cell(entry, "list") + "  " + cell(entry, "kind") + ", " + cell(entry, "effect");
   if (is_true(entry, "shadow")) out += ", shadow";
+  if (is_true(entry, "asleep")) out += ", asleep";
   const std::string until = cell(entry, "until");
   out += until.empty() ? ", without end" : ", until " + until + " (" + left_of(entry) + " left)";
   out += ", by " + cell(entry, "by");
