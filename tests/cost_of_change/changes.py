@@ -70,9 +70,11 @@ ACTION = Change("an action", 2, (
 # The greatest amount less the least one, of the last W and of the last n events, also through Redis.
 METRIC = Change("a metric, with Redis", 6, (
     Instead("core/words.h", "  score,      ///<", "  spread,\n  score,      ///<"),
-    After("core/words.h", '"each replica would know its own previous event only", "last", "value"},\n',
+    After("core/words.h", '"each replica would know its own previous event only", "last", "value", "last(f)",\n'
+          '              "f of the event before"},\n',
           '    MetricRow{Metric::spread, "spread", Takes::amount, 1, false, false,\n'
-          '              "replicas would have to exchange all amounts", "spread", "spread"},\n'),
+          '              "replicas would have to exchange all amounts", "spread", "spread", "spread(f)",\n'
+          '              "the greatest less the least"},\n'),
     After("limiter/kinds/tally.h", "  std::uint64_t extreme_ = 0;\n", "  std::uint64_t greatest_ = 0;\n"),
     After("limiter/kinds/tally.cc", "void Tally::add(std::uint64_t bits) noexcept {\n",
           "  if (spec_->metric == Metric::spread) {\n"

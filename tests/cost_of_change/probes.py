@@ -80,6 +80,11 @@ class Action(unittest.TestCase):
 
 
 class Metric(unittest.TestCase):
+    def test_the_schema_and_the_reference_list_it(self):
+        policy = json.loads(run("schema"))["$defs"]["policy"]["properties"]
+        self.assertRegex("spread(amount)", policy["metric"]["pattern"])
+        self.assertIn("`spread(f)` (the greatest less the least)", run("schema", "--reference"))
+
     def test_an_error_lists_it(self):
         said = run("check", "weir.yaml", status=1, text=config(SPREADS.replace("spread(amount), window: 1m", "spred(amount), window: 1m"),
                                                                "redis: {url: 'redis://127.0.0.1:1', secret: s}\n"))
