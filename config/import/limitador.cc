@@ -1,8 +1,10 @@
 #include <algorithm>
-#include <array>
+#include <compare>
 #include <map>
 #include <optional>
+#include <set>
 
+#include "config/import/cel_rewriter.h"
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
 
@@ -15,227 +17,12 @@ constexpr std::string_view kFrom = "line ";    // begins the comment above a pol
 constexpr std::size_t kConditionMost = 4'096;  // bytes of an expression
 constexpr std::int64_t kSecondsMost = 366 * 86'400;
 
-bool is_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_inside(char c) { return is_start(c) || (c >= '0' && c <= '9'); }
-
-/// Rewrites an expression of limitador; `why` says which part cannot be expressed.
-class CelRewriter {
- public:
-  /// `id`, `name`: of the limit that it belongs to.
-  CelRewriter(std::string_view text, std::optional<std::string> id, std::optional<std::string> name)
-      : text_(text), id_(std::move(id)), name_(std::move(name)) {}
-
-  std::optional<std::string> rewrite() {
-    while (at_ < text_.size() && why.empty()) {
-      const char c = text_[at_];
-      if (c == '"' || c == '\'') {
-        string();
-      } else if (is_start(c)) {
-        name();
-      } else if (c >= '0' && c <= '9') {
-        number();
-      } else {
-        if (c == '!' && text_.substr(at_, 2) != "!=") negates_ = true;
-        if (c == '{') why = "weir has no literal maps";
-        out_ += c;
-        ++at_;
-      }
-    }
-    if (!why.empty()) return std::nullopt;
-    // What is not there is null here, and an error there: a limit whose condition negates what is
-    // not there does not apply.
-    if (negates_ && out_.find("||") == std::string::npos && out_.find('?') == std::string::npos &&
-        !asks_has_) {
-      guards_ = all_guards_;
-    }
-    return guards_ + out_;
-  }
-  std::string why;
-  std::string named_key;  ///< of the descriptor, which it asked last
-
- private:
-  void string() {
-    const auto text = take_string();
-    if (text) out_ += expression_text(*text);
-  }
-
-  std::optional<std::string> take_string() {
-    const char quote = text_[at_++];
-    std::string out;
-    for (; at_ < text_.size() && text_[at_] != quote; ++at_) {
-      if (text_[at_] == '\\' && at_ + 1 < text_.size()) {
-        const char next = text_[++at_];
-        out += next == 'n' ? '\n' : next == 't' ? '\t' : next;
-      } else {
-        out += text_[at_];
-      }
-    }
-    if (at_ >= text_.size()) {
-      why = "a text in it has no end";
-      return std::nullopt;
-    }
-    ++at_;
-    return out;
-  }
-
-  void number() {
-    while (at_ < text_.size() && (is_inside(text_[at_]) || text_[at_] == '.')) out_ += text_[at_++];
-    if (out_.ends_with('u') || out_.ends_with('U')) why = "weir has no unsigned numbers";
-  }
-
-  std::string take_name() {
-    const std::size_t from = at_;
-    while (at_ < text_.size() && is_inside(text_[at_])) ++at_;
-    return std::string(text_.substr(from, at_ - from));
-  }
-
-  char next() const {
-    std::size_t i = at_;
-    while (i < text_.size() && text_[i] == ' ') ++i;
-    return i < text_.size() ? text_[i] : '\0';
-  }
-  void blanks() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-  }
-
-  void name() {
-    static constexpr std::array<std::string_view, 4> kWords = {"true", "false", "null", "in"};
-    static constexpr std::array<std::string_view, 12> kFunctions = {
-        "size",       "int",      "double",   "string",  "bool",       "has",
-        "startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii"};
-    const bool member = !out_.empty() && out_.back() == '.';
-    const std::string word = take_name();
-    if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'')) {
-      why = "weir has no texts with the prefix " + word;
-    } else if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) {
-      out_ += word;
-    } else if (next() == '(') {
-      if (std::find(kFunctions.begin(), kFunctions.end(), word) == kFunctions.end()) {
-        why = "weir has no function " + word + "()";
-      }
-      asks_has_ = asks_has_ || word == "has";
-      out_ += word;
-    } else if (member) {
-      why = "it reads a member of a value";
-    } else if (word == "descriptors") {
-      if (next() != '[') {
-        why = "it asks for all descriptors at once: each is an event of its own here";
-        return;
-      }
-      indexed();
-    } else if (word == "descriptor" && next() == '.') {
-      blanks();
-      ++at_;
-      blanks();
-      field(take_name());
-    } else if (word == "limit" && next() == '.') {
-      of_limit();
-    } else if (word == "limit" && next() == '[') {
-      why = "it asks for the limit by an index: write limit.name or limit.id";
-    } else {
-      // The old dialect: a bare name, with dots, is a key of the descriptor.
-      std::string key = word;
-      while (at_ + 1 < text_.size() && text_[at_] == '.' && is_start(text_[at_ + 1])) {
-        const std::size_t back = at_++;
-        const std::string part = take_name();
-        if (next() == '(') {  // a function of it
-          at_ = back;
-          break;
-        }
-        key += "." + part;
-      }
-      field(key);
-    }
-  }
-
-  /// `limit.name` and `limit.id` are known here.
-  void of_limit() {
-    blanks();
-    ++at_;
-    blanks();
-    const std::string which = take_name();
-    if (which != "name" && which != "id") {
-      why = "a limit has a name and an id, and no " + which;
-      return;
-    }
-    const std::optional<std::string>& text = which == "name" ? name_ : id_;
-    out_ += text ? expression_text(*text) : "null";
-  }
-
-  /// `descriptors[0].key` or `descriptors[0]["key"]`.
-  void indexed() {
-    blanks();
-    ++at_;
-    blanks();
-    std::string digits;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') digits += text_[at_++];
-    blanks();
-    if (digits.empty() || at_ >= text_.size() || text_[at_] != ']') {
-      why = "it computes which descriptor it asks";
-      return;
-    }
-    ++at_;
-    if (!descriptor_.empty() && descriptor_ != digits) {
-      why = "it asks for two descriptors at once: each is an event of its own here";
-      return;
-    }
-    descriptor_ = digits;
-    if (next() == '.') {
-      blanks();
-      ++at_;
-      blanks();
-      field(take_name());
-    } else if (next() == '[') {
-      blanks();
-      ++at_;
-      blanks();
-      if (at_ >= text_.size() || (text_[at_] != '"' && text_[at_] != '\'')) {
-        why = "it computes which key it asks";
-        return;
-      }
-      const auto key = take_string();
-      blanks();
-      if (!key || at_ >= text_.size() || text_[at_] != ']') {
-        if (why.empty()) why = "a bracket in it has no end";
-        return;
-      }
-      ++at_;
-      field(*key);
-    } else {
-      why = "it asks for a descriptor as a whole";
-    }
-  }
-
-  void field(const std::string& named) {
-    if (named.empty()) {
-      why = "a name in it is missing";
-      return;
-    }
-    named_key = named;
-    const std::string spelled = is_name(named, false)
-                                    ? "descriptor." + named
-                                    : "descriptor[" + expression_text(named) + "]";
-    // Where limitador finds no such entry the limit does not apply, also with `!=`.
-    const std::string guard = "has(" + spelled + ") && ";
-    const std::size_t same = next_operator();
-    if (same == 2 && guards_.find(guard) == std::string::npos) guards_ += guard;
-    if (all_guards_.find(guard) == std::string::npos) all_guards_ += guard;
-    out_ += spelled;
-  }
-
-  /// 1: `==`, 2: `!=` follows; else 0.
-  std::size_t next_operator() const {
-    std::size_t i = at_;
-    while (i < text_.size() && text_[i] == ' ') ++i;
-    if (text_.substr(i, 2) == "!=") return 2;
-    return text_.substr(i, 2) == "==" ? 1 : 0;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::optional<std::string> id_, name_;
-  std::string out_, guards_, all_guards_, descriptor_;
-  bool negates_ = false, asks_has_ = false;
+/// What makes two limits one in limitador: max_value, name and id do not.
+struct Identity {
+  std::string space;
+  std::int64_t seconds = 0;
+  std::set<std::string, std::less<>> conditions, variables;
+  auto operator<=>(const Identity&) const = default;
 };
 
 class LimitadorReader {
@@ -269,6 +56,11 @@ class LimitadorReader {
 
   void note(const Node& node, std::string what, std::string why) {
     out_.left_out.push_back({node.where.line, std::move(what), std::move(why)});
+  }
+
+  bool left_out(const Node& node, std::string what, std::string why) {
+    note(node, std::move(what), std::move(why));
+    return false;
   }
 
   std::optional<std::int64_t> number(const Node& map, std::string_view key, std::int64_t most) {
@@ -313,31 +105,15 @@ class LimitadorReader {
     as_it_stands.id = text_of(node, "id");
     as_it_stands.name = text_of(node, "name");
     policy.watch = "{domain: " + yaml_text(domain) + "}";
-    for (const Node* condition : texts(member(node, "conditions"))) {
-      CelRewriter cel(condition->text, as_it_stands.id, as_it_stands.name);
-      auto rewritten = cel.rewrite();
-      if (!rewritten) return note(*condition, std::string(condition->text), cel.why);
-      as_it_stands.conditions.emplace_back(condition->text);
-      const bool alone =
-          rewritten->find("||") == std::string::npos && rewritten->find('?') == std::string::npos;
-      policy.when +=
-          (policy.when.empty() ? "" : " && ") + (alone ? *rewritten : "(" + *rewritten + ")");
-    }
-    if (policy.when.size() > kConditionMost)
-      return note(node, "the limit", "its conditions are too long for one expression");
-    std::vector<std::string> spelled;  // a set there
-    for (const Node* variable : texts(member(node, "variables"))) {
-      CelRewriter cel(variable->text, as_it_stands.id, as_it_stands.name);
-      auto rewritten = cel.rewrite();
-      if (!rewritten) return note(*variable, std::string(variable->text), cel.why);
-      if (std::find(spelled.begin(), spelled.end(), *rewritten) != spelled.end()) continue;
-      spelled.push_back(*rewritten);
-      if (!key(domain, *rewritten, policy))
-        return note(*variable, std::string(variable->text),
-                    "a variable that is computed: give it a name under `fields` of an event");
-      as_it_stands.variables.emplace_back(variable->text);
-      as_it_stands.keys.push_back(cel.named_key);
-    }
+    Identity identity{domain, *seconds, {}, {}};
+    if (!conditions(node, as_it_stands, identity, policy) ||
+        !variables(node, as_it_stands, identity, policy))
+      return;
+    const auto [same, fresh] = lines_.try_emplace(std::move(identity), node.where.line);
+    if (!fresh)
+      return note(node, "the limit",
+                  "line " + std::to_string(same->second) +
+                      " has the same limit, whose max_value counts: in limitador too");
     const bool named = as_it_stands.name && !as_it_stands.name->empty();
     policy.name = names_.make(named ? *as_it_stands.name : domain);
     // A window of limitador's begins with its first hit.
@@ -355,6 +131,40 @@ class LimitadorReader {
     if (const Node* other = member(node, "policy");
         other != nullptr && other->text == "token_bucket")
       note(*other, "policy: token_bucket", "write window: {rate: 10/s, burst: 20}");
+  }
+
+  bool conditions(const Node& node, Server::LimitadorLimit& limit, Identity& identity,
+                  ImportedPolicy& policy) {
+    for (const Node* condition : texts(member(node, "conditions"))) {
+      if (!identity.conditions.emplace(condition->text).second) continue;
+      CelRewriter cel(condition->text, limit.id, limit.name);
+      const auto rewritten = cel.rewrite();
+      if (!rewritten) return left_out(*condition, std::string(condition->text), cel.why);
+      limit.conditions.emplace_back(condition->text);
+      const bool alone =
+          rewritten->find("||") == std::string::npos && rewritten->find('?') == std::string::npos;
+      policy.when +=
+          (policy.when.empty() ? "" : " && ") + (alone ? *rewritten : "(" + *rewritten + ")");
+    }
+    return policy.when.size() <= kConditionMost ||
+           left_out(node, "the limit", "its conditions are too long for one expression");
+  }
+
+  bool variables(const Node& node, Server::LimitadorLimit& limit, Identity& identity,
+                 ImportedPolicy& policy) {
+    std::set<std::string, std::less<>> keys;
+    for (const Node* variable : texts(member(node, "variables"))) {
+      if (!identity.variables.emplace(variable->text).second) continue;
+      CelRewriter cel(variable->text, limit.id, limit.name);
+      const auto rewritten = cel.rewrite();
+      if (!rewritten) return left_out(*variable, std::string(variable->text), cel.why);
+      limit.variables.emplace_back(variable->text);
+      limit.keys.push_back(cel.named_key);
+      if (keys.insert(*rewritten).second && !key(limit.space, *rewritten, policy))
+        return left_out(*variable, std::string(variable->text),
+                        "a variable that is computed: give it a name under `fields` of an event");
+    }
+    return true;
   }
 
   /// A key names fields: other texts than `descriptor.name` need a name, which an event gives.
@@ -393,6 +203,7 @@ class LimitadorReader {
   const std::map<std::size_t, std::string>& refused_;
   Imported& out_;
   ImportNames names_{true}, event_names_{false};
+  std::map<Identity, std::size_t> lines_;
   std::map<std::string, std::string> named_;
   std::map<std::string, std::string> whole_, fields_of_;
   std::vector<std::string> order_;

@@ -263,9 +263,59 @@ TEST(ImportLimitador, MeansByAConditionWhatItMeansThere) {
   EXPECT_EQ(limitador_condition("!(descriptors[0].a == \"x\")"),
             "has(descriptor.a) && !(descriptor.a == \"x\")");
   EXPECT_EQ(limitador_condition("!descriptors[0].a.startsWith(\"x\") && descriptors[0].b != \"y\""),
-            "has(descriptor.a) && has(descriptor.b) && !descriptor.a.startsWith(\"x\") && "
+            "has(descriptor.a) && !descriptor.a.startsWith(\"x\") && has(descriptor.b) && "
             "descriptor.b != \"y\"");
   EXPECT_EQ(limitador_condition("!has(descriptors[0].a)"), "!has(descriptor.a)");
+  EXPECT_EQ(limitador_condition("\"a\" in descriptors[0] && \"b-c\"  in descriptors[0]"),
+            "has(descriptor.a) && has(descriptor[\"b-c\"])");
+}
+
+TEST(ImportLimitador, AsksWhetherItIsThereWhereNullWouldFulfilACondition) {
+  const auto a = std::string("has(descriptor.a) && "), b = std::string("has(descriptor.b) && ");
+  for (const auto& [condition, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"\"x\" != a", a + "\"x\" != descriptor.a"},
+           {"a == b", a + b + "descriptor.a == descriptor.b"},
+           {"a == null", a + "descriptor.a == null"},
+           {"a == \"x\" && 5 == size(b)", "descriptor.a == \"x\" && 5 == size(descriptor.b)"},
+           {"size(a) != 2", a + "size(descriptor.a) != 2"},
+           {"int(a) == int(b)", a + b + "int(descriptor.a) == int(descriptor.b)"},
+           {"a == \"x\" || b != \"y\"",
+            "(descriptor.a == \"x\" || " + b + "descriptor.b != \"y\")"},
+           {"(a == \"x\" || b != \"y\") && a != \"z\"", "((descriptor.a == \"x\" || " + b +
+                                                            "descriptor.b != \"y\") && " + a +
+                                                            "descriptor.a != \"z\")"},
+           {"!(a == \"x\" || b == \"y\")",
+            "(" + a + b + "!(descriptor.a == \"x\" || descriptor.b == \"y\"))"},
+           {"!(has(descriptors[0].a) && a == \"x\")",
+            "!(has(descriptor.a) && descriptor.a == \"x\")"},
+           {"!has(descriptors[0].a) || a != \"x\"",
+            "(!has(descriptor.a) || " + a + "descriptor.a != \"x\")"},
+           {"a == \"x\" ? b != \"y\" : b == \"z\"",
+            "(descriptor.a == \"x\" ? " + b + "descriptor.b != \"y\" : descriptor.b == \"z\")"}})
+    EXPECT_EQ(limitador_condition(condition), expected) << condition;
+}
+
+TEST(ImportLimitador, TakesTextsAsCelSpellsThem) {
+  EXPECT_EQ(limitador_condition(R"(a == "\u00e9\"")"), R"(descriptor.a == "\u00e9\"")");
+  EXPECT_EQ(limitador_condition(R"(a.matches(r"^\d+$"))"), R"(descriptor.a.matches(r"^\d+$"))");
+  EXPECT_EQ(limitador_condition(R"(a == """say "x" """)"), R"(descriptor.a == """say "x" """)");
+  EXPECT_EQ(limitador_condition("a == \"x\" // it\"s"), "descriptor.a == \"x\" ");
+}
+
+TEST(ImportLimitador, TakesALimitOnce) {
+  const Imported got = import_limitador(
+      R"(- {namespace: n, max_value: 5, seconds: 60, conditions: [a == "x", b == "y", a == "x"]}
+- {namespace: n, max_value: 7, seconds: 60, name: other, id: other, conditions: [b == "y", a == "x"]}
+- {namespace: n, max_value: 5, seconds: 61, conditions: [a == "x", b == "y"]}
+- {namespace: n, max_value: 5, seconds: 60, conditions: [a == "x", b == "y"], variables: [u]}
+- {namespace: m, max_value: 5, seconds: 60, conditions: [a == "x", b == "y"]}
+)");
+  EXPECT_EQ(reasons(got),
+            (std::vector<std::string>{"2: the limit: line 1 has the same limit, whose max_value "
+                                      "counts: in limitador too"}));
+  EXPECT_EQ(policies_of(got).size(), 4U);
+  ASSERT_EQ(got.limits.size(), 4U);
+  EXPECT_EQ(got.limits[0].conditions, (std::vector<std::string>{"a == \"x\"", "b == \"y\""}));
 }
 
 TEST(ImportHaproxy, WhatItLeavesOutDoesNotMakeTheFileUnreadable) {
@@ -293,6 +343,7 @@ TEST(ImportLimitador, NamesWhatWeirDoesNotHave) {
   EXPECT_EQ(why("descriptors[0].a.exists(d, d == \"x\")"), "2: weir has no function exists()");
   EXPECT_EQ(why("size(descriptors[0].a) > 3u"), "2: weir has no unsigned numbers");
   EXPECT_EQ(why("descriptors[0].a == b\"x\""), "2: weir has no texts with the prefix b");
+  EXPECT_EQ(why("size(descriptors[0]) == 1"), "2: it asks for a descriptor as a whole");
   EXPECT_EQ(why("{\"a\": 1}.a == 1"), "2: weir has no literal maps");
   EXPECT_EQ(why("timestamp(descriptors[0].t) > timestamp(\"x\")"),
             "2: weir has no function timestamp()");

@@ -64,10 +64,20 @@ CASES = {
     "equal, double quotes": holds('descriptors[0].x == "a"', A, B, NONE),
     "equal, by index": holds("descriptors[0]['x'] == 'a'", A, B, NONE),
     "equal, the other way round": holds("'a' == descriptors[0].x", A, B, NONE),
+    "equal, two entries": holds("descriptors[0].x == descriptors[0].y", {"x": "a", "y": "a"}, {"x": "a", "y": "b"}, A, NONE),
     "a key with a dot": holds("descriptors[0]['req.method'] == 'GET'", {"req.method": "GET"}, {"req": "GET"}, NONE),
     "a key with a dash": holds("descriptors[0]['a-b'] == 'c'", {"a-b": "c"}, {"a": "c"}),
     "a key with a blank": holds("descriptors[0]['a b'] == 'c'", {"a b": "c"}, {"ab": "c"}),
     "not equal": holds("descriptors[0].x != 'a'", A, B, NONE, {"x": ""}),
+    "equal to nothing": holds("descriptors[0].x == null", A, NONE),
+    "not equal to nothing": holds("descriptors[0].x != null", A, NONE),
+    "equal numbers of two entries": holds("int(descriptors[0].n) == int(descriptors[0].m)", {"n": "5", "m": "05"}, {"n": "5", "m": "6"}),
+    "not equal, or": holds("descriptors[0].x == 'a' || descriptors[0].y != 'b'", A, {"x": "b", "y": "c"}, {"x": "b", "y": "b"}, B, NONE),
+    "not one of two": holds("!(descriptors[0].x == 'a' || descriptors[0].y == 'b')", A, B, {"x": "b", "y": "c"}, {"x": "b", "y": "b"}, NONE),
+    "not there, or another": holds("!has(descriptors[0].x) || descriptors[0].x != 'a'", A, B, NONE),
+    "not both there and equal": holds("!(has(descriptors[0].x) && descriptors[0].x == 'a')", A, B, NONE),
+    "a raw text": holds("descriptors[0].n.matches(r'^\\d+$')", N5, WORD),
+    "not equal, the other way round": holds("'a' != descriptors[0].x", A, B, NONE),
     "in": holds("descriptors[0].x in ['a', 'c']", A, B, NONE, {"x": "c"}, {"x": ""}),
     "in an empty list": holds("descriptors[0].x in []", A, NONE),
     "not in": holds("!(descriptors[0].x in ['a', 'c'])", A, B, NONE),
@@ -75,6 +85,7 @@ CASES = {
     "has not": holds("!has(descriptors[0].x)", A, {"x": ""}, NONE),
     "has, and": holds("has(descriptors[0].x) && descriptors[0].x == 'a'", A, B, NONE),
     "has not, or": holds("!has(descriptors[0].x) || descriptors[0].x == 'a'", A, B, NONE),
+    "a key in a descriptor": holds("'x' in descriptors[0]", A, NONE),
     "size of a text": holds("size(descriptors[0].x) > 1", A, {"x": "ab"}, {"x": ""}),
     "size of a text, as a method": holds("descriptors[0].x.size() == 2", A, {"x": "ab"}),
     "startsWith": holds("descriptors[0].x.startsWith('/ad')", {"x": "/admin"}, {"x": "/ad"}, {"x": "/a"}, {"x": ""}, NONE),
@@ -98,6 +109,7 @@ CASES = {
     "false": holds("false", A, NONE),
     "several conditions": ([limit(0, "descriptors[0].x == 'a'", "descriptors[0].y != 'b'")],
                            [check(A), check({"x": "a", "y": "c"}), check({"x": "a", "y": "b"}), check({"y": "c"})]),
+    "the same condition twice": ([limit(0, "descriptors[0].x == 'a'", "descriptors[0].x == 'a'")], [check(A), check(B)]),
     # Numbers and texts.
     "int()": holds("int(descriptors[0].n) > 4", N1, N5, N10),
     "int() and equal": holds("int(descriptors[0].n) == 5", N1, N5),
@@ -124,6 +136,7 @@ CASES = {
     "a newline": holds("descriptors[0].x == 'a\\nb'", {"x": "a\nb"}, {"x": "anb"}),
     "unicode": holds("descriptors[0].x == 'na\u00efve \u4f60\u597d'", {"x": "na\u00efve \u4f60\u597d"}, {"x": "naive"}),
     "an emoji": holds("descriptors[0].x.contains('\U0001f600')", {"x": "a\U0001f600b"}, A),
+    "unicode, escaped": holds("descriptors[0].x == '\\u00e9'", {"x": "\u00e9"}, {"x": "e\u0301"}),
     "case matters": holds("descriptors[0].x == 'A'", A, {"x": "A"}),
     "blanks matter": holds("descriptors[0].x == ' a '", {"x": " a "}, A),
     "an empty value": holds("descriptors[0].x == ''", {"x": ""}, A, NONE),
@@ -142,6 +155,7 @@ CASES = {
     "a variable twice": ([limit(1, by=["descriptors[0].u", "descriptors[0].u"])], [both({"u": "a"}), both({"u": "a"}), both({"u": "b"})]),
     "a variable by index": ([limit(1, by=["descriptors[0]['user.id']"])],
                             [both({"user.id": "a"}), both({"user.id": "a"}), both({"user.id": "b"}), both({"user": "a"})]),
+    "two spellings of a variable": ([limit(1, by=["descriptors[0].u", "descriptors[0]['u']"])], [both({"u": "a"}), both({"u": "a"})]),
     "values with quotes and more": ([limit(1, by=["descriptors[0].u"])],
                                     [both({"u": u}) for u in ("it's", 'a "b"', "a\\b", "\u4f60", "{a}", "it's", "\u4f60", "a\nb", "%00")]),
     "a long value": ([limit(1, by=["descriptors[0].u"])], [both({"u": "x" * 900}), both({"u": "x" * 900}), both({"u": "x" * 899})]),
@@ -167,6 +181,13 @@ CASES = {
     "the narrower of two windows": ([limit(2, seconds=60), limit(9, seconds=HOUR)], [both()] * 4),
     "seconds of a month": ([limit(1, seconds=30 * 86_400)], [both(), both()]),
     # One limit in two spellings.
+    "the same limit twice": ([limit(1), limit(1)], [both(), both(), check()]),
+    "the same limit with two maxima": ([limit(1, name="first"), limit(3, name="second")], [both()] * 4),
+    "the same limit with two maxima, the larger first": ([limit(3), limit(1)], [both()] * 4),
+    "the same limit with two ids": ([limit(1, id="a"), limit(3, id="b")], [both()] * 4),
+    "the same limit with its conditions in another order":
+        ([limit(1, "descriptors[0].x == 'a'", "descriptors[0].y == 'b'"), limit(3, "descriptors[0].y == 'b'", "descriptors[0].x == 'a'")],
+         [both({"x": "a", "y": "b"})] * 4),
     "the same limit with another spelling": ([limit(1, "descriptors[0].x == 'a'"), limit(3, "descriptors[0].x=='a'")], [both(A)] * 4),
     "limits that differ by seconds": ([limit(3, seconds=600), limit(2, seconds=HOUR)], [both()] * 4),
     "limits that differ by variables": ([limit(3), limit(2, by=["descriptors[0].u"])], [both({"u": "a"})] * 4 + [both({"u": "b"})] * 2),
@@ -376,7 +397,6 @@ class Beside(unittest.TestCase):
                          **({"name": dice.choice(("n", "m"))} if dice.random() < 0.3 else {}))
         spaces = [f"random-{n}" for n in range(60)]
         limits = [{"namespace": space, **one_limit()} for space in spaces for _ in range(dice.choice((1, 2, 3)))]
-        limits = [one for n, one in enumerate(limits) if not any(one["namespace"] == other["namespace"] for other in limits[:n])]
         self.start(limits)
         refused = 0
         for n in range(2_000):
