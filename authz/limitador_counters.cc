@@ -3,14 +3,22 @@
 #include <algorithm>
 
 namespace weir::authz {
+namespace {
+
+std::string key_of(const LimitadorCounters::Counter& counter) {
+  std::string key = counter.space + '\0' + counter.policy;
+  for (const auto& [name, value] : counter.set)
+    key += '\0' + std::to_string(value.size()) + ':' + value;
+  return key;
+}
+
+}  // namespace
 
 void LimitadorCounters::note(Counter counter, TimePoint now) {
   std::size_t size = 0;
   for (const auto& [name, value] : counter.values) size += name.size() + value.size();
   if (size > kTextMost) return;
-  std::string key = counter.space + '\0' + counter.policy;
-  for (const auto& [name, value] : counter.set)
-    key += '\0' + std::to_string(value.size()) + ':' + value;
+  std::string key = key_of(counter);
   const std::lock_guard lock(mutex_);
   const auto found = counters_.find(key);
   if (found != counters_.end()) {
@@ -32,6 +40,14 @@ std::vector<LimitadorCounters::Counter> LimitadorCounters::of(std::string_view s
     if (counter.space == space && counter.end > now) out.push_back(counter);
   }
   return out;
+}
+
+std::optional<TimePoint> LimitadorCounters::end_of(const Counter& counter, TimePoint now) const {
+  const std::string key = key_of(counter);
+  const std::lock_guard lock(mutex_);
+  const auto found = counters_.find(key);
+  if (found == counters_.end() || found->second.end <= now) return std::nullopt;
+  return found->second.end;
 }
 
 }  // namespace weir::authz

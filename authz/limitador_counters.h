@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ class LimitadorCounters {
   void note(Counter counter, TimePoint now);
   /// Those of a namespace whose window has not ended.
   std::vector<Counter> of(std::string_view space, TimePoint now) const;
+  /// When the window of that counter ends; none: it is not listed, or has ended.
+  std::optional<TimePoint> end_of(const Counter& counter, TimePoint now) const;
 
  private:
   mutable std::mutex mutex_;

@@ -172,12 +172,12 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
       case Step::judging:
         limited_ = call_.is_over();
         if (asked_ == Ask::check_and_report) call_.meter();
-        if (asked_ == Ask::check) return answer();
+        if (asked_ == Ask::check) return answer(now);
         if (limited_ && asked_ == Ask::report) {
           step_ = Step::looking_what_is_left;
           return judge(RateLimitCall::Mode::look, 0, now);
         }
-        if (limited_ && !question_.headers) return answer();
+        if (limited_ && !question_.headers) return answer(now);
         step_ = Step::reading;
         return judge(RateLimitCall::Mode::look, 0, now);
       case Step::looking_what_is_left: {
@@ -193,7 +193,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
         return judge(RateLimitCall::Mode::look, 0, now);
       case Step::reading:
         if (!limited_) note(now);
-        return answer();
+        return answer(now);
       case Step::listing:
         return answer_list(now);
     }
@@ -204,15 +204,25 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     for (const auto& reading : call_.readings()) {
       const Limit* const limit = limit_of(settings, reading.policy);
       if (limit == nullptr || whole(reading.value) <= 0) continue;
-      LimitadorCounters::Counter counter{question_.space,
-                                         reading.policy,
-                                         {},
-                                         question_.values,
-                                         now + std::chrono::seconds{limit->seconds}};
-      for (std::size_t i = 0; i < limit->variables.size(); ++i)
-        counter.set.emplace_back(limit->variables[i], value_of(limit->keys[i]));
-      desk_.counters_.note(std::move(counter), now);
+      desk_.counters_.note(counter_of(*limit, reading.policy, now), now);
     }
+  }
+
+  /// Of this call, with a window that begins now.
+  LimitadorCounters::Counter counter_of(const Limit& limit, const std::string& policy,
+                                        TimePoint now) const {
+    LimitadorCounters::Counter out{
+        question_.space, policy, {}, question_.values, now + std::chrono::seconds{limit.seconds}};
+    for (std::size_t i = 0; i < limit.variables.size(); ++i)
+      out.set.emplace_back(limit.variables[i], value_of(limit.keys[i]));
+    return out;
+  }
+
+  /// The seconds until the counter's window ends; where that is not known the whole window.
+  std::int64_t reset_of(const Limit& limit, const std::string& policy, TimePoint now) const {
+    const LimitadorCounters::Counter counter = counter_of(limit, policy, now);
+    const TimePoint end = desk_.counters_.end_of(counter, now).value_or(counter.end);
+    return std::chrono::ceil<std::chrono::seconds>(end - now).count();
   }
 
   std::string value_of(std::string_view key) const {
@@ -222,7 +232,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     return {};
   }
 
-  void answer() {
+  void answer(TimePoint now) {
     desk_.metrics_.add(limited_ ? telemetry::Metric::rate_limit_over
                                 : telemetry::Metric::rate_limit_ok);
     net::HttpReply reply = reply_with(limited_ ? 429 : 200, nullptr);
@@ -230,14 +240,15 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
       reply.content_type = "text/plain; charset=utf-8";
       reply.body = "Too many requests";
     }
-    if (question_.headers && asked_ == Ask::check_and_report) add_headers(reply);
+    if (question_.headers && asked_ == Ask::check_and_report) add_headers(reply, now);
     leave(std::move(reply));
   }
 
   /// Of draft-polli-03, the limit with the least left first.
-  void add_headers(net::HttpReply& reply) {
+  void add_headers(net::HttpReply& reply, TimePoint now) {
     struct Left {
       const Limit* limit;
+      std::string_view policy;
       std::int64_t left;
     };
     std::vector<Left> limits;
@@ -245,7 +256,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
       const Limit* const limit = limit_of(desk_.gate_.set().ratelimit, reading.policy);
       if (limit == nullptr) continue;
       const std::int64_t with = whole(reading.value) + (limited_ ? question_.delta : 0);
-      limits.push_back({limit, std::max<std::int64_t>(0, limit->most - with)});
+      limits.push_back({limit, reading.policy, std::max<std::int64_t>(0, limit->most - with)});
     }
     if (limits.empty()) return;
     std::stable_sort(limits.begin(), limits.end(),
@@ -260,7 +271,9 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     }
     reply.fields.emplace_back("X-RateLimit-Limit", all);
     reply.fields.emplace_back("X-RateLimit-Remaining", std::to_string(limits.front().left));
-    reply.fields.emplace_back("X-RateLimit-Reset", std::to_string(limits.front().limit->seconds));
+    const std::int64_t reset =
+        reset_of(*limits.front().limit, std::string(limits.front().policy), now);
+    reply.fields.emplace_back("X-RateLimit-Reset", std::to_string(reset));
   }
 
   void answer_list(TimePoint now) {

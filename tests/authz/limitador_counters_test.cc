@@ -18,6 +18,9 @@ TEST(LimitadorCounters, KeepTheEndOfAWindowUntilItHasPassed) {
   ASSERT_EQ(counters.of("shop", start).size(), 2U);
   EXPECT_EQ(counters.of("shop", start).front().end, start + milliseconds{100});
   EXPECT_TRUE(counters.of("other", start).empty());
+  EXPECT_EQ(counters.end_of(counter("ann", {}), start), start + milliseconds{100});
+  EXPECT_EQ(counters.end_of(counter("ann", {}), start + milliseconds{100}), std::nullopt);
+  EXPECT_EQ(counters.end_of(counter("eve", {}), start), std::nullopt);
   EXPECT_EQ(counters.of("shop", start + milliseconds{100}).size(), 1U) << "its window has ended";
   counters.note(counter("ann", start + milliseconds{300}), start + milliseconds{200});
   EXPECT_EQ(counters.of("shop", start + milliseconds{200}).front().end, start + milliseconds{300});

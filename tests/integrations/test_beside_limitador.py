@@ -364,7 +364,10 @@ class Beside(unittest.TestCase):
                     for port in both_ports]
         self.assertEqual([answer.status for _ in range(3) for answer in ask("/check_and_report")], [200, 200, 200, 200, 429, 429])
         peers.wait(1.2)
-        self.assertEqual([answer.status for answer in ask("/check_and_report")], [429, 429])
+        answers = ask("/check_and_report")
+        self.assertEqual([answer.status for answer in answers], [429, 429])
+        # What is left of the window, there rounded down.
+        self.assertEqual([answer.header("x-ratelimit-reset") for answer in answers], ["0", "1"])
         for port in both_ports:
             for one in json.loads(once(port, "GET", "/counters/shop", host=f"127.0.0.1:{port}").body):
                 self.assertLessEqual(one["expires_in_seconds"], 1)
