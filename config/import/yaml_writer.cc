@@ -96,9 +96,7 @@ std::string ImportNames::make(std::string_view wish) {
   if (!letter) name.insert(0, "r");
   if (is_bare_boolean(name) || name == "request") name += dash_ ? "-1" : "_1";
   std::string out = name;
-  for (std::size_t n = 2; taken_.contains(out); n = ++taken_[name]) {
-    out = name + (dash_ ? "-" : "_") + std::to_string(n);
-  }
+  while (taken_.contains(out)) out = name + (dash_ ? "-" : "_") + std::to_string(++taken_[name]);
   taken_.emplace(out, 1);
   return out;
 }
