@@ -1,595 +1,417 @@
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 
-#include "config/import/tokens.h"
+#include "config/import/haproxy_course.h"
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
 
 /// stick-tables of HAProxy and the rules that read them, as policies. A policy is what a rule that
-/// refuses reads: the tracked key, the counter of its table, the number, and the conditions.
+/// refuses reads: the tracked key, the counter of its table, the number, and the conditions. What
+/// becomes no policy is a note.
 namespace weir::config {
 namespace {
 
-using Words = std::vector<std::string>;
+using Stage = HaproxyStage;
 
-/// `name(argument)`; with no brackets the argument is empty.
-std::pair<std::string, std::string> call_of(const std::string& text) {
-  const std::size_t open = text.find('(');
-  if (open == std::string::npos || !text.ends_with(')')) return {text, {}};
-  return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2)};
+/// `10s`, `1m`, `500ms`; without unit: milliseconds.
+std::optional<milliseconds> period_of(const std::string& text) {
+  const bool bare = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const auto length = parse_duration(bare ? text + "ms" : text);
+  if (!length || length.value->count() < 1 || *length.value > std::chrono::hours{24 * 31})
+    return std::nullopt;
+  return length.value;
 }
-
-/// The content of a table: the counter and its time.
-struct Table {
-  std::string type = "ip";
-  std::map<std::string, std::string> stores;  ///< name: period
-};
-
-struct Tracking {
-  std::string table;
-  std::string fetch;  ///< `src`
-  Words condition;    ///< as it stands, behind `if`
-  bool unless = false;
-  std::size_t line = 0;
-};
-
-struct Acl {
-  std::vector<Words> lines;  ///< each: criterion, flags, patterns; any of them holds
-};
-
-/// One test of a condition.
-struct Condition {
-  std::string expression;  ///< empty: see counter
-  // A number of a tracked key:
-  std::string counter;  ///< `http_req_rate`
-  std::string slot;     ///< of sc_…: `0`; empty: of the source address
-  std::string table;
-  std::string compare;  ///< gt, ge
-  std::int64_t number = 0;
-};
 
 class HaproxyReader {
  public:
-  explicit HaproxyReader(std::string_view text) : lines_(haproxy_lines(text)) {}
+  HaproxyReader(std::string_view text, const std::map<std::size_t, std::string>& refused)
+      : file_(haproxy_file(text)), refused_(refused), course_(file_, notes_) {}
 
   Imported read() {
-    for (const HaproxyLine& line : lines_) declare(line);
-    for (const HaproxyLine& line : lines_) rule(line);
-    if (tables_.empty() && out_.left_out.empty()) {
-      out_.error = "there is no stick-table in it";
+    for (const HaproxySection& section : file_.sections) {
+      for (std::size_t i = 0; i < section.rules.size(); ++i) rule(section, i);
+    }
+    out_.left_out = notes_.all();
+    if (!file_.tables.empty() || !out_.left_out.empty())
+      for (ImportNote& note : plain_) out_.left_out.push_back(std::move(note));
+    if (policies_.empty() && out_.left_out.empty()) {
+      out_.error = file_.tables.empty() ? "there is no stick-table in it"
+                                        : "no rule in it limits by a stick-table";
       return std::move(out_);
     }
     std::stable_sort(out_.left_out.begin(), out_.left_out.end(),
                      [](const ImportNote& a, const ImportNote& b) { return a.line < b.line; });
-    std::string sections;
-    if (errors_ || failures_) {
-      sections = "events:\n";
-      if (errors_)
-        sections += "  http_error: {is: request, when: \"status >= 400 && status < 500\"}\n";
-      if (failures_) sections += "  http_failure: {is: request, when: \"status >= 500\"}\n";
-      sections += "\n";
-    }
-    sections += policies_.empty() ? "policies: []\n" : "policies:\n" + policies_;
-    out_.yaml = written_file("HAProxy's stick-tables", out_.left_out, sections);
+    out_.none = policies_.empty();
+    out_.yaml = written_file("HAProxy's stick-tables", out_.left_out, sections());
     return std::move(out_);
   }
 
  private:
-  void note(std::size_t line, const Words& words, std::string why) {
-    std::string what;
-    for (const std::string& word : words) what += (what.empty() ? "" : " ") + word;
-    out_.left_out.push_back({line, std::move(what), std::move(why)});
+  std::string sections() const {
+    std::string out;
+    if (!fields_.empty()) {
+      out += "fields:\n";
+      for (const auto& [name, expression] : fields_)
+        out += "  " + name + ": " + yaml_text(expression) + "\n";
+      out += "\n";
+    }
+    if (errors_ || failures_) {
+      out += "events:\n";
+      if (errors_) out += "  http_error: {is: request, when: \"status >= 400 && status < 500\"}\n";
+      if (failures_) {
+        out +=
+            "  http_failure: {is: request, when: \"status >= 500 && status != 501 && "
+            "status != 505\"}\n";
+      }
+      out += "\n";
+    }
+    return out + (policies_.empty() ? "policies: []\n" : "policies:\n" + policies_);
   }
 
-  static bool begins_section(const Words& words) {
-    static constexpr std::array<std::string_view, 13> kSections = {
-        "global",   "defaults", "frontend", "backend", "listen",      "peers", "resolvers",
-        "userlist", "mailers",  "program",  "cache",   "http-errors", "ring"};
-    return std::find(kSections.begin(), kSections.end(), words[0]) != kSections.end();
-  }
-
-  /// The first pass: tables, ACLs and what is tracked, wherever they stand.
-  void declare(const HaproxyLine& line) {
-    const Words& words = line.words;
-    if (begins_section(words)) {
-      section_ = words.size() > 1 ? words[1] : words[0];
+  /// Rules that refuse, and what else reads counts.
+  void rule(const HaproxySection& section, std::size_t order) {
+    const HaproxyRule& rule = section.rules[order];
+    const std::string& first = rule.words[0];
+    if (limits_without_table(section, rule)) return;
+    if (section.kind == "global" || section.kind.empty()) return;
+    const bool counts = reads_count(section, rule.words);
+    const bool tracks = std::any_of(rule.words.begin(), rule.words.end(),
+                                    [](const auto& word) { return word.starts_with("track-sc"); });
+    if (!judges_requests(section)) {
+      if (!counts && !tracks) return;
+      return notes_.add(rule, section.kind == "defaults"
+                                  ? "rules of defaults: write them into the sections that have them"
+                                  : "it limits connections that are no HTTP requests (mode tcp)");
+    }
+    client(rule);
+    const std::string action = haproxy_call(rule.action).first;
+    if (rule.stage == Stage::other) {
+      if (first.ends_with("-response") && (counts || tracks))
+        return notes_.add(rule, "weir counts requests, and not by rules of the answer");
+      if (counts && first != "server" && first != "log-format")
+        notes_.add(rule, "weir has nothing that does this by a count");
       return;
     }
-    if (words[0] == "stick-table" || (words[0] == "table" && words.size() > 2)) {
-      table(line);
-    } else if (words[0] == "acl" && words.size() > 2) {
-      acls_[section_ + "\n" + words[1]].lines.emplace_back(words.begin() + 2, words.end());
-    } else {
-      for (std::size_t i = 0; i < words.size(); ++i) {
-        if (words[i].starts_with("track-sc") && i + 1 < words.size()) track(line, i);
-      }
-    }
+    if (tracks || !course_.reached(section, order)) return;
+    if (action.starts_with("sc-"))
+      return notes_.add(rule, "counters that rules add to: write a policy over the event");
+    if (haproxy_refuses(action)) return refusal(section, order);
+    if (!counts || action == "allow" || action == "accept") return;
+    if (action == "set-var" || action == "set-var-fmt")
+      return notes_.add(rule, "a variable made of a count: write a threshold");
+    notes_.add(rule, action == "use_backend" || action == "redirect"
+                         ? "weir refuses, holds or flags what is over a count: write a policy"
+                         : "weir has nothing that does this by a count: see `do: flag`");
   }
 
-  void table(const HaproxyLine& line) {
-    const Words& words = line.words;
-    Table table;
-    for (std::size_t i = 1; i + 1 < words.size(); ++i) {
-      if (words[i] == "type") table.type = words[i + 1];
-      if (words[i] != "store") continue;
-      std::string_view rest = words[i + 1];
-      while (!rest.empty()) {
-        // A comma in brackets parts nothing: `http_req_rate(10s),gpc0`.
-        const std::size_t end = std::min(rest.find(','), rest.size());
-        const auto [name, period] = call_of(std::string(rest.substr(0, end)));
-        table.stores[name] = period;
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-      }
-    }
-    const std::string name = words[0] == "table" ? section_ + "/" + words[1] : section_;
-    tables_[name] = std::move(table);
-  }
-
-  void track(const HaproxyLine& line, std::size_t at) {
-    const Words& words = line.words;
-    Tracking tracking;
-    tracking.line = line.number;
-    tracking.fetch = words[at + 1];
-    tracking.table = section_;
-    std::size_t i = at + 2;
-    if (i + 1 < words.size() && words[i] == "table") {
-      tracking.table = words[i + 1];
-      i += 2;
-    }
-    if (i < words.size() && (words[i] == "if" || words[i] == "unless")) {
-      tracking.unless = words[i] == "unless";
-      tracking.condition.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
-    }
-    tracked_[section_ + "\n" + words[at].substr(8)] = std::move(tracking);
-  }
-
-  /// The second pass: rules that refuse.
-  void rule(const HaproxyLine& line) {
-    const Words& words = line.words;
-    if (begins_section(words)) {
-      section_ = words.size() > 1 ? words[1] : words[0];
-      return;
-    }
-    const bool http = words[0] == "http-request", tcp = words[0] == "tcp-request";
-    if (words[0] == "maxconn" || words[0] == "rate-limit")
-      return note(line.number, words, "a limit of all connections: see limits.connections");
-    if (words[0] == "stick" || words[0] == "stick-table" || !(http || tcp)) return;
-    std::size_t at = 1;
-    if (tcp && at < words.size() &&
-        (words[at] == "connection" || words[at] == "content" || words[at] == "session"))
-      ++at;
-    if (at >= words.size()) return;
-    const std::string& action = words[at];
-    static constexpr std::array<std::string_view, 5> kRefusing = {"deny", "tarpit", "reject",
-                                                                  "silent-drop", "return"};
-    if (action.starts_with("sc-") || action == "set-var")
-      return note(line.number, words, "counters that rules add to: write a policy over the event");
-    if (std::find(kRefusing.begin(), kRefusing.end(), action) == kRefusing.end()) return;
-    int status = action == "tarpit" ? 500 : 403;
-    std::size_t i = at + 1;
-    for (; i < words.size() && words[i] != "if" && words[i] != "unless"; ++i) {
-      if ((words[i] == "deny_status" || words[i] == "status") && i + 1 < words.size()) {
-        const auto number = parse_integer(words[i + 1]);
-        if (number && *number.value >= 400 && *number.value <= 599)
-          status = static_cast<int>(*number.value);
-      }
-    }
-    const bool unless = i < words.size() && words[i] == "unless";
-    const Words condition(
-        words.begin() + static_cast<std::ptrdiff_t>(std::min(i + 1, words.size())), words.end());
-    if (!reads_a_table(condition)) return;
-    if (unless) return note(line.number, words, "`unless` a number: write when it refuses");
-    if (action == "tarpit" || action == "silent-drop") {
-      note(line.number, words, "refused at once here: weir does not keep refused callers waiting");
-    }
-    refuse(line, condition, status);
-  }
-
-  bool reads_a_table(const Words& condition) const {
-    return std::any_of(condition.begin(), condition.end(), [&](const std::string& word) {
-      if (is_counter(call_of(word).first)) return true;
-      const auto acl =
-          acls_.find(section_ + "\n" + (word.starts_with('!') ? word.substr(1) : word));
-      if (acl == acls_.end()) return false;
-      return std::any_of(acl->second.lines.begin(), acl->second.lines.end(),
-                         [&](const Words& w) { return is_counter(call_of(w[0]).first); });
-    });
-  }
-
-  /// `sc_http_req_rate`, `sc0_http_req_rate`, `src_http_req_rate`.
-  static bool is_counter(const std::string& fetch) { return !split_counter(fetch).first.empty(); }
-
-  /// The counter's name, and the slot that stands in the fetch's own: `sc0_conn_cur` is conn_cur,
-  /// 0.
-  static std::pair<std::string, std::string> split_counter(const std::string& fetch) {
-    static constexpr std::array<std::string_view, 22> kCounters = {
-        "http_req_rate", "http_req_cnt",  "http_err_rate",  "http_err_cnt", "http_fail_rate",
-        "http_fail_cnt", "conn_rate",     "conn_cnt",       "conn_cur",     "sess_rate",
-        "sess_cnt",      "bytes_in_rate", "bytes_out_rate", "gpc0_rate",    "gpc1_rate",
-        "gpc_rate",      "get_gpc0",      "get_gpc1",       "get_gpt0",     "kbytes_in",
-        "kbytes_out",    "trackers"};
-    std::string slot;
-    std::string name;
-    if (fetch.starts_with("src_")) {
-      name = fetch.substr(4);
-      slot = "src";
-    } else if (fetch.starts_with("sc_")) {
-      name = fetch.substr(3);
-    } else if (fetch.starts_with("sc") && fetch.size() > 3 && fetch[2] >= '0' && fetch[2] <= '9') {
-      const std::size_t line = fetch.find('_');
-      if (line == std::string::npos) return {};
-      slot = fetch.substr(2, line - 2);
-      name = fetch.substr(line + 1);
-    }
-    if (std::find(kCounters.begin(), kCounters.end(), name) == kCounters.end()) return {};
-    return {name, slot};
-  }
-
-  void refuse(const HaproxyLine& line, const Words& words, int status) {
-    std::vector<std::vector<Condition>> ways;
-    std::string why;
-    if (!parse(words, ways, why)) return note(line.number, line.words, why);
-    for (const std::vector<Condition>& way : ways) {
-      const auto counted = std::count_if(way.begin(), way.end(),
-                                         [](const Condition& c) { return !c.counter.empty(); });
-      if (counted == 0) continue;  // a condition that reads no table
-      if (counted > 1) {
-        note(line.number, line.words,
-             "it compares two counters: write a policy with `metrics` and `if`");
-        continue;
-      }
-      write(line, way, status);
-    }
-  }
-
-  void write(const HaproxyLine& line, const std::vector<Condition>& way, int status) {
-    const Condition& counter = *std::find_if(way.begin(), way.end(),
-                                             [](const Condition& c) { return !c.counter.empty(); });
-    ImportedPolicy policy;
-    policy.comment = "line " + std::to_string(line.number);
-    std::string fetch = "src", table = counter.table;
-    if (counter.slot != "src") {
-      const Tracking* tracking = tracking_of(counter.slot);
-      if (tracking == nullptr) {
-        return note(line.number, line.words,
-                    "nothing tracks sc" + counter.slot + " in this section");
-      }
-      fetch = tracking->fetch;
-      if (table.empty()) table = tracking->table;
-      if (!tracking->condition.empty()) {
-        std::vector<std::vector<Condition>> ways;
-        std::string why;
-        if (!parse(tracking->condition, ways, why)) return note(tracking->line, {fetch}, why);
-        policy.when = joined(ways);
-        if (tracking->unless) policy.when = "!(" + policy.when + ")";
-      }
-    } else if (table.empty()) {
-      table = section_;
-    }
-    const auto key = key_of(fetch);
-    if (!key)
-      return note(line.number, {fetch}, "weir has no such field: give it one under `fields`");
-    if (!key->empty()) policy.key.push_back(*key);
-    const auto found = tables_.find(table);
-    if (found == tables_.end())
-      return note(line.number, line.words, "its table " + table + " is not in this file");
-    if (!measure(line, counter, found->second, policy)) return;
-    std::string condition;
-    for (const Condition& c : way) {
-      if (c.counter.empty()) condition += (condition.empty() ? "" : " && ") + c.expression;
-    }
-    policy.name = names_.make(section_ + "-" + counter.counter);
-    const bool above = counter.compare == "gt";
-    policy.rungs.push_back("{" + std::string(above ? "over: " : "at: ") +
-                           std::to_string(counter.number) +
-                           (condition.empty() ? "" : ", if: " + yaml_text(condition)) +
-                           ", do: deny, status: " + std::to_string(status) + "}");
-    policies_ += written(policy);
-  }
-
-  const Tracking* tracking_of(const std::string& slot) const {
-    const auto here = tracked_.find(section_ + "\n" + slot);
-    return here == tracked_.end() ? nullptr : &here->second;
-  }
-
-  /// The counter's measure and its time. HAProxy counts refused requests too.
-  bool measure(const HaproxyLine& line, const Condition& counter, const Table& table,
-               ImportedPolicy& policy) {
-    policy.watch = "request";
-    const auto refused = [&](std::string why) {
-      note(line.number, line.words, std::move(why));
-      return false;
-    };
-    if (counter.counter == "conn_cur" || counter.counter == "trackers") {
-      policy.metric = "in_flight";
+  /// Limits that need no table. True: the line is done.
+  bool limits_without_table(const HaproxySection& section, const HaproxyRule& rule) {
+    const std::string& first = rule.words[0];
+    if (first == ".if" || first == ".elif" || first == ".else") {
+      notes_.add(rule, "weir reads both ways of the file");
       return true;
     }
-    policy.always = true;
-    std::string stored = counter.counter;
-    if (stored == "http_err_rate") {
-      policy.watch = "http_error";
-      policy.always = false;
-      errors_ = true;
-    } else if (stored == "http_fail_rate") {
-      policy.watch = "http_failure";
-      policy.always = false;
-      failures_ = true;
-    } else if (stored == "conn_rate" || stored == "sess_rate") {
-      note(line.number, line.words, "connections are not counted, but their requests");
-    } else if (stored != "http_req_rate") {
-      return refused(stored.ends_with("_cnt")
-                         ? "a count without a window never falls: choose a window"
-                         : "weir has no " + stored + ": write a policy over the event");
+    const bool server = first == "server" || first == "default-server" || first == "bind";
+    const bool limit =
+        std::find(rule.words.begin() + 1, rule.words.end(), "maxconn") != rule.words.end();
+    if (first == "maxconn" || first == "rate-limit" || (first == "bind" && limit)) {
+      notes_.add(rule, "a limit of all connections: see limits.connections");
+      return true;
     }
-    const auto period = table.stores.find(stored);
-    if (period == table.stores.end()) return refused("its table does not store " + stored);
-    auto length = period_of(period->second);
-    if (!length) return refused("its period is none that weir reads");
-    policy.window = format_duration(*length);
-    return true;
+    if (server && limit)
+      notes_.add(rule, "weir lets no requests wait for a server: see `metric: in_flight`");
+    if ((first == "filter" && rule.words.size() > 1 && rule.words[1].starts_with("bwlim")) ||
+        rule.action == "set-bandwidth-limit") {
+      notes_.add(rule, "weir does not limit bytes");
+      return true;
+    }
+    return section.kind == "peers";
   }
 
-  /// `10s`, `1m`, `500ms`; without unit: milliseconds.
-  static std::optional<milliseconds> period_of(const std::string& text) {
-    const bool bare = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-    const auto length = parse_duration(bare ? text + "ms" : text);
-    if (!length || length.value->count() < 1 || *length.value > std::chrono::hours{24 * 31})
-      return std::nullopt;
-    return length.value;
+  /// Who the client is, if not the connection says it.
+  void client(const HaproxyRule& rule) {
+    const bool proxy_protocol =
+        (rule.words[0] == "bind" &&
+         std::find(rule.words.begin(), rule.words.end(), "accept-proxy") != rule.words.end()) ||
+        rule.action == "expect-proxy" || rule.action == "expect-netscaler-cip";
+    if (proxy_protocol)
+      return notes_.add(
+          rule,
+          "weir does not read the PROXY protocol: let the hop before it send a header, and "
+          "write proxy.client_ip: {trust: [the hop], header: x-forwarded-for}");
+    if (rule.action != "set-src" || rule.arguments.empty()) return;
+    const auto field = haproxy_field(rule.arguments[0]);
+    std::string header;
+    if (field && !field->address_from.empty()) header = field->address_from;
+    if (field && field->name.starts_with("header.")) header = field->name.substr(7);
+    std::replace(header.begin(), header.end(), '_', '-');
+    notes_.add(rule, header.empty()
+                         ? "weir takes the client's address of a header: see proxy.client_ip"
+                         : client_ip(header));
   }
 
-  static std::optional<std::string> key_of(const std::string& fetch) {
-    // Converters behind the fetch (`src,ipmask(24)`).
-    const std::size_t comma =
-        fetch.find("),") != std::string::npos ? fetch.find("),") + 1 : fetch.find(',');
-    const auto [name, argument] = call_of(fetch.substr(0, comma));
-    const std::string converter = comma == std::string::npos ? "" : fetch.substr(comma + 1);
-    std::string field;
-    if (name == "src") field = "ip/32,128";
-    if (name == "path" || name == "base") field = "path";
-    if (name == "url") field = "url";
-    if (name == "method") field = "method";
-    if ((name == "hdr" || name == "req.hdr" || name == "req.fhdr") && !argument.empty()) {
-      std::string header = argument.substr(0, argument.find(','));
-      for (char& c : header)
-        c = c == '-' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-      if (header == "host")
-        field = "host";
-      else if (header == "x_forwarded_for")
-        field = "ip/32,128";
-      else if (is_name(header, false))
-        field = "header." + header;
-    }
-    if ((name == "hdr_ip" || name == "req.hdr_ip") && !argument.empty()) field = "ip/32,128";
-    if ((name == "url_param" || name == "urlp") && is_name(argument, false))
-      field = "query." + argument;
-    if ((name == "req.cook" || name == "cook" || name == "cookie") && is_name(argument, false))
-      field = "cookie." + argument;
-    if (name == "int" || name == "always_true" || name == "str") return std::string();
-    if (field.empty()) return std::nullopt;
-    if (converter.empty() || converter == "lower") return field;
-    const auto [what, mask] = call_of(converter);
-    if (what == "ipmask" && name == "src") {
-      const auto bits = parse_integer(mask.substr(0, mask.find(',')));
-      if (bits && *bits.value >= 0 && *bits.value <= 32)
-        return "ip/" + std::to_string(*bits.value) + ",128";
-    }
-    return std::nullopt;
+  static std::string client_ip(const std::string& header) {
+    return "who the client is: write proxy.client_ip: {trust: [the hop before weir], header: " +
+           header + "}";
   }
 
-  static std::string joined(const std::vector<std::vector<Condition>>& ways) {
-    std::string out;
-    for (const auto& way : ways) {
-      std::string all;
-      for (const Condition& c : way) all += (all.empty() ? "" : " && ") + c.expression;
-      out += (out.empty() ? "" : " || ") + (ways.size() > 1 ? "(" + all + ")" : all);
+  static int status_of(const HaproxyRule& rule) {
+    int status = rule.action == "tarpit" ? 500 : rule.action == "return" ? 200 : 403;
+    for (std::size_t i = 0; i + 1 < rule.arguments.size(); ++i) {
+      if (rule.arguments[i] != "deny_status" && rule.arguments[i] != "status") continue;
+      const auto number = parse_integer(rule.arguments[i + 1]);
+      if (number && *number.value >= 100 && *number.value <= 599)
+        status = static_cast<int>(*number.value);
+    }
+    return status;
+  }
+
+  void refusal(const HaproxySection& section, std::size_t order) {
+    const HaproxyRule& rule = section.rules[order];
+    const bool counts = reads_count(section, rule.condition);
+    if (!counts) {
+      if (rule.action != "return")
+        plain_.push_back({rule.line, haproxy_text(rule.words),
+                          "it refuses without a count: keep it, or write a deny list"});
+      return;
+    }
+    if (const auto refused = refused_.find(rule.line); refused != refused_.end())
+      return notes_.add(rule, refused->second);
+    if (status_of(rule) < 400)
+      return notes_.add(rule, "weir refuses with a status of 400 and more: write a policy");
+    std::string why;
+    const auto ways = course_.condition(section, order, why);
+    if (!ways) return notes_.add(rule, why);
+    bool any = false;
+    for (const std::vector<HaproxyTest>& way : *ways) {
+      const auto counted =
+          std::count_if(way.begin(), way.end(), [](const HaproxyTest& t) { return !!t.count; });
+      if (counted == 0) {
+        notes_.add(
+            rule, "a part of its condition refuses without a count: keep it, or write a deny list");
+      } else if (counted > 1) {
+        notes_.add(rule, "it compares two counters: write a policy with `metrics` and `if`");
+      } else {
+        any = write(section, order, way) || any;
+      }
+    }
+    if (!any) return;
+    if (rule.action == "tarpit" || rule.action == "silent-drop")
+      notes_.add(rule, "refused at once here: weir does not keep refused callers waiting");
+    if (rule.stage == Stage::connection || rule.stage == Stage::session)
+      notes_.add(rule, "HAProxy asks it once a connection, weir at each request, and answers");
+  }
+
+  /// The rules that count what is read.
+  std::vector<const HaproxyTracking*> counting(const HaproxySection& section, std::size_t order,
+                                               const HaproxyCount& count,
+                                               std::string& table) const {
+    std::vector<const HaproxyTracking*> out;
+    const auto is_here = [&](const HaproxyTracking& t) { return t.section == &section; };
+    std::string fetch = count.fetch;
+    if (fetch.empty()) {
+      const bool own =
+          std::any_of(course_.trackings().begin(), course_.trackings().end(),
+                      [&](const HaproxyTracking& t) { return is_here(t) && t.slot == count.slot; });
+      for (const HaproxyTracking& t : course_.trackings()) {
+        const bool before = own ? is_here(t) && t.order < order
+                                : section.kind == "backend" && t.section->takes_requests();
+        if (t.slot == count.slot && before) out.push_back(&t);
+      }
+      if (out.empty() || count.table.empty() || count.table == out.front()->table) {
+        table = out.empty() ? "" : out.front()->table;
+        return out;
+      }
+      // The slot's key, in another table.
+      fetch = out.front()->fetch;
+      out.clear();
+    }
+    table = count.table.empty() ? section.name : count.table;
+    for (const HaproxyTracking& t : course_.trackings()) {
+      if (t.fetch == fetch && t.table == table) out.push_back(&t);
     }
     return out;
   }
 
-  /// A condition as alternatives of tests that hold together. False: see `why`.
-  bool parse(const Words& words, std::vector<std::vector<Condition>>& ways, std::string& why) {
-    ways.assign(1, {});
-    constexpr std::size_t kTestsMost = 64;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (i > kTestsMost) {
-        why = "the condition is too long";
-        return false;
-      }
-      if (words[i] == "or" || words[i] == "||") {
-        ways.emplace_back();
-        continue;
-      }
-      bool negated = false;
-      std::string word = words[i];
-      if (word == "!") {
-        negated = true;
-        if (++i >= words.size()) break;
-        word = words[i];
-      } else if (word.starts_with('!')) {
-        negated = true;
-        word.erase(0, 1);
-      }
-      Words test;
-      if (word == "{") {
-        for (++i; i < words.size() && words[i] != "}"; ++i) test.push_back(words[i]);
-        Condition condition;
-        if (!one(test, condition, why)) return false;
-        if (!add(ways.back(), std::move(condition), negated, why)) return false;
-        continue;
-      }
-      const auto acl = acls_.find(section_ + "\n" + word);
-      if (acl == acls_.end()) {
-        static const std::map<std::string, std::string> kBuiltIn{
-            {"TRUE", "true"},
-            {"FALSE", "false"},
-            {"METH_GET", "method in [\"GET\", \"HEAD\"]"},
-            {"METH_POST", "method == \"POST\""},
-            {"METH_OPTIONS", "method == \"OPTIONS\""},
-            {"LOCALHOST", "ip.cidr(\"127.0.0.0/8\")"}};
-        const auto known = kBuiltIn.find(word);
-        if (known == kBuiltIn.end()) {
-          why = "the condition " + word + " is not in this section";
-          return false;
-        }
-        Condition condition;
-        condition.expression = known->second;
-        if (!add(ways.back(), std::move(condition), negated, why)) return false;
-        continue;
-      }
-      Condition any;
-      for (const Words& line : acl->second.lines) {
-        Condition condition;
-        if (!one(line, condition, why)) return false;
-        if (!condition.counter.empty()) {
-          if (acl->second.lines.size() > 1) {
-            why = "the condition " + word + " is one of several: write a policy for each";
-            return false;
-          }
-          any = std::move(condition);
-        } else {
-          any.expression += (any.expression.empty() ? "" : " || ") + condition.expression;
-        }
-      }
-      if (acl->second.lines.size() > 1) any.expression = "(" + any.expression + ")";
-      if (!add(ways.back(), std::move(any), negated, why)) return false;
+  bool write(const HaproxySection& section, std::size_t order,
+             const std::vector<HaproxyTest>& way) {
+    const HaproxyRule& rule = section.rules[order];
+    const HaproxyCount& count = *std::find_if(way.begin(), way.end(), [](const HaproxyTest& t) {
+                                   return !!t.count;
+                                 })->count;
+    const auto refused = [&](std::string why) {
+      notes_.add(rule, std::move(why));
+      return false;
+    };
+    if (count.compare != "gt" && count.compare != "ge")
+      return refused("only `gt` and `ge` a number are thresholds");
+    std::string table;
+    const auto trackings = counting(section, order, count, table);
+    if (trackings.empty()) {
+      return refused(count.fetch.empty()
+                         ? "nothing tracks sc" + count.slot + " before it"
+                         : "nothing in this file counts " + count.fetch + " in " + table);
     }
+    const auto found = file_.tables.find(table);
+    if (found == file_.tables.end()) return refused("its table " + table + " is not in this file");
+    bool any = false;
+    for (const HaproxyTracking* tracking : trackings) {
+      if (tracking->why.empty()) {
+        any = write(section, order, way, count, *tracking, found->second) || any;
+      } else {
+        notes_.add(*tracking->rule, tracking->why);
+        notes_.add(rule,
+                   "what it reads is not carried over: see " + line_text(tracking->rule->line));
+      }
+    }
+    return any;
+  }
+
+  bool write(const HaproxySection& section, std::size_t order, const std::vector<HaproxyTest>& way,
+             const HaproxyCount& count, const HaproxyTracking& tracking,
+             const HaproxyTable& table) {
+    const HaproxyRule& rule = section.rules[order];
+    ImportedPolicy policy;
+    policy.comment = line_text(rule.line);
+    std::int64_t number = count.number;
+    if (!measure(section, order, count, tracking, table, policy, number)) return false;
+    for (const HaproxyField& field : tracking.key) policy.key.push_back(key_part(field));
+    const std::string which = course_.requests_of(*tracking.section);
+    policy.when = all_of({which, tracking.when});
+    std::vector<std::string> asked;
+    if (&section != tracking.section) asked.push_back(course_.requests_of(section));
+    for (const HaproxyTest& test : way) asked.push_back(test.expression);
+    for (const std::string& one : course_.leaves(section, order)) {
+      if (&section != tracking.section || !tracking.leaves.contains(one)) asked.push_back(one);
+    }
+    const std::string condition = all_of(asked);
+    if (const std::string& why = course_.too_long(section); !why.empty()) {
+      notes_.add(rule, why);
+      return false;
+    }
+    constexpr std::size_t kLongest = 4096;  // of an expression
+    if (policy.when.size() > kLongest || condition.size() > kLongest) {
+      notes_.add(rule, "its conditions are longer than an expression may be");
+      return false;
+    }
+    if (policy.when == "true") policy.when.clear();
+    policy.name = names_.make(section.name + "-" + count.name);
+    policy.rungs.push_back("{" + std::string(count.compare == "gt" ? "over: " : "at: ") +
+                           std::to_string(number) +
+                           (condition == "true" ? "" : ", if: " + yaml_text(condition)) +
+                           ", do: deny, status: " + std::to_string(status_of(rule)) + "}");
+    policies_ += written(policy);
+    tell(tracking, table, policy.always);
     return true;
   }
 
-  static bool add(std::vector<Condition>& way, Condition condition, bool negated,
-                  std::string& why) {
-    if (negated && !condition.counter.empty()) {
-      why = "a number that is not reached: write when it refuses";
-      return false;
+  std::string key_part(const HaproxyField& field) {
+    if (field.kind == HaproxyField::Kind::address)
+      return "ip/" + std::to_string(field.v4_bits) + "," + std::to_string(field.v6_bits);
+    if (field.name == "host" && !field.absent) {
+      fields_["host_if_any"] = "has(host) ? host : \"\"";
+      return "host_if_any";
     }
-    if (negated) condition.expression = "!(" + condition.expression + ")";
-    way.push_back(std::move(condition));
-    return true;
+    if (field.function.empty()) return field.name;
+    std::string name = field.name + "_" + field.function;
+    std::replace(name.begin(), name.end(), '.', '_');
+    fields_[name] = field.expression();
+    return name;
   }
 
-  /// `path_beg /a /b`, `sc_http_req_rate(0) gt 100`.
-  bool one(const Words& words, Condition& out, std::string& why) {
-    if (words.empty()) {
-      why = "a condition in it is empty";
-      return false;
+  /// What of a key and its table is otherwise here.
+  void tell(const HaproxyTracking& tracking, const HaproxyTable& table, bool counts_refused) {
+    for (const HaproxyField& field : tracking.key) {
+      if (!field.address_from.empty()) notes_.add(*tracking.rule, client_ip(field.address_from));
+      if (field.kind == HaproxyField::Kind::header)
+        notes_.add(*tracking.rule,
+                   "of a list (`a, b`) HAProxy counts the last part, weir the whole line");
+      if (field.kind == HaproxyField::Kind::address && field.v6_bits == 128 && field.v4_bits < 32)
+        notes_.add(*tracking.rule,
+                   "without a second mask HAProxy counts no IPv6 address, weir each");
     }
-    const auto [fetch, argument] = call_of(words[0]);
-    if (const auto [counter, slot] = split_counter(fetch); !counter.empty()) {
-      out.counter = counter;
-      const std::size_t comma = argument.find(',');
-      const std::string first = argument.substr(0, comma);
-      out.slot = slot.empty() ? first : slot;
-      out.table =
-          slot.empty() ? (comma == std::string::npos ? "" : argument.substr(comma + 1)) : argument;
-      std::size_t i = 1;
-      out.compare = "eq";
-      if (i < words.size() && (words[i] == "gt" || words[i] == "ge" || words[i] == "lt" ||
-                               words[i] == "le" || words[i] == "eq"))
-        out.compare = words[i++];
-      const auto number = i < words.size() ? parse_integer(words[i]) : Parsed<std::int64_t>{};
-      if (!number || *number.value < 0 || (out.compare != "gt" && out.compare != "ge")) {
-        why = "only `gt` and `ge` a number are thresholds";
-        return false;
-      }
-      out.number = *number.value;
+    if (counts_refused && tracking.behind != 0)
+      notes_.add(*tracking.rule, "what " + line_text(tracking.behind) +
+                                     " refuses before it does not count there, and counts here");
+    if (table.type == "string" && !tracking.key.empty())
+      notes_.add(table.line, table.words,
+                 "HAProxy counts keys by their first " + table.length + " bytes, weir whole");
+    if (table.peers) notes_.add(table.line, table.words, "peers: see `share: redis`");
+  }
+
+  /// The counter's measure and its time. HAProxy counts refused requests too, unless they are
+  /// refused before it counts them.
+  bool measure(const HaproxySection& section, std::size_t order, const HaproxyCount& count,
+               const HaproxyTracking& tracking, const HaproxyTable& table, ImportedPolicy& policy,
+               std::int64_t& number) {
+    const HaproxyRule& rule = section.rules[order];
+    policy.watch = "request";
+    const auto refused = [&](std::string why) {
+      notes_.add(rule, std::move(why));
+      return false;
+    };
+    const Stage counted = tracking.rule->stage;
+    const bool at_connection = counted == Stage::connection || counted == Stage::session;
+    const bool here = tracking.section == &section;
+    bool before = here ? tracking.order < order : tracking.section->takes_requests();
+    if (count.name == "conn_cur" || count.name == "trackers") {
+      policy.metric = "in_flight";
+      if (at_connection)
+        notes_.add(rule, "connections are not counted, but the requests in flight");
+      if (!before) ++number;
       return true;
     }
-    bool fold = false;
-    std::string method;  // of matching, behind -m
-    Words patterns;
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      if (words[i] == "-i") {
-        fold = true;
-      } else if (words[i] == "-m" && i + 1 < words.size()) {
-        method = words[++i];
-      } else if (words[i] == "-f" || words[i] == "-M") {
-        why = "patterns from a file: write a list, or a table";
-        return false;
-      } else if (words[i] != "--" && words[i] != "-n" && words[i] != "-u") {
-        patterns.push_back(words[i]);
-      }
+    if (count.name == "http_err_rate" || count.name == "http_fail_rate") {
+      // The answer of the request that is judged does not count yet; a refusal is an error.
+      const bool errors = count.name == "http_err_rate";
+      policy.watch = errors ? "http_error" : "http_failure";
+      policy.always = errors;
+      ++number;
+    } else if (count.name == "conn_rate" || count.name == "sess_rate") {
+      notes_.add(rule, "connections are not counted, but their requests");
+      policy.always = before;
+    } else if (count.name == "http_req_rate") {
+      // Requests count where http-request rules track them, else as those rules begin.
+      before = before && rule.stage >= Stage::request;
+      policy.always = before;
+    } else {
+      return refused(count.name.ends_with("_cnt")
+                         ? "a count without a window never falls: choose a window"
+                         : "weir has no " + count.name + ": write a policy over the event");
     }
-    return criterion(fetch, argument, method, fold, patterns, out, why);
-  }
-
-  bool criterion(std::string fetch, const std::string& argument, std::string method, bool fold,
-                 const Words& patterns, Condition& out, std::string& why) {
-    for (const auto& [end, match] :
-         {std::pair{"_beg", "beg"}, std::pair{"_end", "end"}, std::pair{"_sub", "sub"},
-          std::pair{"_reg", "reg"}, std::pair{"_dir", "dir"}}) {
-      const std::string_view tail = end;
-      if (!fetch.ends_with(tail)) continue;
-      fetch.erase(fetch.size() - tail.size());
-      method = match;
-      break;
-    }
-    if (fetch == "src") {
-      std::string any;
-      for (const std::string& pattern : patterns) {
-        if (!Cidr::parse(pattern)) {
-          why = pattern + " is no network that weir reads";
-          return false;
-        }
-        any +=
-            (any.empty() ? "" : " || ") + std::string("ip.cidr(") + expression_text(pattern) + ")";
-      }
-      out.expression = patterns.size() > 1 ? "(" + any + ")" : any;
-      return !any.empty();
-    }
-    const auto field = key_of(argument.empty() ? fetch : fetch + "(" + argument + ")");
-    if (!field || field->empty() || field->starts_with("ip/")) {
-      why = "weir has no field " + fetch;
-      return false;
-    }
-    if (method == "found") {
-      out.expression = "has(" + *field + ")";
-      return true;
-    }
-    if (patterns.empty()) {
-      why = "a condition in it has nothing to compare with";
-      return false;
-    }
-    const std::string left = fold && method != "reg" ? *field + ".lowerAscii()" : *field;
-    std::string any;
-    for (std::string pattern : patterns) {
-      if (fold && method != "reg") {
-        for (char& c : pattern) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-      }
-      std::string test;
-      if (method == "beg")
-        test = left + ".startsWith(" + expression_text(pattern) + ")";
-      else if (method == "end")
-        test = left + ".endsWith(" + expression_text(pattern) + ")";
-      else if (method == "sub")
-        test = left + ".contains(" + expression_text(pattern) + ")";
-      else if (method == "dir")
-        test = left + ".contains(" + expression_text("/" + pattern) + ")";
-      else if (method == "reg")
-        test = *field + ".matches(" + expression_text((fold ? "(?i)" : "") + pattern) + ")";
-      else
-        test = left + " == " + expression_text(pattern);
-      any += (any.empty() ? "" : " || ") + test;
-    }
-    out.expression = patterns.size() > 1 ? "(" + any + ")" : any;
+    if (!before && policy.watch == "request") ++number;
+    const auto period = table.stores.find(count.name);
+    if (period == table.stores.end()) return refused("its table does not store " + count.name);
+    const auto length = period_of(period->second);
+    if (!length) return refused("its period is none that weir reads");
+    policy.window = format_duration(*length);
+    errors_ = errors_ || policy.watch == "http_error";
+    failures_ = failures_ || policy.watch == "http_failure";
+    const auto expire = period_of(table.expire);
+    if (expire && *expire < *length)
+      notes_.add(table.line, table.words,
+                 "HAProxy forgets a key after " + format_duration(*expire) +
+                     " without requests, before its period ends: weir counts the whole period");
     return true;
   }
 
-  std::vector<HaproxyLine> lines_;
-  std::string section_;
-  std::map<std::string, Table> tables_;
-  std::map<std::string, Acl> acls_;
-  std::map<std::string, Tracking> tracked_;
+  HaproxyFile file_;
+  const std::map<std::size_t, std::string>& refused_;
+  HaproxyNotes notes_;
+  HaproxyCourse course_;
   Imported out_;
+  std::vector<ImportNote> plain_;  ///< refusals without counts
   ImportNames names_{true};
+  std::map<std::string, std::string> fields_;  ///< that keys need: expression
   std::string policies_;
   bool errors_ = false, failures_ = false;
 };
 
 }  // namespace
 
-Imported import_haproxy(std::string_view text) { return HaproxyReader(text).read(); }
+Imported import_haproxy(std::string_view text, const std::map<std::size_t, std::string>& refused) {
+  return HaproxyReader(text, refused).read();
+}
 
 }  // namespace weir::config

@@ -24,6 +24,7 @@ struct Imported {
   std::string yaml;                  ///< a main file, with the notes as comments; empty: see error
   std::vector<ImportNote> left_out;  ///< in the order of the file
   std::string error;                 ///< why nothing was read: not such a file
+  bool none = false;                 ///< limits were read, and none could be carried over
   std::vector<Server::LimitadorLimit> limits;  ///< from limitador: those that became policies
 };
 
@@ -40,7 +41,9 @@ Imported import_limitador(std::string_view text,
 std::optional<std::size_t> imported_from(std::string_view yaml, std::size_t line);
 /// limit_req, limit_conn and what goes with them.
 Imported import_nginx(std::string_view text);
-/// stick-tables, and the rules that read them.
-Imported import_haproxy(std::string_view text);
+/// stick-tables, and the rules that read them. `refused`: lines of rules that cannot be policies,
+/// and why; each policy has the line of its rule above it, as a comment.
+Imported import_haproxy(std::string_view text,
+                        const std::map<std::size_t, std::string>& refused = {});
 
 }  // namespace weir::config

@@ -187,7 +187,7 @@ listen api
 TEST(ImportHaproxy, TellsWhatItLeavesOut) {
   const Imported got = import_haproxy(R"(frontend web
   stick-table type ip size 1m store gpc0,http_req_cnt,http_req_rate(1m)
-  http-request track-sc0 base32+src
+  http-request track-sc0 src,concat(:,txn.x)
   http-request sc-inc-gpc0(0) if { path /x }
   http-request deny if { sc_get_gpc0(0) gt 5 }
   http-request deny if { sc_http_req_rate(0) gt 5 }
@@ -196,12 +196,16 @@ TEST(ImportHaproxy, TellsWhatItLeavesOut) {
   EXPECT_EQ(
       reasons(got),
       (std::vector<std::string>{
+          "3: http-request track-sc0 src,concat(:,txn.x): weir has no field src,concat(:,txn.x): "
+          "give it one under `fields`",
           "4: http-request sc-inc-gpc0(0) if { path /x }: counters that rules add to: write a "
           "policy over the event",
-          "5: base32+src: weir has no such field: give it one under `fields`",
-          "6: base32+src: weir has no such field: give it one under `fields`",
-          "7: http-request deny if { sc_http_req_rate(1) gt 5 }: nothing tracks sc1 in this "
-          "section"}));
+          "5: http-request deny if { sc_get_gpc0(0) gt 5 }: what it reads is not carried over: "
+          "see line 3",
+          "6: http-request deny if { sc_http_req_rate(0) gt 5 }: what it reads is not carried "
+          "over: "
+          "see line 3",
+          "7: http-request deny if { sc_http_req_rate(1) gt 5 }: nothing tracks sc1 before it"}));
 }
 
 TEST(ImportLimitador, ReadsBothDialects) {
