@@ -58,10 +58,11 @@ std::vector<std::string> files_of(const std::string& path) {
 }
 
 /// Limits whose conditions weir cannot compile are left out, with what is wrong with them.
-config::Imported import_limitador(const std::string& text) {
+template <class Import>
+config::Imported what_compiles(const std::string& text, Import import) {
   std::map<std::size_t, std::string> refused;
   for (;;) {
-    config::Imported out = config::import_limitador(text, refused);
+    config::Imported out = import(text, refused);
     if (!out.error.empty()) return out;
     const std::size_t before = refused.size();
     const Configuration compiled = compile(config::load_text("limits", out.yaml));
@@ -107,7 +108,7 @@ int import(const ImportFlags& flags, bool directories, Read read) {
              (imported.left_out.size() == 1 ? " thing was" : " things were") +
              " not carried over: see the comments at the top");
   }
-  return kOk;
+  return imported.none ? kNo : kOk;
 }
 
 int import_envoy_rate_limits(const ImportFlags& flags) {
@@ -137,8 +138,9 @@ std::function<int()> declare_import(CLI::App& app, const Globals&) {
        import_envoy_rate_limits},
       {"limitador", "A file of limitador's limits", "FILE",
        [](const ImportFlags& flags) {
-         return import(flags, false,
-                       [](const auto& texts) { return import_limitador(texts.front().text); });
+         return import(flags, false, [](const auto& texts) {
+           return what_compiles(texts.front().text, config::import_limitador);
+         });
        }},
       {"nginx", "limit_req and limit_conn", "FILE",
        [](const ImportFlags& flags) {
@@ -148,7 +150,7 @@ std::function<int()> declare_import(CLI::App& app, const Globals&) {
       {"haproxy", "stick-tables and the rules that read them", "FILE",
        [](const ImportFlags& flags) {
          return import(flags, false, [](const auto& texts) {
-           return config::import_haproxy(texts.front().text);
+           return what_compiles(texts.front().text, config::import_haproxy);
          });
        }}};
   auto flags = std::make_shared<ImportFlags>();
