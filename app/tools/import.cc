@@ -1,4 +1,5 @@
 #include <glob.h>
+#include <re2/re2.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include "app/support/exit_code.h"
 #include "app/support/files.h"
 #include "config/import/imported.h"
+#include "policies/lang/expr/pattern.h"
 
 namespace weir::app {
 namespace {
@@ -73,6 +75,12 @@ config::Imported what_compiles(const std::string& text, Import import) {
     }
     if (refused.size() == before) return out;
   }
+}
+
+/// Why RE2 does not compile a pattern of another program.
+std::string refused_pattern(std::string_view pattern) {
+  std::string why;
+  return policies::expr::compile_pattern(pattern, why) == nullptr ? why : std::string();
 }
 
 template <class Read>
@@ -144,8 +152,9 @@ std::function<int()> declare_import(CLI::App& app, const Globals&) {
        }},
       {"nginx", "limit_req and limit_conn", "FILE",
        [](const ImportFlags& flags) {
-         return import(flags, false,
-                       [](const auto& texts) { return config::import_nginx(texts.front().text); });
+         return import(flags, false, [](const auto& texts) {
+           return config::import_nginx(texts.front().text, refused_pattern);
+         });
        }},
       {"haproxy", "stick-tables and the rules that read them", "FILE",
        [](const ImportFlags& flags) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,8 +40,10 @@ Imported import_limitador(std::string_view text,
                           const std::map<std::size_t, std::string>& refused = {});
 /// Above which policy the line of the imported file stands; none: above the first.
 std::optional<std::size_t> imported_from(std::string_view yaml, std::size_t line);
-/// limit_req, limit_conn and what goes with them.
-Imported import_nginx(std::string_view text);
+/// Why RE2 does not compile a pattern; empty: it does.
+using PatternCheck = std::function<std::string(std::string_view pattern)>;
+/// limit_req, limit_conn and what goes with them. Patterns that `check` refuses are left out.
+Imported import_nginx(std::string_view text, const PatternCheck& check = {});
 /// stick-tables, and the rules that read them. `refused`: lines of rules that cannot be policies,
 /// and why; each policy has the line of its rule above it, as a comment.
 Imported import_haproxy(std::string_view text,

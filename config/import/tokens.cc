@@ -27,9 +27,14 @@ std::vector<NginxToken> nginx_tokens(std::string_view text) {
       for (; i < text.size(); ++i) {
         const char d = text[i];
         if (d == '\\' && i + 1 < text.size()) {
-          // In a regular expression the backslash stays.
-          if (text[i + 1] != '"' && text[i + 1] != '\'') token.text += d;
-          token.text += text[++i];
+          // In a regular expression the backslash stays, but before another one.
+          const char next = text[++i];
+          if (next == 't' || next == 'r' || next == 'n') {
+            token.text += next == 't' ? '\t' : next == 'r' ? '\r' : '\n';
+          } else {
+            if (next != '"' && next != '\'' && next != '\\') token.text += d;
+            token.text += next;
+          }
         } else if (quote != '\0' ? d == quote
                                  : d == ';' || d == ' ' || d == '\t' || d == '\r' || d == '\n' ||
                                        (d == '{' && !token.text.ends_with('$'))) {

@@ -115,6 +115,7 @@ std::string written(const ImportedPolicy& policy) {
     }
     out += "]\n";
   }
+  if (!policy.missing.empty()) out += "    missing: " + policy.missing + "\n";
   if (!policy.metric.empty()) out += "    metric: " + yaml_text(policy.metric) + "\n";
   if (!policy.window.empty()) out += "    window: " + policy.window + "\n";
   if (policy.always) out += "    charge: always\n";

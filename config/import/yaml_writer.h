@@ -37,6 +37,7 @@ struct ImportedPolicy {
   std::string watch;    ///< as it stands: `request`, `{domain: ...}`
   std::string when;
   std::vector<std::string> key;
+  std::string missing;  ///< as it stands; may be empty
   std::string metric;
   std::string window;  ///< as it stands
   bool always = false;
