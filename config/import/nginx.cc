@@ -45,11 +45,14 @@ class NginxWriter {
     auto& left_out = file_.left_out;
     std::stable_sort(left_out.begin(), left_out.end(),
                      [](const ImportNote& a, const ImportNote& b) { return a.line < b.line; });
-    if (limits_.empty() && left_out.empty() && file_.request_zones.empty())
-      return {{}, {}, "there is no limit_req and no limit_conn in it", {}};
+    Imported out;
+    if (limits_.empty() && left_out.empty() && file_.request_zones.empty()) {
+      out.error = "there is no limit_req and no limit_conn in it";
+      return out;
+    }
     sections += uri_field(policies);
     sections += policies.empty() ? "policies: []\n" : "policies:\n" + policies;
-    Imported out;
+    out.none = policies.empty();
     out.yaml = written_file("nginx's limits", left_out, sections);
     out.left_out = std::move(left_out);
     return out;

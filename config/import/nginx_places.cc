@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kBeforeMost = 2'048;  // bytes of other locations in one condition
 
-std::string joined(const std::string& a, const std::string& b, std::string_view by) {
+std::string linked(const std::string& a, const std::string& b, std::string_view by) {
   return a.empty() ? b : b.empty() ? a : a + std::string(by) + b;
 }
 
@@ -34,11 +34,11 @@ class LocationTree {
       const NginxLocation& location = *nodes_[n].location;
       if (!chain_known(n)) continue;
       const auto others = before(n);
-      if (others) out.push_back({&location, joined(holds(n), *others, " && ")});
+      if (others) out.push_back({&location, linked(holds(n), *others, " && ")});
       if (!is_top(n)) continue;
       whole = whole || (location.kind == Kind::prefix && is_all(location));
       if (anywhere.size() < kBeforeMost)
-        anywhere = joined(anywhere, location.condition.excludes, " || ");
+        anywhere = linked(anywhere, location.condition.excludes, " || ");
     }
     if (!whole) out.push_back({nullptr, anywhere.empty() ? "" : "!(" + anywhere + ")"});
     return out;
@@ -83,7 +83,7 @@ class LocationTree {
       const NginxLocation& location = *nodes_[n].location;
       const bool implied = is_all(location) || (location.kind == Kind::prefix && !prefix.empty() &&
                                                 prefix.starts_with(location.text));
-      if (!implied) out = joined(side(location), out, " && ");
+      if (!implied) out = linked(side(location), out, " && ");
       if (location.kind != Kind::pattern) prefix = location.text;
       if (is_top(n)) return out;
     }
@@ -99,7 +99,7 @@ class LocationTree {
     for (;; n = nodes_[n].parent) {
       for (std::size_t other = 0; other < nodes_.size() && out.size() < kBeforeMost; ++other) {
         if (is_longer(other, n) && chain_known(other) && !comes_before(other, of))
-          out = joined(out, "!(" + nodes_[other].location->condition.holds + ")", " && ");
+          out = linked(out, "!(" + nodes_[other].location->condition.holds + ")", " && ");
       }
       if (is_top(n)) return out;
     }

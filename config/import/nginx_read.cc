@@ -233,6 +233,8 @@ class NginxReader {
 
   int status(const Words& words, std::size_t line) {
     const auto number = parse_integer(words[1]);
+    if (words[1] == "444")
+      note(line, words, "nginx closes the connection without an answer, weir answers with 444");
     if (number && *number.value >= 400 && *number.value <= 599)
       return static_cast<int>(*number.value);
     note(line, words, "a status of weir is 400 to 599");

@@ -187,7 +187,7 @@ bool is_tied_to_the_end(std::string_view pattern) {
          pattern.find("\\b") != std::string_view::npos;
 }
 
-std::string matches(std::string_view field, std::string_view pattern) {
+std::string field_matches(std::string_view field, std::string_view pattern) {
   return std::string(field) + ".matches(" + expression_text(pattern) + ")";
 }
 
@@ -209,8 +209,8 @@ PathCondition path_begins(std::string_view text) {
 
 PathCondition path_matches(std::string_view pattern) {
   const bool reads = may_read_last_slash(pattern);
-  return {matches(reads ? "uri" : "path", pattern),
-          matches(reads || is_tied_to_the_end(pattern) ? "uri" : "path", pattern)};
+  return {field_matches(reads ? "uri" : "path", pattern),
+          field_matches(reads || is_tied_to_the_end(pattern) ? "uri" : "path", pattern)};
 }
 
 std::string uri_field(std::string_view policies) {

@@ -139,6 +139,7 @@ server { limit_req zone=m; limit_req zone=gone; limit_rate 10k; }
           "3: zone idle: nothing uses it",
           "4: limit_rate 10k: weir does not slow answers down: keep it in nginx",
           "4: limit_req zone=gone: the zone is not in this file"}));
+  EXPECT_TRUE(got.none);
   EXPECT_NE(got.yaml.find("# Not carried over:"), std::string::npos);
   EXPECT_TRUE(policies_of(got).empty());
   EXPECT_NE(import_nginx("events {}\n").error, "");
