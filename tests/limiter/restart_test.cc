@@ -207,6 +207,59 @@ TEST_P(Restart, LosesNothingOfAPolicyThatIsNotInForce) {
   }
 }
 
+/// A window that is changed and changed back: a restart in between, or instead of a reload, changes
+/// no reading.
+TEST_P(Restart, OfChangedWindowsIsAsAReload) {
+  const Kind& a = GetParam();
+  for (const Kind& b : kinds()) {
+    if (a.metric != b.metric || a.real != b.real || a.near || b.near) continue;
+    SCOPED_TRACE(std::string(a.name) + ", changed to " + std::string(b.name) + " and back");
+    const Specs to{{1, spec_of(a, 1)}}, fro{{2, spec_of(b, 2)}};
+    for (int where = 0; where < 32; ++where) {
+      Site site, always;
+      Events events(a);
+      std::int64_t now = kStart;
+      const auto seven = [&] {
+        for (int i = 0; i < 7; ++i) {
+          now += 1000;
+          const Amount event = events.next();
+          for (Site* const each : {&site, &always}) each->charge(now, kKey, event);
+        }
+      };
+      const auto change = [&](const Specs& specs, bool by_restart) {
+        if (by_restart) {
+          site.restart(specs, now);
+        } else {
+          site.reload(specs, now);
+        }
+        always.reload(specs, now);
+      };
+      change(to, false);
+      seven();
+      if ((where & 1) != 0) site.restart(to, now);
+      change(fro, (where & 2) != 0);
+      seven();
+      if ((where & 4) != 0) site.restart(fro, now);
+      change(to, (where & 8) != 0);
+      if ((where & 16) != 0) site.restart(to, now);
+      for (int round = 0; round < 2; ++round) {
+        const Amount event = events.of(3);
+        const Amount* const asked = a.metric == Metric::exists ? &event : nullptr;
+        const Reading one = site.read(1, now, kKey, asked);
+        const std::string told = spelt(one);
+        const double value = one.value.as_real();
+        const Reading other = always.read(1, now, kKey, asked);
+        if (a.window == Window::leaky) {
+          EXPECT_NEAR(value, other.value.as_real(), 1e-6) << where;
+        } else {
+          EXPECT_EQ(told, spelt(other)) << where;
+        }
+        seven();
+      }
+    }
+  }
+}
+
 std::vector<Kind> lasting_kinds() {
   std::vector<Kind> out;
   for (const Kind& kind : kinds()) {
@@ -216,62 +269,6 @@ std::vector<Kind> lasting_kinds() {
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, Restart, testing::ValuesIn(lasting_kinds()),
                          [](const auto& row) { return std::string(row.param.name); });
-
-/// A window that is changed and changed back: a restart in between, or instead of a reload, changes
-/// no reading.
-TEST(Restarts, OfChangedWindowsAreAsReloads) {
-  for (const Kind& a : kinds()) {
-    for (const Kind& b : kinds()) {
-      if (a.metric != b.metric || a.real != b.real || a.near || b.near ||
-          a.metric == Metric::in_flight)
-        continue;
-      SCOPED_TRACE(std::string(a.name) + ", changed to " + std::string(b.name) + " and back");
-      const Specs to{{1, spec_of(a, 1)}}, fro{{2, spec_of(b, 2)}};
-      for (int where = 0; where < 32; ++where) {
-        Site site, always;
-        Events events(a);
-        std::int64_t now = kStart;
-        const auto seven = [&] {
-          for (int i = 0; i < 7; ++i) {
-            now += 1000;
-            const Amount event = events.next();
-            for (Site* const each : {&site, &always}) each->charge(now, kKey, event);
-          }
-        };
-        const auto change = [&](const Specs& specs, bool by_restart) {
-          if (by_restart) {
-            site.restart(specs, now);
-          } else {
-            site.reload(specs, now);
-          }
-          always.reload(specs, now);
-        };
-        change(to, false);
-        seven();
-        if ((where & 1) != 0) site.restart(to, now);
-        change(fro, (where & 2) != 0);
-        seven();
-        if ((where & 4) != 0) site.restart(fro, now);
-        change(to, (where & 8) != 0);
-        if ((where & 16) != 0) site.restart(to, now);
-        for (int round = 0; round < 2; ++round) {
-          const Amount event = events.of(3);
-          const Amount* const asked = a.metric == Metric::exists ? &event : nullptr;
-          const Reading one = site.read(1, now, kKey, asked);
-          const std::string told = spelt(one);
-          const double value = one.value.as_real();
-          const Reading other = always.read(1, now, kKey, asked);
-          if (a.window == Window::leaky) {
-            EXPECT_NEAR(value, other.value.as_real(), 1e-6) << where;
-          } else {
-            EXPECT_EQ(told, spelt(other)) << where;
-          }
-          seven();
-        }
-      }
-    }
-  }
-}
 
 /// Any policies, any reloads, any restarts.
 TEST(Restarts, AtAnyTimeChangeNothing) {
