@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "limiter/counters/bank_impl.h"
+#include "limiter/counters/heritage.h"
 
 // An operation is a few dozen instructions: a call of a closure, with all that it captures by
 // reference, costs as much again. GCC leaves it out of line, for counters with a radius run it too.
@@ -129,7 +130,10 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_aske
   if (it != impl_->by_identity.end() && same_kind(it->second->counter.spec, spec)) {
     Impl::Held& held = *it->second;
     Counter& c = held.counter;
-    if (keep_of(spec) > c.keep) c.keep = keep_of(spec);
+    if (keep_of(spec) > c.keep) {
+      if (drops(c.spec)) impl_->note_cut(c, c.keep);
+      c.keep = keep_of(spec);
+    }
     if (held.closed) {
       impl_->back.push_back(&held);
       held.reopened = true;
@@ -213,6 +217,12 @@ Instant Bank::Impl::own_instant(Counter& c, const Moment& now, bool tells) const
   const Instant at(c.rule, from_ms(ms), from_ms(tells ? c.observe(ms) : known));
   if (tells) ages.advance(c.index, c.clock, at.second);
   return at;
+}
+
+bool Bank::may_lack(CounterId id, Moment now, Number reading) const noexcept {
+  const Counter* const c = impl_->counter(id);
+  return c != nullptr && to_ms(now.at) < c->cut_until.load(std::memory_order_relaxed) &&
+         reading >= Number(c->cut_from.load(std::memory_order_relaxed));
 }
 
 bool Bank::observe(CounterId id, Moment event) noexcept {

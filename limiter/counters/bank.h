@@ -99,6 +99,10 @@ class Bank {
   /// Starts loading the cache lines that the next operation on this key needs.
   void prefetch(CounterId id, const CounterKey& key) const noexcept;
 
+  /// Whether a reading of that size may be too low, because `keep` was less before: events of the
+  /// window may be missing until it has passed once since then.
+  bool may_lack(CounterId id, Moment now, Number reading) const noexcept;
+
   /// For a counter with `late`: notes an event of this time, whatever happens to the event. False:
   /// the event is late, more than `late` behind the newest, and charging it would have no effect.
   /// Other counters have no such events.

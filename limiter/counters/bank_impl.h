@@ -72,6 +72,8 @@ struct Bank::Impl {
 
   // heritage.cc
   struct Bequest;
+  void note_cut(Counter& to, std::uint32_t held) const noexcept;
+  void take_cut(Counter& to, const Counter& from) const noexcept;
   void inherit();
   std::vector<const Held*> sources_of(const Held& heir) const;
   void copy_all(const std::vector<Bequest>& bequests) const;

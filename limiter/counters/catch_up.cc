@@ -153,6 +153,7 @@ void Bank::Impl::catch_up(Held& again) {
     again.covers_from = source->covers_from > covered ? source->covers_from : again.covers_from;
     covered = source->closed ? source->closed_in : opening;
     const Counter& from = source->counter;
+    take_cut(again.counter, from);
     const Instant then(from.rule, now), at(again.counter.rule, now);
     const std::int64_t quantum = std::max(from.rule.quantum, again.counter.rule.quantum);
     // A count of a coarser part gets the age of the part, so no event leaves its window too early.

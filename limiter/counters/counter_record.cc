@@ -110,6 +110,8 @@ void put_record(std::string& out, const CounterRecord& record) {
   put_spec(out, record.spec);
   put_varint(out, record.own_keys);
   put_varint(out, record.closing);
+  put_varint(out, record.cut_from);
+  put(out, record.cut_until);
   put_course(out, record.course);
 }
 
@@ -120,6 +122,9 @@ bool get_record(Reader& in, std::uint64_t openings, CounterRecord& record) {
   if (!get_spec(in, record.spec, has_zone)) return false;
   record.own_keys = in.varint();
   record.closing = in.varint();
+  record.cut_from = get_small(in);
+  record.cut_until = in.get<std::int64_t>();
+  if (record.cut_until < 0 || record.cut_until > kLatestKept) return false;
   if (!get_course(in, openings, record.course)) return false;
   record.is_known = has_zone && find_kind(record.spec) != nullptr;
   return true;

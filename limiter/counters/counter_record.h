@@ -23,8 +23,10 @@ struct CounterRecord {
   std::uint16_t index = 0;
   Hash128 identity;
   CounterSpec spec;
-  std::size_t own_keys = 0;   ///< that a table of its own is for; 0: it has none
-  std::uint64_t closing = 0;  ///< a running number: which was closed first
+  std::size_t own_keys = 0;    ///< that a table of its own is for; 0: it has none
+  std::uint64_t closing = 0;   ///< a running number: which was closed first
+  std::uint32_t cut_from = 0;  ///< as of Counter
+  std::int64_t cut_until = 0;
   Course course;
   bool is_known = false;  ///< this machine can make it: it has the zone of its calendar
 };

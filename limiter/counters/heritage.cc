@@ -19,6 +19,12 @@ Heritage Heritage::of(const CounterSpec& spec, const Rule& rule) noexcept {
           spec.window == Window::ring ? kept * rule.quantum : kept + 1};
 }
 
+bool drops(const CounterSpec& spec) noexcept {
+  if (spec.window == Window::events || spec.window == Window::leaky) return false;
+  return takes_members(spec.metric) ||
+         (spec.metric == Metric::count && (spec.window == Window::log || spec.late));
+}
+
 bool Heritage::fits(const Counter& heir) const noexcept {
   const auto trails = [](Window w) { return w == Window::log || w == Window::ring; };
   // Times that events bring are not those that ours are kept by.
@@ -36,6 +42,27 @@ namespace {
 constexpr std::size_t kSourcesMost = 4;
 
 }  // namespace
+
+/// Notes that a key of this counter may lack its oldest entries if it holds so many, or more.
+void Bank::Impl::note_cut(Counter& to, std::uint32_t held) const noexcept {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  const std::int64_t now =
+      to.clock == Ages::kOwnTime ? to.newest.load(kRelaxed) : latest()[to.clock];
+  if (to.cut_until.load(kRelaxed) > now) held = std::min(held, to.cut_from.load(kRelaxed));
+  // With a radius it reads parts of what its cells hold.
+  to.cut_from.store(to.grid ? 0 : held, kRelaxed);
+  const std::int64_t length = to.rule.own_time ? to.rule.kept : to.rule.length;
+  to.cut_until.store(now + length + 1000, kRelaxed);  // latest() is a second behind
+}
+
+/// The same where it gets what another one holds.
+void Bank::Impl::take_cut(Counter& to, const Counter& from) const noexcept {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  const std::uint32_t kept = from.keep.load(kRelaxed);
+  if (drops(from.spec) && (!drops(to.spec) || kept < to.keep.load(kRelaxed))) note_cut(to, kept);
+  if (from.cut_until.load(kRelaxed) > latest()[Ages::kNow])
+    note_cut(to, from.cut_from.load(kRelaxed));
+}
 
 /// The history of one counter, and its heirs.
 struct Bank::Impl::Bequest {
@@ -91,6 +118,7 @@ void Bank::Impl::inherit() {
     if (!sources.empty()) heir->copies_until = to_ms(now) + 1000;
     for (std::size_t n = 0; n < sources.size(); ++n) {
       const Counter& from = sources[n]->counter;
+      take_cut(heir->counter, from);
       const auto at =
           passes[n].try_emplace(&from, Bequest{&from, Instant(from.rule, now), {}}).first;
       at->second.heirs.push_back({&heir->counter, Instant(heir->counter.rule, now)});

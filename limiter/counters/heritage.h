@@ -20,6 +20,10 @@ enum class Joining : std::uint8_t {
 };
 Joining joining(Metric metric, Window to, Window from) noexcept;
 
+/// Whether a key that holds `keep` entries drops its oldest one for a new one; other counters are
+/// one number, or merge what they hold.
+bool drops(const CounterSpec& spec) noexcept;
+
 /// The facts about a counter that another counter of the same `what` needs to start with its
 /// events.
 struct Heritage {

@@ -98,6 +98,7 @@ void Bank::Impl::join(Held& to) {
 
 void Bank::Impl::join_from(Held& to, const Held& source) {
   const Counter& from = source.counter;
+  take_cut(to.counter, from);
   std::vector<PlainEntry> entries;
   entries.reserve(kKeepMax + kBucketsMax);  // no allocation under a lock
   std::vector<const Counter*> wanted(kCountersMax);

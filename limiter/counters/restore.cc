@@ -272,7 +272,10 @@ void Bank::Restore::find_heirs() {
       if (d->left.fits(held->counter) && (best == nullptr || d->left.kept > best->left.kept))
         best = d;
     }
-    if (best != nullptr) best->heirs.push_back(&held->counter);
+    if (best == nullptr) continue;
+    best->heirs.push_back(&held->counter);
+    if (best->record && drops(best->record->spec) && best->record->spec.keep < held->counter.keep)
+      bank.note_cut(held->counter, static_cast<std::uint32_t>(best->record->spec.keep));
   }
 }
 
@@ -334,6 +337,11 @@ void Bank::Restore::go_on() {
     if (d.held == nullptr) continue;
     Impl::Held& held = *d.held;
     static_cast<Course&>(held) = moved_back(*d.record);
+    Counter& c = held.counter;
+    c.cut_from = d.record->cut_from;
+    c.cut_until = std::max<std::int64_t>(0, d.record->cut_until + back(c.clock));
+    const auto kept = static_cast<std::uint32_t>(d.record->spec.keep);
+    if (drops(c.spec) && kept < c.keep) bank.note_cut(c, kept);
     if (!d.is_used || !held.closed) continue;
     held.closed = false;
     held.closed_at = {};

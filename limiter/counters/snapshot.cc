@@ -62,7 +62,14 @@ Bank::Snapshot::~Snapshot() = default;
 
 void Bank::Snapshot::State::write_definition(const Impl::Held& held) {
   const Counter& c = held.counter;
-  CounterRecord record{c.index, c.identity, c.spec, held.own_keys, held.closing, held};
+  CounterRecord record{c.index,
+                       c.identity,
+                       c.spec,
+                       held.own_keys,
+                       held.closing,
+                       c.cut_from.load(std::memory_order_relaxed),
+                       c.cut_until.load(std::memory_order_relaxed),
+                       held};
   record.spec.keep = std::max<std::size_t>(c.spec.keep, c.keep.load(std::memory_order_relaxed));
   if (held.closed && held.closed_at == TimePoint{})
     record.course.closed_at = c.clock == Ages::kWall ? wall : now;

@@ -97,6 +97,13 @@ Standing standing_of_defect(const Defect& defect, bool shadow) {
 
 }  // namespace
 
+/// Whether a value is under a limit for want of events that a smaller `keep` of before dropped.
+bool Ladder::may_lack(const Policy& policy, const Rung& rung, const Value& value) const {
+  if (rung.compare != Compare::under || !policy.has_metric || !value.is_number()) return false;
+  const Counter& counter = work_.set->counters[policy.counters[rung.counter]];
+  return work_.bank.may_lack(counter.id, work_.at.moment(counter), value.as_number());
+}
+
 bool Ladder::rung_holds(const Policy& policy, const Binding& binding, std::size_t r,
                         const Value& value, std::optional<Number> limit) {
   const Rung& rung = policy.rungs[r];
@@ -106,6 +113,7 @@ bool Ladder::rung_holds(const Policy& policy, const Binding& binding, std::size_
   } else if (!breaks(rung, value, limit)) {
     return false;
   }
+  if (may_lack(policy, rung, value)) return false;
   const auto& condition = binding.rungs[r].condition;
   if (!condition)
     return rung.overflows || rung.compare != Compare::none || policy.pattern.has_value();

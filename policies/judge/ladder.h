@@ -74,6 +74,7 @@ class Ladder final {
   };
   Winner winner(const Policy& policy, const PlannedPolicy& planned, bool shadow, bool settled,
                 Trace* trace);
+  bool may_lack(const Policy& policy, const Rung& rung, const Value& value) const;
   void judge_planned(std::size_t planned, const JudgeOptions& options);
   void add_list_standings();
   void add_standing(const PlannedPolicy& planned, const Winner& won, bool shadow);

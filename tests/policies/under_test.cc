@@ -47,6 +47,47 @@ TEST(Under, ReadsTheTrueValueOfABucketedWindow) {
   EXPECT_EQ(world.send(TestRequest("GET /")), "flag") << "the first has left the 60 s";
 }
 
+/// Of a key that had more events than the former threshold needed, nobody knows how many.
+TEST(Under, ARaisedThresholdDoesNotFireForWhatWasNotKept) {
+  const auto under = [](const std::string& limit) {
+    return "policies: [{name: p, watch: request, key: ip, window: 1h, then: [{under: " + limit +
+           ", do: flag}]}]\n";
+  };
+  for (const bool restarts : {false, true}) {
+    World first(under("900"));
+    const std::string quiet = "203.0.113.8";
+    for (int n = 0; n < 3'000; ++n) {  // in half an hour
+      first.now += milliseconds(600);
+      first.send(TestRequest("GET /"));
+      if (n % 300 == 0) first.send(TestRequest("GET /", quiet));
+    }
+    EXPECT_EQ(first.send(TestRequest("GET /")), "pass");
+    World second(under("2500"));
+    if (restarts) {
+      std::string bytes;
+      limiter::Bank::Snapshot snapshot(first.bank, first.now, first.now);
+      while (snapshot.next(bytes)) {
+      }
+      second.now = first.now;
+      ASSERT_TRUE(second.bank.import(bytes, second.now, second.now));
+    } else {
+      first.use(under("2500"));
+    }
+    World& world = restarts ? second : first;
+    const TimePoint raised = world.now;
+    const auto at = [&](int minutes) { world.now = raised + std::chrono::minutes(minutes); };
+    EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "3,002, of which 1,001 are known";
+    EXPECT_EQ(world.send(TestRequest("GET /", quiet)), "flag") << "all of its events are known";
+    at(40);
+    EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "2,003, but nobody knows";
+    at(55);
+    EXPECT_EQ(world.send(TestRequest("GET /")), "flag") << "500: all that it lacks is over";
+    at(61);
+    for (int n = 0; n < 2'480; ++n) world.send(TestRequest("GET /"));
+    EXPECT_EQ(world.send(TestRequest("GET /")), "flag") << "the window has passed: 2,484";
+  }
+}
+
 TEST(Under, AgreesWithANaiveListOfEvents) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
