@@ -143,7 +143,14 @@ bool is_case_file(std::string_view path) {
   return path.ends_with("_test.yaml") || path.ends_with("_test.yml");
 }
 
-std::vector<std::string> expand(const std::string& directory, const std::string& pattern) {
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// `rate_limits`: files of another program, which knows no case files.
+std::vector<std::string> expand(const std::string& directory, const std::string& pattern,
+                                bool rate_limits) {
   if (!has_wildcard(pattern)) return {join(directory, pattern)};
   const std::string whole =
       pattern.starts_with('/') ? pattern : join(escape_pattern(directory), pattern);
@@ -152,7 +159,9 @@ std::vector<std::string> expand(const std::string& directory, const std::string&
   if (::glob(whole.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
     for (std::size_t i = 0; i < found.gl_pathc; ++i) {
       std::string path = found.gl_pathv[i];
-      if (!is_hidden(path) && !is_case_file(path)) out.push_back(std::move(path));
+      const bool leave_out =
+          is_hidden(path) || is_directory(path) || (!rate_limits && is_case_file(path));
+      if (!leave_out) out.push_back(std::move(path));
     }
   }
   ::globfree(&found);
@@ -185,7 +194,7 @@ void include(const std::string& main_path, const std::vector<Text>& patterns, bo
   const std::string directory = directory_of(main_path);
   for (const Text& pattern : patterns) {
     places.add(would_be_match(directory, pattern.value));
-    const std::vector<std::string> paths = expand(directory, pattern.value);
+    const std::vector<std::string> paths = expand(directory, pattern.value, rate_limits);
     out.patterns.push_back({pattern, paths.size()});
     if (paths.empty()) problems.warning(pattern.where, quoted(pattern.value) + " matches no file");
     for (const std::string& path : paths) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <utility>
 
@@ -337,7 +338,8 @@ class EnvironmentWriter {
     }
     begin("redis");
     const bool tls = is_on("REDIS_TLS");
-    const std::string kind = text("REDIS_TYPE", "SINGLE");
+    std::string kind = text("REDIS_TYPE", "SINGLE");  // of any case, as there
+    for (char& c : kind) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     const bool there = kind == "SENTINEL"  ? write_sentinel()
                        : kind == "CLUSTER" ? write_cluster()
                                            : write_server(tls);
@@ -404,7 +406,10 @@ class EnvironmentWriter {
         joined_path(joined_path(text("RUNTIME_ROOT", "/srv/runtime_data/current"),
                                 text("RUNTIME_SUBDIRECTORY")),
                     text("RUNTIME_APPDIRECTORY", "config"));
-    entry("RUNTIME_ROOT", "files: [" + yaml_text(joined_path(root, "*.yaml")) + "]");
+    // The old service reads each file below the folder, whatever its name.
+    entry("RUNTIME_ROOT", "files: [" + yaml_text(joined_path(root, "*")) +
+                              "]  # folders in it need patterns of their own: " +
+                              yaml_text(joined_path(root, "*/*")));
     if (has_redis) {
       entry("REDIS_URL",
             "redis_keys: envoyproxy  # the counts of the old service go on; see docs/migrating.md");

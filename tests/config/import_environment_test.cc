@@ -54,7 +54,7 @@ PATH=/usr/bin
   EXPECT_EQ(server.grpc.listen->value.port, 8081);
   EXPECT_EQ(server.api.listen->value.port, 8080);
   ASSERT_EQ(server.ratelimit.files.size(), 1U);
-  EXPECT_EQ(server.ratelimit.files[0].value, "/data/ratelimit/config/*.yaml");
+  EXPECT_EQ(server.ratelimit.files[0].value, "/data/ratelimit/config/*");
   EXPECT_TRUE(has(got, "url: \"redis://redis:6379\"") || has(got, "url: redis://redis:6379"))
       << got.yaml;
   EXPECT_TRUE(has(got, "redis_keys: envoyproxy"));
@@ -94,7 +94,7 @@ RUNTIME_APPDIRECTORY=limits
   EXPECT_EQ(server.grpc.connection_age, milliseconds{300'000});
   EXPECT_TRUE(server.grpc.tls);
   EXPECT_EQ(server.api.listen->value.port, 9000);
-  EXPECT_EQ(server.ratelimit.files.at(0).value, "/srv/limits/*.yaml");
+  EXPECT_EQ(server.ratelimit.files.at(0).value, "/srv/limits/*");
   EXPECT_TRUE(server.ratelimit.shadow && server.ratelimit.quota && server.ratelimit.metadata);
   EXPECT_TRUE(has(got, "client_ca: /ca.pem") || has(got, "client_ca: \"/ca.pem\"")) << got.yaml;
   for (const char* line : {"near: ", "merge_domains: true", "reset: X-Reset", "level: warn",
@@ -109,7 +109,7 @@ TEST(ImportEnvironment, KnowsSentinelsClustersAndTls) {
   server_of(sentinel);
   EXPECT_TRUE(has(sentinel, "sentinel: {name: main, nodes: [")) << sentinel.yaml;
   const Imported cluster = import_envoy_environment(
-      "REDIS_TYPE=CLUSTER\nREDIS_SOCKET_TYPE=tcp\nREDIS_URL=a:7000, b:7001\n");
+      "REDIS_TYPE=cluster\nREDIS_SOCKET_TYPE=tcp\nREDIS_URL=a:7000, b:7001\n");
   server_of(cluster);
   EXPECT_TRUE(has(cluster, "cluster: [")) << cluster.yaml;
   const Imported tls = import_envoy_environment(
