@@ -49,7 +49,7 @@ void with_text(const json::object& of, std::string_view name, Set set) {
   if (const json::value* const found = field_of(of, name)) set(text(*found, name));
 }
 
-std::string from_base64(std::string_view coded) {
+std::string from_base64(std::string_view coded, const char* what) {
   std::string out;
   std::uint32_t bits = 0;
   unsigned count = 0;
@@ -58,7 +58,7 @@ std::string from_base64(std::string_view coded) {
     const std::string_view alphabet =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const std::size_t at = alphabet.find(c == '-' ? '+' : c == '_' ? '/' : c);
-    if (at == std::string_view::npos) throw WrongShape("raw_body is base64");
+    if (at == std::string_view::npos) throw WrongShape(std::string(what) + " is base64");
     bits = bits << 6 | static_cast<std::uint32_t>(at);
     count += 6;
     if (count < 8) continue;
@@ -100,17 +100,36 @@ void read_metadata(const json::object& from, std::string_view name,
   }
 }
 
+/// What an Envoy with `encode_raw_headers` sends instead of `headers`.
+void read_header_map(const json::object& from, Attributes::HttpRequest& out) {
+  const json::object* const map = object(from, "header_map");
+  const json::value* const headers = map == nullptr ? nullptr : field_of(*map, "headers");
+  if (headers == nullptr) return;
+  if (!headers->is_array()) throw WrongShape("headers of header_map is a list");
+  for (const json::value& each : headers->get_array()) {
+    if (!each.is_object()) throw WrongShape("a header of header_map is an object");
+    const json::object& header = each.get_object();
+    auto& to = *out.mutable_header_map()->add_headers();
+    with_text(header, "key", [&](std::string v) { to.set_key(std::move(v)); });
+    with_text(header, "value", [&](std::string v) { to.set_value(std::move(v)); });
+    with_text(header, "raw_value",
+              [&](const std::string& v) { to.set_raw_value(from_base64(v, "raw_value")); });
+  }
+}
+
 void read_http(const json::object& from, Attributes::HttpRequest& out) {
   with_text(from, "method", [&](std::string v) { out.set_method(std::move(v)); });
   with_text(from, "path", [&](std::string v) { out.set_path(std::move(v)); });
   with_text(from, "host", [&](std::string v) { out.set_host(std::move(v)); });
   with_text(from, "scheme", [&](std::string v) { out.set_scheme(std::move(v)); });
   with_text(from, "body", [&](std::string v) { out.set_body(std::move(v)); });
-  with_text(from, "raw_body", [&](const std::string& v) { out.set_raw_body(from_base64(v)); });
+  with_text(from, "raw_body",
+            [&](const std::string& v) { out.set_raw_body(from_base64(v, "raw_body")); });
   if (const json::object* const headers = object(from, "headers")) {
     for (const auto& [name, value] : *headers)
       (*out.mutable_headers())[std::string(name)] = text(value, "a header");
   }
+  read_header_map(from, out);
 }
 
 void read_attributes(const json::object& from, Attributes& out) {

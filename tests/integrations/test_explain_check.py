@@ -46,6 +46,10 @@ class ExplainCheck(unittest.TestCase):
         for more, policy in (({"contextExtensions": {"tier": "gold"}}, "tier"), ({"context_extensions": {"tier": "gold"}}, "tier"),
                              ({"metadataContext": {"filterMetadata": {"jwt": {"claims": {"sub": "alice"}}}}}, "sub"),
                              ({"http": {"rawBody": base64.b64encode(b'{"item":"a"}').decode()}}, "item"),
+                             ({"http": {"headers": {}, "headerMap": {"headers": [
+                                 {"key": "x-forwarded-for", "value": "9.9.9.9,203.0.113.5,10.0.0.1"},
+                                 {"key": "content-type", "rawValue": base64.b64encode(b"application/json").decode()}]},
+                                 "body": '{"item":"a"}'}}, "item"),
                              ({"http": {"body": '{"item":"a"}'}}, "item")):
             told = self.explain(self.check(**more))
             self.assertEqual(told.returncode, 0, told.stderr)
@@ -54,7 +58,8 @@ class ExplainCheck(unittest.TestCase):
 
     def test_what_is_wrong_is_said(self):
         for text, word in (("{", "no JSON"), ("[]", "an object"), ('{"attributes":{"request":{"http":{"path":7}}}}', "path is a text"),
-                           (json.dumps(self.check("/%zz")), "escape")):
+                           (json.dumps(self.check("/%zz")), "escape"),
+                           (json.dumps(self.check(http={"headerMap": {"headers": [{"key": "a", "rawValue": "!"}]}})), "raw_value is base64")):
             told = self.explain(text)
             self.assertEqual(told.returncode, 2, told.stdout)
             self.assertIn(word, told.stderr)

@@ -46,6 +46,35 @@ struct Never {
   std::string hint;
 };
 
+/// Of a path that begins with a slash: what its normal form, which policies match, never has.
+Never path_never(std::string_view path) {
+  std::string escaped;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    constexpr std::string_view kHex = "0123456789ABCDEF";
+    if (byte > ' ' && byte < 0x7f) {
+      escaped += c;
+    } else {
+      escaped.append({'%', kHex[byte >> 4], kHex[byte & 15]});
+    }
+  }
+  if (escaped != path) {
+    return {"in a path, blanks and bytes that are not ASCII are escaped",
+            "write " + quoted(escaped)};
+  }
+  if (path.find("//") != std::string_view::npos)
+    return {"policies match a path with single slashes", "write one slash"};
+  if (path.find(';') != std::string_view::npos) {
+    return {"policies match a path without ;parameters",
+            "write " + quoted(path.substr(0, path.find(';')))};
+  }
+  if (path.size() > 1 && path.ends_with('/')) {
+    return {"policies match a path without the slash at its end",
+            "write " + quoted(path.substr(0, path.size() - 1)) + ", which holds for both"};
+  }
+  return {};
+}
+
 Never text_never(std::string_view field, std::string_view text) {
   if (field == "method" && misspells_a_method(text)) {
     return {"methods are in capitals", "write " + quoted(capitals(text))};
@@ -65,6 +94,7 @@ Never text_never(std::string_view field, std::string_view text) {
   if (field == "path" && text.find('?') != std::string_view::npos) {
     return {"a path has no query", "test the query by itself: query.name == \"...\""};
   }
+  if (field == "path") return path_never(text);
   return {};
 }
 
