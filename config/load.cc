@@ -148,7 +148,7 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/// `rate_limits`: files of another program, which knows no case files.
+/// `rate_limits`: files of another program, which knows no case files, and passes over folders.
 std::vector<std::string> expand(const std::string& directory, const std::string& pattern,
                                 bool rate_limits) {
   if (!has_wildcard(pattern)) return {join(directory, pattern)};
@@ -160,7 +160,7 @@ std::vector<std::string> expand(const std::string& directory, const std::string&
     for (std::size_t i = 0; i < found.gl_pathc; ++i) {
       std::string path = found.gl_pathv[i];
       const bool leave_out =
-          is_hidden(path) || is_directory(path) || (!rate_limits && is_case_file(path));
+          is_hidden(path) || (rate_limits ? is_directory(path) : is_case_file(path));
       if (!leave_out) out.push_back(std::move(path));
     }
   }
