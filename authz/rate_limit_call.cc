@@ -159,7 +159,8 @@ void RateLimitCall::give_up(TimePoint now) {
 void RateLimitCall::finish(const policies::PolicySet& set) {
   plain_.clear();
   for (std::size_t i = 0; i < descriptors_.size(); ++i) plain_.push_back(statuses_[i].what);
-  was_over_ = policies::is_over(plain_, set.ratelimit.quota);
+  all_quota_ = set.ratelimit.quota;
+  was_over_ = policies::is_over(plain_, all_quota_);
   over_ = was_over_ && !set.ratelimit.shadow;
   request_lines_.insert(0, verdict_line_);
 }
@@ -170,7 +171,7 @@ const RateLimitCall::Status* RateLimitCall::scarcest() const noexcept {
     const Status& status = statuses_[i];
     if (!status.what.has_limit) continue;
     // Of several that refuse the last one, as envoyproxy/ratelimit does.
-    const bool refuses = status.what.over && !status.what.is_quota;
+    const bool refuses = status.what.over && !status.what.is_quota && !all_quota_;
     if (out == nullptr || refuses || status.what.remaining < out->what.remaining) {
       out = &status;
     }

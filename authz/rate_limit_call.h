@@ -127,6 +127,7 @@ class RateLimitCall {
   Mode mode_ = Mode::count;
   Waiting* waiting_ = nullptr;
   bool over_ = false, was_over_ = false;
+  bool all_quota_ = false;  // ratelimit.quota, of the set that answered
   Action verdict_ = Action::none;
   std::string verdict_line_, request_lines_, response_lines_, body_;
   std::vector<std::string> metadata_;

@@ -129,8 +129,7 @@ DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict
 bool is_over(std::span<const DescriptorStatus> statuses, bool all_quota) noexcept {
   std::size_t quotas = 0, quotas_over = 0;
   for (const DescriptorStatus& status : statuses) {
-    const bool quota =
-        all_quota ? status.is_quota || status.has_limit || status.over : status.is_quota;
+    const bool quota = all_quota ? !status.unlimited : status.is_quota;
     if (!quota && status.over) return true;
     quotas += quota ? 1 : 0;
     quotas_over += quota && status.over ? 1 : 0;

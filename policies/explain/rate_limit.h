@@ -58,7 +58,8 @@ DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict
 DescriptorStatus status_of(const FoundDescriptor& found) noexcept;
 
 /// The answer to the whole call: over, if a descriptor that is not a quota is over, or all quotas
-/// are. `all_quota`: every event counts as a quota.
+/// are. `all_quota`: each descriptor that is not unlimited counts as a quota, also one without a
+/// rule.
 bool is_over(std::span<const DescriptorStatus> statuses, bool all_quota) noexcept;
 
 /// Whole seconds, rounded up: 0.9 s is 1.

@@ -429,6 +429,20 @@ descriptors:
   EXPECT_TRUE(service.call("d", {c}).over);
 }
 
+TEST(EnvoyRateLimitFile, WhereAllAreQuotasThatIsSoForDescriptorsWithoutARuleToo) {
+  Service service("ratelimit: {quota: true}\npolicies: []\n", {R"(
+domain: d
+descriptors:
+  - {key: a, rate_limit: {unit: hour, requests_per_unit: 0}}
+  - {key: b, rate_limit: {unlimited: true}}
+)"});
+  const Asked a{{{"a", "x"}}}, b{{{"b", "x"}}}, unknown{{{"c", "x"}}};
+  EXPECT_TRUE(service.call("d", {a}).over);
+  EXPECT_FALSE(service.call("d", {a, unknown}).over);
+  EXPECT_FALSE(service.call("d", {unknown}).over);
+  EXPECT_TRUE(service.call("d", {a, b}).over) << "what is unlimited is no quota";
+}
+
 TEST(EnvoyRateLimitFile, EntriesNeverRunTogether) {
   Service service("policies: []\n", {R"(
 domain: d
