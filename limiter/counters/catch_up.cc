@@ -61,6 +61,11 @@ std::int64_t whole_from(const Instant& now) noexcept {
   return (now.ms / quantum - now.kept) * quantum;
 }
 
+/// Whether its window still holds what came at that time.
+bool has_since(const Counter& counter, std::int64_t now, std::int64_t ms) noexcept {
+  return now - Heritage::of(counter).kept <= ms;
+}
+
 /// Keeps the entries of `from` that are not in `own`, in the order of time. Both are in that order.
 /// Times are compared in spans of `quantum`, the coarser resolution of both; of a span of which
 /// `from` holds the end alone, nobody can tell.
@@ -116,12 +121,18 @@ std::vector<Bank::Impl::Held*> Bank::Impl::open_meanwhile(const Held& again) con
     return held.closed ? held.closed_in : opening;
   };
   std::uint64_t covered = again.closed_in;
+  const std::int64_t now = latest_ms();
+  const std::int64_t reads_from = now - Heritage::of(again.counter).kept;
+  std::int64_t lacks_from = std::max(again.closed_ms[Ages::kNow], reads_from);
   while (covered < opening && out.size() < kMeanwhileMost) {
     Held* best = nullptr;
     const auto is_better = [&](const Held& a, const Held& b) {
       const bool a_gap = a.covers_from > covered, b_gap = b.covers_from > covered;
       if (a_gap != b_gap) return b_gap;
       if (a_gap && a.covers_from != b.covers_from) return a.covers_from < b.covers_from;
+      // The other one may come next, for what came later.
+      const bool a_has_it = has_since(a.counter, now, lacks_from);
+      if (a_has_it != has_since(b.counter, now, lacks_from)) return a_has_it;
       if (closed_in(a) != closed_in(b)) return closed_in(a) > closed_in(b);
       return a.counter.rule.quantum < b.counter.rule.quantum;
     };
@@ -136,6 +147,7 @@ std::vector<Bank::Impl::Held*> Bank::Impl::open_meanwhile(const Held& again) con
     if (best == nullptr) break;
     out.push_back(best);
     covered = closed_in(*best);
+    lacks_from = std::max(best->closed_ms[Ages::kNow], reads_from);
   }
   return out;
 }
@@ -147,6 +159,8 @@ void Bank::Impl::catch_up(Held& again) {
   std::vector<PlainEntry> entries, own;
   entries.reserve(kKeepMax + kBucketsMax);
   own.reserve(kKeepMax + kBucketsMax);
+  std::int64_t told_until = 0;  // ms: what came before, a former source may have told
+  std::int64_t quantum = again.counter.rule.quantum;  // in which its times are known
   for (const Held* const source : sources) {
     // Both were open at one time: what it had then, the other has too.
     const bool overlaps = source->covers_from < again.closed_in;
@@ -155,7 +169,7 @@ void Bank::Impl::catch_up(Held& again) {
     const Counter& from = source->counter;
     take_cut(again.counter, from);
     const Instant then(from.rule, now), at(again.counter.rule, now);
-    const std::int64_t quantum = std::max(from.rule.quantum, again.counter.rule.quantum);
+    quantum = std::max(quantum, from.rule.quantum);
     // A count of a coarser part gets the age of the part, so no event leaves its window too early.
     const std::int64_t later =
         from.rule.quantum > again.counter.rule.quantum ? from.rule.quantum - 1 : 0;
@@ -176,9 +190,10 @@ void Bank::Impl::catch_up(Held& again) {
         own.clear();
         if (s.slot != nullptr) again.counter.ops->take_out(s, at, own);
         // Entries later than all copies, and not counted by both, are new.
+        const std::int64_t new_from = std::max(source->copies_until, told_until);
         const auto fresh = std::find_if(
             entries.begin(), entries.end(),
-            [&](const PlainEntry& entry) { return !overlaps && entry.ms >= source->copies_until; });
+            [&](const PlainEntry& entry) { return !overlaps && entry.ms >= new_from; });
         const std::vector<PlainEntry> all_new(fresh, entries.end());
         entries.erase(fresh, entries.end());
         leave_what_is_new(again.counter.spec, quantum, whole_from(then), entries, own);
@@ -191,6 +206,7 @@ void Bank::Impl::catch_up(Held& again) {
         }
       });
     });
+    told_until = source->closed_ms[Ages::kNow] + 1000;
   }
   // Also its own events of before: who comes back later may have been open then.
   again.copies_until = to_ms(now) + 1000;

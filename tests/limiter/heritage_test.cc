@@ -200,6 +200,51 @@ TEST(OpenedAgain, AlsoAfterALongTimeOfFixedWindows) {
   EXPECT_EQ(read_of(world, 3, now), 2) << "the heir of the one that is back";
 }
 
+/// Of two that cover what came meanwhile, the one that is still in force forgets more of it.
+TEST(OpenedAgain, AsksWhoStillHasWhatCameFirst) {
+  Reloads world;
+  std::int64_t now = kStart;
+  const auto seven = [&] {
+    for (int n = 0; n < 7; ++n) world.charge(now += 240'000, Hash128{9, 9}, {});
+  };
+  const CounterSpec hour = spec_of(Metric::count, Window::log, 3'600'000);
+  const CounterSpec two = spec_of(Metric::count, Window::log, 7'200'000);
+  const CounterSpec three = spec_of(Metric::count, Window::log, 10'800'000);
+  world.reload({{1, hour}, {3, three}});
+  seven();
+  world.reload({{1, hour}, {2, two}});
+  seven();
+  seven();
+  world.reload({{1, hour}});
+  seven();
+  world.reload({{3, three}});
+  EXPECT_EQ(read_of(world, 3, now), 28);
+}
+
+/// Two counters cover what came meanwhile, and both were in force for a part of it.
+TEST(OpenedAgain, TakesWhatTwoOthersCountedOnce) {
+  Reloads world;
+  std::int64_t now = kStart;
+  const auto seven = [&] {
+    for (int n = 0; n < 7; ++n) world.charge(now += 10'000, Hash128{9, 9}, {});
+  };
+  const CounterSpec again = spec_of(Metric::count, Window::log, 7'200'000);
+  const CounterSpec ring = spec_of(Metric::count, Window::ring, 3'600'000);
+  CounterSpec log = spec_of(Metric::count, Window::log, 3'600'000);
+  world.reload({{1, again}});
+  seven();
+  world.reload({{2, ring}});
+  seven();
+  world.reload({{2, ring}, {3, log}});
+  now += 60'000;
+  seven();
+  world.reload({{3, log}});
+  now += 60'000;
+  seven();
+  world.reload({{1, again}});
+  EXPECT_EQ(read_of(world, 1, now), 28);
+}
+
 /// Of the oldest bucket the log that was in force meanwhile has the end alone.
 TEST(OpenedAgain, TakesNothingBackForWhatAnotherHasForgotten) {
   Reloads world;
