@@ -10,9 +10,12 @@
 
 #include "limiter/counters/bank.h"
 #include "limiter/kinds/kinds.h"
+#include "tests/limiter/reloads.h"
 
 namespace weir::limiter::heritage_test {
 namespace {
+
+using test::Reloads;
 
 constexpr std::int64_t kStart = 1'700'000'000'000;
 constexpr Hash128 kWhat{3, 4};
@@ -97,27 +100,6 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Heirs, testing::ValuesIn([] {
                            return out;
                          }()),
                          [](const auto& row) { return std::string(row.param.name); });
-
-/// A policy's window is changed and changed back, as reloads do it: what came in between is there.
-struct Reloads {
-  Bank bank{{std::uint64_t{16} << 20, 3000}};
-  std::map<int, CounterId> open;  // by the name of the counter
-  void reload(const std::map<int, CounterSpec>& specs) {
-    std::map<int, CounterId> next;
-    {
-      const Bank::Opening opening(bank);
-      for (const auto& [name, spec] : specs)
-        next[name] = bank.open({1, static_cast<std::uint64_t>(name)}, spec).value();
-    }
-    std::vector<CounterId> used;
-    for (const auto& [name, id] : next) used.push_back(id);
-    bank.close_unused(used);
-    open = next;
-  }
-  void charge(std::int64_t ms, const CounterKey& key, const Amount& event) {
-    for (const auto& [name, id] : open) bank.charge(id, key, from_ms(ms), event, nullptr, nullptr);
-  }
-};
 
 TEST(OpenedAgain, ReadsWhatCameWhileItWasClosed) {
   for (const Window window : {Window::ring, Window::log}) {

@@ -10,52 +10,16 @@
 #include "limiter/counters/bank.h"
 #include "limiter/counters/heritage.h"
 #include "limiter/kinds/kinds.h"
+#include "tests/limiter/reloads.h"
 
 namespace weir::limiter::joining_test {
 namespace {
 
+using test::Reloads;
+using test::spec_of_hours;
+
 constexpr std::int64_t kStart = 1'700'000'000'000;  // 22:13:20 UTC
 constexpr std::int64_t kHour = 3'600'000;
-
-CounterSpec spec_of(const Kind& kind, std::int64_t longer) {
-  CounterSpec spec;
-  spec.metric = kind.metric;
-  spec.window = kind.window;
-  spec.real = kind.real;
-  spec.what = {3, 4};
-  spec.keep = 5000;
-  spec.length = milliseconds(kHour * longer);
-  if (kind.window == Window::events) spec.events = 100;
-  if (kind.window == Window::calendar) {
-    spec.zone = TimeZone::find("UTC");
-    spec.unit = longer == 1 ? CalendarUnit::hour : CalendarUnit::day;
-  }
-  if (kind.window == Window::leaky) {
-    spec.length = milliseconds(0);
-    spec.capacity = 10'000 * longer;
-    spec.drain = milliseconds(10 * kHour);
-  }
-  return spec;
-}
-
-/// Counters by name, as reloads open and close them.
-struct Reloads {
-  static constexpr BankLimits kLimits{std::uint64_t{16} << 20, 3000};
-  Bank bank{kLimits};
-  std::map<int, CounterId> open;
-  void reload(const std::map<int, CounterSpec>& specs) {
-    std::map<int, CounterId> next;
-    {
-      const Bank::Opening opening(bank);
-      for (const auto& [name, spec] : specs)
-        next[name] = bank.open({1, static_cast<std::uint64_t>(name)}, spec).value();
-    }
-    std::vector<CounterId> used;
-    for (const auto& [name, id] : next) used.push_back(id);
-    bank.close_unused(used);
-    open = next;
-  }
-};
 
 /// A world with changes beside one without: the same events reach both.
 struct Pair {
@@ -66,7 +30,7 @@ struct Pair {
   std::string text;
   Datum datum;
 
-  Pair(const Kind& a, const Kind& b) : to(spec_of(a, 1)), from(spec_of(b, 2)) {
+  Pair(const Kind& a, const Kind& b) : to(spec_of_hours(a, 1)), from(spec_of_hours(b, 2)) {
     always.reload({{1, to}});
     world.reload({{1, to}});
   }
@@ -206,8 +170,8 @@ TEST(Joining, ATotalOfBeforeTheWindowStaysOutOfIt) {
 }
 
 TEST(Joining, ACounterThatWasOpenAllTheTimeGivesOnlyWhatIsLacking) {
-  const CounterSpec every = spec_of(kind_named("count_every"), 1);
-  const CounterSpec log = spec_of(kind_named("count_log"), 1);
+  const CounterSpec every = spec_of_hours(kind_named("count_every"), 1);
+  const CounterSpec log = spec_of_hours(kind_named("count_log"), 1);
   Reloads world;
   std::int64_t now = kStart;
   const auto events = [&](int many) {
@@ -230,7 +194,7 @@ TEST(Joining, ACounterThatWasOpenAllTheTimeGivesOnlyWhatIsLacking) {
 TEST(Joining, ANewBucketIsAsFullAsTheOneBefore) {
   for (const char* name : {"count_leaky", "sum_leaky", "real_sum_leaky"}) {
     const Kind& kind = kind_named(name);
-    CounterSpec before = spec_of(kind, 1);
+    CounterSpec before = spec_of_hours(kind, 1);
     before.capacity = 20;
     before.drain = milliseconds(60'000);
     CounterSpec after = before;
@@ -257,7 +221,7 @@ TEST(Joining, ANewBucketIsAsFullAsTheOneBefore) {
 
 TEST(Joining, ClosedCountersAreKnownByTheirIdentities) {
   Reloads world;
-  const CounterSpec every = spec_of(kind_named("count_every"), 1);
+  const CounterSpec every = spec_of_hours(kind_named("count_every"), 1);
   CounterSpec other = every;
   other.length = milliseconds(2 * kHour);
   world.reload({{1, every}});
@@ -274,7 +238,7 @@ TEST(Joining, ClosedCountersAreKnownByTheirIdentities) {
 TEST(Joining, WhatMakesACalendarMayLackMemory) {
   const CounterSpec spec;
   EXPECT_FALSE(noexcept(Rule::of(spec)));
-  EXPECT_NE(Rule::of(spec_of(kind_named("count_calendar"), 1)).calendar, nullptr);
+  EXPECT_NE(Rule::of(spec_of_hours(kind_named("count_calendar"), 1)).calendar, nullptr);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "limiter/lists/lists.h"
 #include "limiter/memory/frame.h"
 #include "tests/limiter/naive.h"
+#include "tests/limiter/reloads.h"
 
 namespace weir::limiter::restart_test {
 namespace {
@@ -23,26 +24,8 @@ constexpr std::int64_t kStart = 1'700'000'000'000;  // 22:13:20 UTC
 constexpr std::int64_t kHour = 3'600'000;
 constexpr BankLimits kLimits{std::uint64_t{16} << 20, 3000};
 
-CounterSpec spec_of(const Kind& kind, std::int64_t longer = 1) {
-  CounterSpec spec;
-  spec.metric = kind.metric;
-  spec.window = kind.window;
-  spec.real = kind.real;
-  if (kind.near) spec.radius = 1000;
-  spec.what = {3, 4};
-  spec.keep = 5000;
-  spec.length = milliseconds(kHour * longer);
-  if (kind.window == Window::events) spec.events = 100;
-  if (kind.window == Window::calendar) {
-    spec.zone = TimeZone::find("Asia/Shanghai");
-    spec.unit = longer == 1 ? CalendarUnit::hour : CalendarUnit::day;
-  }
-  if (kind.window == Window::leaky) {
-    spec.length = milliseconds(0);
-    spec.capacity = 10'000 * longer;
-    spec.drain = milliseconds(10 * kHour);
-  }
-  return spec;
+CounterSpec spec_of(const Kind& kind, std::int64_t hours = 1) {
+  return test::spec_of_hours(kind, hours, "Asia/Shanghai");
 }
 
 const Kind& kind_named(std::string_view name) {
