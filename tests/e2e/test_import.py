@@ -45,6 +45,16 @@ class Import(unittest.TestCase):
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         self.assertEqual(done.stdout.count("- name:"), 1)
 
+    def test_a_file_of_which_nothing_is_left_is_no_success(self):
+        self.write("haproxy.cfg", "frontend f\n  bind :80\n  stick-table type ip size 1m expire 1m store http_req_rate(1m)\n"
+                   "  http-request track-sc0 src\n  use_backend slow if { sc_http_req_rate(0) gt 2 }\n  default_backend slow\n"
+                   "backend slow\n  server s 127.0.0.1:3000\n")
+        self.write("nginx.conf", "http { limit_req_zone $unknown zone=a:1m rate=1r/s; server { limit_req zone=a; } }\n")
+        for peer, file, line in (("haproxy", "haproxy.cfg", 5), ("nginx", "nginx.conf", 1)):
+            done = self.weir("import", peer, file)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(f"weir: {file}:{line}: ", done.stderr)
+
     def test_the_environment_of_envoyproxy_ratelimit(self):
         os.makedirs(os.path.join(self.directory, "config"))
         self.write("config/shop.yaml", "domain: shop\ndescriptors: [{key: a, rate_limit: {unit: hour, requests_per_unit: 2}}]\n")
