@@ -3,6 +3,7 @@
 #include <boost/asio/post.hpp>
 #include <vector>
 
+#include "app/sharing/flush_and_stop.h"
 #include "app/support/shared_store.h"
 #include "app/support/thread.h"
 
@@ -88,11 +89,8 @@ void ListSharing::tick(TimePoint now) {
 }
 
 void ListSharing::stop() {
-  if (std::exchange(stopped_, true)) return;
-  if (!thread_.joinable()) return;
-  worker_.post([this] { sharer_.stop(); });
-  worker_.stop();
-  thread_.join();
+  if (std::exchange(stopped_, true) || !thread_.joinable()) return;
+  flush_and_stop(sharer_, worker_, thread_);
 }
 
 }  // namespace weir::app

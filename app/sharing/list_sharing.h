@@ -32,7 +32,7 @@ class ListSharing {
   /// For people; nothing while no list is shared.
   std::optional<admin::SharedListFacts> facts(TimePoint now) const;
   void tick(TimePoint now);  ///< every second: says when Redis goes away and comes back
-  /// Sends pending changes if Redis takes them at once; then the thread ends.
+  /// Sends pending changes, if Redis takes them within kFlushTime; then the thread ends.
   void stop();
 
   static constexpr milliseconds kMakerWait{2'000};

@@ -1,11 +1,10 @@
 #include "app/sharing/view_sharing.h"
 
-#include <chrono>
-#include <future>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "app/sharing/flush_and_stop.h"
 #include "app/support/shared_store.h"
 #include "app/support/thread.h"
 
@@ -71,13 +70,7 @@ void ViewSharing::tick(TimePoint now) {
 
 void ViewSharing::stop() {
   if (std::exchange(stopped_, true) || !thread_.joinable()) return;
-  const auto told = std::make_shared<std::promise<void>>();
-  std::future<void> heard = told->get_future();
-  worker_.post([this, told] { sharer_.flush([told] { told->set_value(); }); });
-  heard.wait_for(kLast);
-  worker_.post([this] { sharer_.stop(); });
-  worker_.stop();
-  thread_.join();
+  flush_and_stop(sharer_, worker_, thread_);
 }
 
 }  // namespace weir::app

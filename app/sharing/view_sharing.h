@@ -22,10 +22,8 @@ class ViewSharing {
   /// With the next connection.
   void set_credentials(const store::Credentials& credentials, const store::Credentials& sentinels);
   void tick(TimePoint now);  ///< every second: says when Redis goes away and comes back
-  /// Sends what was counted last, if Redis takes it within kLast; then the thread ends.
+  /// Sends what was counted last, if Redis takes it within kFlushTime; then the thread ends.
   void stop();
-
-  static constexpr milliseconds kLast{500};
 
  private:
   Log& log_;

@@ -1,7 +1,9 @@
 #include "store/lists/list_sharer.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "core/assert.h"
 #include "store/redis/resp_writer.h"
 
 namespace weir::store {
@@ -101,16 +103,24 @@ void ListSharer::start() {
 
 void ListSharer::stop() {
   if (!running_) return;
-  const TimePoint now = worker_.now();
-  for (const auto& exchange : exchanges_) {
-    exchange->sync.gather(now);
-    if (exchange->sync.stats().pending != 0 && !exchange->flying()) exchange->send(now);
-  }
   running_ = false;
   net::Wheel::disarm(*this);
   store_.stop();
   for (Question& question : questions_) question.tell(true);
   questions_.clear();
+  if (flushed_) std::exchange(flushed_, nullptr)();
+}
+
+void ListSharer::flush(std::function<void()> then) {
+  WEIR_ASSERT(!flushed_);
+  if (!running_ || !store_.stats().up || exchanges_.empty()) return then();
+  flushed_ = std::move(then);
+  const TimePoint now = worker_.now();
+  for (const auto& exchange : exchanges_) {
+    exchange->sync.gather(now);
+    exchange->sync.hurry(now);
+  }
+  turn(now);
 }
 
 void ListSharer::use(std::vector<SharedList> lists) {
@@ -145,11 +155,14 @@ void ListSharer::turn(TimePoint now) {
   const bool connecting = now < since_ + kPatience && !store_.stats().up;
   std::erase_if(retired_, [](const auto& exchange) { return !exchange->flying(); });
   TimePoint next = TimePoint::max();
+  bool idle = true;
   for (const auto& exchange : exchanges_) {
     exchange->sync.gather(now);
     if (exchange->sync.due() <= now && !connecting) exchange->send(now);
     next = std::min(next, connecting ? now + kConnects : exchange->sync.due());
+    idle = idle && exchange->sync.idle();
   }
+  if (flushed_ && (idle || !store_.stats().up)) std::exchange(flushed_, nullptr)();
   answer_questions(now);
   for (const Question& question : questions_) next = std::min(next, question.deadline);
   publish(now);

@@ -41,8 +41,11 @@ class ListSharer final : net::Timer {
   ~ListSharer();
 
   void start();
-  /// Sends pending changes, as far as they fit into one call a list, and stops.
   void stop();
+  /// Sends the pending changes, extensions too; `then` hears when Redis has them, or that it is
+  /// away. A Redis that answers with errors is asked again until stop().
+  /// One at a time.
+  void flush(std::function<void()> then);
   /// Shares these lists from now on; lists that stay continue without interruption.
   void use(std::vector<SharedList> lists);
   void set_credentials(const Credentials& credentials, const Credentials& sentinels) {
@@ -79,6 +82,7 @@ class ListSharer final : net::Timer {
   std::vector<std::unique_ptr<Exchange>> exchanges_;
   std::vector<std::unique_ptr<Exchange>> retired_;  // whose call is still on its way
   std::vector<Question> questions_;
+  std::function<void()> flushed_;  // null: nobody waits
   std::shared_ptr<ListSharer*> self_;  // null inside once gone: for what was posted
   TimePoint since_{};
 

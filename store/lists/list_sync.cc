@@ -118,6 +118,14 @@ void ListSync::gather(TimePoint now) {
   lost_ = lost_ || lost;
 }
 
+void ListSync::hurry(TimePoint now) {
+  queue_.clear();
+  for (auto& [key, pending] : pending_) {
+    pending.due = std::min(pending.due, now);
+    queue_.insert({pending.due, key});
+  }
+}
+
 TimePoint ListSync::due() const noexcept {
   if (calling_) return TimePoint::max();
   const bool failing = uncertain_ || queue_.empty();

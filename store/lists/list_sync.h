@@ -58,6 +58,10 @@ class ListSync {
   bool answered(const Reply& reply, TimePoint now);
   void failed(TimePoint now);                   ///< the call; it may have been executed
   void doubt() noexcept { uncertain_ = true; }  ///< the store may be another one than before
+  /// Pending changes are due now, extensions too: this replica ends.
+  void hurry(TimePoint now);
+  /// The store has heard of every change that was gathered.
+  bool idle() const noexcept { return pending_.empty() && flying_.empty(); }
 
   /// Whose listing made the entry, as the store has it: who notifies.
   enum class Maker : std::uint8_t { here, elsewhere, not_known_yet };

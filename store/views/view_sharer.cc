@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/assert.h"
 #include "limiter/exchange/shared_key.h"
 #include "store/redis/resp_writer.h"
 
@@ -112,6 +113,7 @@ void ViewSharer::stop() {
 }
 
 void ViewSharer::flush(std::function<void()> then) {
+  WEIR_ASSERT(!flushed_);
   if (!running_ || !store_.stats().up || exchanges_.empty()) return then();
   flushed_ = std::move(then);
   const TimePoint now = worker_.now();

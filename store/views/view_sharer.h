@@ -33,6 +33,7 @@ class ViewSharer final : net::Timer {
   void stop();
   /// Sends what was counted since the last call; `then` hears when Redis has it, or when this
   /// fails.
+  /// One at a time.
   void flush(std::function<void()> then);
   /// Shares these views from now on; views that stay continue without interruption.
   void use(std::vector<ViewToShare> views);

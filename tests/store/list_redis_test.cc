@@ -69,6 +69,42 @@ TEST_F(Shared, EntriesReasonsAndRemovalsAreEverywhereWithinASecond) {
   EXPECT_FALSE(stranger.has(2)) << "its hashes mean nothing here";
 }
 
+TEST_F(Shared, TheLastChangesAreToldBeforeTheEnd) {
+  Replica& first = replica();
+  Replica& second = replica();
+  constexpr milliseconds kHour{3'600'000};
+  first.add(0, kHour);
+  ASSERT_TRUE(all(0, true));
+  ASSERT_TRUE(world.until([&] { return first.sharer->stats().sum.pending == 0; }));
+  const auto end = [&] { return second.bank.held(second.list, list_key(0), second.clock.now())->until; };
+  const TimePoint before = end();
+  bool told = false;
+  // More changes than a call brings, the first of them while a call is on its way, and an
+  // extension that would wait for a minute.
+  world.turn([&] {
+    first.add(1);
+    first.sharer->use({{"gray", first.list, 10'000, {7, 7}}});  // takes a turn
+    for (std::uint64_t n = 2; n < 3 * ListSync::kOpsMax; ++n) first.add(n);
+    first.add(0, 3 * kHour);
+    first.sharer->flush([&] { told = true; });
+  });
+  ASSERT_TRUE(world.until([&] { return told; }));
+  world.turn([&] { first.sharer.reset(); });
+  ASSERT_TRUE(world.until([&] { return second.has(3 * ListSync::kOpsMax - 1); }, kSoon));
+  for (std::uint64_t n = 1; n < 3 * ListSync::kOpsMax; ++n) EXPECT_TRUE(second.has(n)) << n;
+  EXPECT_GT(end(), before + kHour);
+}
+
+TEST_F(Shared, TheEndWaitsForNoRedisThatIsAway) {
+  Replica& first = replica();
+  ASSERT_TRUE(world.until([&] { return first.sharer->stats().up; }));
+  redis->kill();
+  first.add(1);
+  bool told = false;
+  world.turn([&] { first.sharer->flush([&] { told = true; }); });
+  EXPECT_TRUE(world.until([&] { return told; }, kSoon));
+}
+
 TEST_F(Shared, AListThatIsNewIsNotBehindSinceTheStart) {
   Replica& first = replica();
   ASSERT_TRUE(world.until([&] { return first.sharer->stats().up; }));
