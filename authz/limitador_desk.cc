@@ -86,6 +86,12 @@ std::int64_t whole(const Number& number) {
   return number.is_real() ? static_cast<std::int64_t>(number.as_real()) : number.integer();
 }
 
+/// Never more than the window: the worker that noted its end may be a moment ahead of this one.
+std::int64_t seconds_left(TimePoint end, const Limit& limit, TimePoint now) {
+  const auto left = std::chrono::ceil<std::chrono::seconds>(end - now);
+  return std::clamp<std::int64_t>(left.count(), 0, limit.seconds);
+}
+
 }  // namespace
 
 net::HttpReply limitador_status(const LimitadorStatus& status) {
@@ -125,8 +131,11 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
       return leave(net::problem(400, wrong));
     }
     step_ = Step::judging;
-    const auto mode = what == Ask::check ? RateLimitCall::Mode::look : RateLimitCall::Mode::count;
-    judge(mode, question_.delta, now);
+    using Mode = RateLimitCall::Mode;
+    judge(what == Ask::check    ? Mode::look
+          : what == Ask::report ? Mode::insist
+                                : Mode::count,
+          question_.delta, now);
   }
 
   void list(std::string space, TimePoint now, Answered answered) {
@@ -143,9 +152,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
  private:
   enum class Step : std::uint8_t {
     judging,
-    looking_what_is_left,  ///< a report is over a limit
-    filling_up,            ///< and fills it up
-    reading,               ///< which counters it was counted by
+    reading,  ///< which counters it was counted by
     listing,
   };
 
@@ -173,22 +180,8 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
         limited_ = call_.is_over();
         if (asked_ == Ask::check_and_report) call_.meter();
         if (asked_ == Ask::check) return answer(now);
-        if (limited_ && asked_ == Ask::report) {
-          step_ = Step::looking_what_is_left;
-          return judge(RateLimitCall::Mode::look, 0, now);
-        }
+        if (asked_ == Ask::report) limited_ = false;  // it is no question
         if (limited_ && !question_.headers) return answer(now);
-        step_ = Step::reading;
-        return judge(RateLimitCall::Mode::look, 0, now);
-      case Step::looking_what_is_left: {
-        limited_ = false;
-        const std::int64_t left = call_.status(0).what.remaining;
-        step_ = Step::filling_up;
-        if (left > 0)
-          return judge(RateLimitCall::Mode::count, std::min(left, question_.delta), now);
-        return go_on(now);
-      }
-      case Step::filling_up:
         step_ = Step::reading;
         return judge(RateLimitCall::Mode::look, 0, now);
       case Step::reading:
@@ -222,7 +215,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
   std::int64_t reset_of(const Limit& limit, const std::string& policy, TimePoint now) const {
     const LimitadorCounters::Counter counter = counter_of(limit, policy, now);
     const TimePoint end = desk_.counters_.end_of(counter, now).value_or(counter.end);
-    return std::chrono::ceil<std::chrono::seconds>(end - now).count();
+    return seconds_left(end, limit, now);
   }
 
   std::string value_of(std::string_view key) const {
@@ -255,7 +248,9 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     for (const auto& reading : call_.readings()) {
       const Limit* const limit = limit_of(desk_.gate_.set().ratelimit, reading.policy);
       if (limit == nullptr) continue;
-      const std::int64_t with = whole(reading.value) + (limited_ ? question_.delta : 0);
+      // Of reports there may be more than 64 bits hold.
+      const std::int64_t with =
+          std::min(whole(reading.value), kDeltaMost) + (limited_ ? question_.delta : 0);
       limits.push_back({limit, reading.policy, std::max<std::int64_t>(0, limit->most - with)});
     }
     if (limits.empty()) return;
@@ -291,8 +286,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
       json::object& set = one["set_variables"].emplace_object();
       for (const auto& [name, value] : counter.set) set[name] = value;
       one["remaining"] = std::max<std::int64_t>(0, limit->most - whole(reading->value));
-      const auto left = std::chrono::ceil<std::chrono::seconds>(counter.end - now);
-      one["expires_in_seconds"] = std::max<std::int64_t>(0, left.count());
+      one["expires_in_seconds"] = seconds_left(counter.end, *limit, now);
       out.push_back(std::move(one));
     }
     leave(reply_with(200, out));

@@ -19,7 +19,7 @@ class LimitadorDesk {
   using Answered = std::function<void(net::HttpReply)>;
   enum class Ask : std::uint8_t {
     check,             ///< says what would be, and counts nothing
-    report,            ///< counts, and refuses nothing; what is over a limit fills it up
+    report,            ///< counts, and refuses nothing
     check_and_report,  ///< counts what is within all limits
   };
 

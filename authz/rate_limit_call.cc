@@ -86,8 +86,9 @@ void RateLimitCall::judge(std::size_t index, TimePoint now) {
     return;
   }
   const policies::Record record = policies::record_of(found, descriptors_[index], now);
-  const auto judged = mode_ == Mode::count ? gate_.judge(record, Answer{}, now, part)
-                                           : gate_.query(record, now, part, part);
+  const auto judged = mode_ == Mode::look
+                          ? gate_.query(record, now, part, part)
+                          : gate_.judge(record, Answer{}, now, part, mode_ == Mode::insist);
   if (!judged) {
     part.waits = true;
     gate_.park(part, now);
@@ -103,7 +104,7 @@ void RateLimitCall::take(std::size_t index, const gate::Gate::Judged& judged, Ti
       policies::status_of(*set_, judged.plan, judged.verdict, found_[index], gate_.instant(now));
   out.name = out.what.name;
   out.what.name = {};
-  if (mode_ == Mode::count) meter_.count(*set_, found_[index], descriptors_[index], out.what);
+  if (mode_ != Mode::look) meter_.count(*set_, found_[index], descriptors_[index], out.what);
   const auto* rule = found_[index].what != nullptr && found_[index].what->rule
                          ? &*found_[index].what->rule
                          : nullptr;

@@ -30,7 +30,8 @@ class RateLimitCall {
   };
   enum class Mode : std::uint8_t {
     count,
-    look,  ///< says what would be, and counts nothing
+    insist,  ///< counts also what it refuses, in all counters
+    look,    ///< says what would be, and counts nothing
   };
 
   /// `meter`: of the worker.

@@ -208,10 +208,11 @@ std::optional<TimePoint> own_time_of(const policies::Record& record, TimePoint n
 }  // namespace
 
 std::optional<Gate::Judged> Gate::judge(const policies::Record& event, const Answer& answer,
-                                        TimePoint now, Waiter& waiter) {
+                                        TimePoint now, Waiter& waiter, bool insists) {
   const policies::Instant at = instant(now);
   policies::Driver::Options options;
   options.may_wait = false;
+  options.insists = insists;
   options.own_time = own_time_of(event, now);
   options.rows = rows_;
   options.keep_open = recorder_ != nullptr;

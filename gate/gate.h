@@ -86,8 +86,9 @@ class Gate final : public Judge {
   /// of its answer (status 0: none; policies that need the answer then do not count). Does not wait
   /// for reservations of others, and leaves nothing in flight. None: the shared store is asked;
   /// park the waiter, and pass the same event when it is resumed.
+  /// `insists`: it has happened, so that it counts also where it is refused.
   std::optional<Judged> judge(const policies::Record& record, const Answer& answer, TimePoint now,
-                              Waiter& waiter);
+                              Waiter& waiter, bool insists = false);
   /// The result that judge() would give; counts and remembers nothing. Pass the same trace when the
   /// waiter is resumed.
   std::optional<Judged> query(const policies::Record& record, TimePoint now, policies::Trace& trace,

@@ -187,6 +187,25 @@ void Counting::take_back(bool all, Instant at) {
   }
 }
 
+void Counting::count_refused(Instant at) {
+  for (PlannedCounter& planned : work_.plan().counters) {
+    // Without an answer nothing settles a reservation: it is taken back.
+    if (!planned.counts || planned.reserves || planned.provisional) continue;
+    const Counter& counter = work_.counter_of(planned);
+    if (planned.counted()) {
+      // It stays.
+    } else if (planned.asked == PlannedCounter::kNone) {
+      work_.counts.charge(counter, planned.key, at.moment(counter), planned.amount, nullptr,
+                          &planned.undo);
+    } else {
+      store_.count_in_store(planned, store_.ops());
+      mirror(planned, at);
+    }
+    planned.undo = {};
+    planned.in_store = false;
+  }
+}
+
 void Counting::take_back(PlannedCounter& planned) {
   work_.counts.uncharge(work_.counter_of(planned), planned.key, planned.undo);
   planned.undo = {};

@@ -30,6 +30,8 @@ class Counting final {
   void take_replies(const JudgeOptions& options);
   void settle_provisional(Instant at);
   void take_back(bool all, Instant at);
+  /// The event is refused, and counts all the same, whatever the ceilings of its counters.
+  void count_refused(Instant at);
   /// The verdict is no longer needed, and the store has replied: takes everything back.
   void drop();
   void take_back(PlannedCounter& planned);

@@ -206,9 +206,9 @@ void Driver::conclude(Instant at, const Options& options) {
     return;
   }
   ladder_.decide(options);
-  if (work_.verdict.kind == Verdict::Kind::wait) {
-    counting_.take_back(true, at);
-    return;
+  if (work_.verdict.kind >= Verdict::Kind::refuse) [[unlikely]] {
+    if (work_.verdict.kind == Verdict::Kind::wait) return counting_.take_back(true, at);
+    if (options.insists && !options.dry) counting_.count_refused(at);
   }
   if (!options.dry) {
     // First the fate of the event itself: a rung that clears also empties the counter of this

@@ -100,6 +100,12 @@ void StoreCalls::give_up_place(const PlannedCounter& planned, const StoreOps& as
   add_best_effort_for(planned, holds ? SharedVerb::release : SharedVerb::take_back, asked);
 }
 
+/// Counts what the store has refused, without waiting.
+void StoreCalls::count_in_store(const PlannedCounter& planned, const StoreOps& asked) {
+  if (asked.reply(planned.asked).error != SharedError::none) return;
+  add_best_effort_for(planned, SharedVerb::add, asked);
+}
+
 /// Ends the store's part of an event, without waiting: release, take_back, or settle at once.
 void StoreCalls::end_in_store(PlannedCounter& planned, SharedVerb verb, const StoreOps& asked) {
   if (!planned.in_store) return;

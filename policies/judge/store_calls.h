@@ -43,6 +43,7 @@ class StoreCalls final {
                                       const StoreOps& asked);
   const limiter::SharedPart& part_of(const PlannedCounter& planned, const StoreOps& asked) const;
   void give_up_place(const PlannedCounter& planned, const StoreOps& asked);
+  void count_in_store(const PlannedCounter& planned, const StoreOps& asked);
   void end_in_store(PlannedCounter& planned, limiter::SharedVerb verb, const StoreOps& asked);
   void reset_in_store(const Counter& counter, std::string_view key, const Place& place);
 

@@ -37,7 +37,7 @@ struct Verdict {
   enum class Kind : std::uint8_t {
     pass,
     hold,
-    refuse,
+    refuse,  ///< this and the next do not let the event through
     wait,
   };
   Kind kind = Kind::pass;

@@ -1,11 +1,13 @@
 """Paths of other rate limit services on the api door, as their callers use them."""
 
 import json
+import shutil
 import signal
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 from http_client import once
+from redis_process import Redis
 from weir_process import Weir, eventually, free_port
 
 FILE = """domain: shop
@@ -118,14 +120,33 @@ class Limitador(unittest.TestCase):
             self.assertEqual(self.codes(site, "/check", *[ask("bob")] * 5), [200] * 5, "a check counts nothing")
             self.assertEqual(self.codes(site, "/report", ask("eve"), ask("eve", 2), ask("eve", 9)), [200] * 3)
             self.assertEqual(self.codes(site, "/check", ask("eve")), [429])
-            # A report that comes over the limit fills it up.
-            self.assertEqual(self.codes(site, "/report", ask("kim", 9)), [200])
+            # A report counts whole, also over a limit, and in the other limits of the call.
+            self.assertEqual(self.codes(site, "/report", ask("kim", 9, values={"tier": "gold"})), [200])
             self.assertEqual(self.codes(site, "/check_and_report", ask("kim")), [429])
+            self.assertEqual(self.codes(site, "/check", ask("kim", 0)), [429], "it is over, not full")
+            gold = {"namespace": "shop", "values": {"tier": "gold"}}
+            self.assertEqual(self.codes(site, "/check", {**gold, "delta": 91}, {**gold, "delta": 92}), [200, 429])
             # What is refused counts in no limit, and no condition means no limit.
             self.assertEqual(self.codes(site, "/check_and_report", ask("tom", 4), ask("tom", 3)), [429, 200])
             self.assertEqual(self.codes(site, "/check_and_report", *[{"namespace": "shop", "values": {}, "delta": 9}] * 9), [200] * 9)
             self.assertEqual(self.codes(site, "/check", ask(space="other"), ask(space="nowhere")), [429, 200])
             self.assertEqual(site.stop(), 0)
+
+    def test_reports_count_whole_for_all_replicas(self):
+        if shutil.which("redis-server") is None:
+            self.skipTest("there is no redis-server on this machine")
+        redis = Redis().start()
+        self.addCleanup(redis.kill)
+        shared = {"policies": "defaults: {share: redis}\npolicies: []\n",
+                  "extra": f"redis: {{{redis.where}, timeout: 5s, budget: 1s, secret: {'s' * 32}}}\n"}
+        gold = {"namespace": "shop", "values": {"tier": "gold"}}
+        with self.site(**shared) as one, self.site(**shared) as other:
+            self.assertEqual(self.codes(one, "/report", self.question("kim", 9, values={"tier": "gold"})), [200])
+            eventually(lambda: other.ask("/check", {**gold, "delta": 92}).status == 429, what="the report to be counted")
+            self.assertEqual(self.codes(other, "/check", {**gold, "delta": 91}, self.question("kim", 0)), [200, 429])
+            self.assertEqual(self.codes(other, "/report", *[self.question("kim", 5, values={"tier": "gold"})] * 2), [200, 200])
+            eventually(lambda: one.ask("/check", {**gold, "delta": 82}).status == 429, what="the reports to be counted")
+            self.assertEqual(self.codes(one, "/check", {**gold, "delta": 81}), [200])
 
     def test_a_limit_holds_exactly_under_parallel_calls(self):
         with self.site() as site, ThreadPoolExecutor(16) as pool:

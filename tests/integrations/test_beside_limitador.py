@@ -4,13 +4,13 @@ import json
 import os
 import random
 import shutil
-import sys
 import tempfile
 import unittest
 
 import peers
 from http_client import Cut, once
-from weir_process import Weir, eventually, free_port
+from redis_process import Redis
+from weir_process import Weir, free_port
 
 HOUR = 3_600
 
@@ -164,8 +164,9 @@ CASES = {
                                                [both({"u": "a", "z": "1"}), both({"u": "a", "z": "2"})]),
     # Counting.
     "no condition and no variable": ([limit(2)], [both(), both(A), both(B), check()]),
+    "max_value 0": ([limit(0)], [both(), check(), report(), both(delta=0), check(delta=0)]),
     "max_value 1": ([limit(1)], [check(), both(), check(), both()]),
-    "max_value of 53 bits": ([limit(2**53)], [both(), both(delta=2**53), both(delta=2**53 - 1), both()]),
+    "max_value of 53 bits": ([limit(2**53 - 1)], [both(), both(delta=2**53 - 1), both(delta=2**53 - 2), both()]),
     "delta 0": ([limit(1)], [both(delta=0), both(), both(delta=0), check(delta=0), both()]),
     "delta 5": ([limit(12)], [both(delta=5), both(delta=5), both(delta=5), both(delta=2), both()]),
     "delta over the limit": ([limit(4)], [both(delta=5), both(delta=4), both()]),
@@ -175,6 +176,9 @@ CASES = {
     "a report counts": ([limit(3)], [report(), report(), check(), report(), check()]),
     "a report refuses nothing": ([limit(1)], [report()] * 3 + [check(), both()]),
     "a report of 0": ([limit(1)], [report(delta=0), check(), both(), report(delta=0), check()]),
+    "a report over the limit": ([limit(3)], [report(delta=9), check(), both(), check(delta=0)]),
+    "a report over one limit of two": ([limit(3, by=["descriptors[0].u"]), limit(20)],
+                                       [report({"u": "a"}, 2), report({"u": "a"}, 9), both({"u": "b"}, 3), check({}, 6), check({}, 7)]),
     "several limits": ([limit(3, by=["descriptors[0].u"]), limit(5), limit(1, "descriptors[0].m == 'POST'")],
                        [both({"u": u, "m": m}) for u, m in (("a", "GET"), ("a", "POST"), ("a", "POST"), ("b", "POST"), ("b", "GET"),
                                                             ("a", "GET"), ("a", "GET"), ("b", "GET"), ("c", "GET"))]),
@@ -255,10 +259,12 @@ class Beside(unittest.TestCase):
         self.addCleanup(theirs.stop)
         self.addCleanup(self.weir(text).start().kill)
 
+    policies, extra = "policies: []\n", ""
+
     def weir(self, limits):
         self.our_port = free_port()
-        return Weir("policies: []\n", 1, extra=f"api: {{listen: 127.0.0.1:{self.our_port}}}\ngrpc: {{listen: none}}\n"
-                    "ratelimit: {limitador: limits.yaml, json: true}\n", files={"limits.yaml": limits})
+        return Weir(self.policies, 1, extra=f"api: {{listen: 127.0.0.1:{self.our_port}}}\ngrpc: {{listen: none}}\n"
+                    "ratelimit: {limitador: limits.yaml, json: true}\n" + self.extra, files={"limits.yaml": limits})
 
     @staticmethod
     def post(port, path, body):
@@ -405,7 +411,7 @@ class Beside(unittest.TestCase):
         for n in range(2_000):
             call = {"namespace": dice.choice(spaces), "values": {key: dice.choice(values) for key in keys if dice.random() < 0.7},
                     "delta": dice.choice((0, 1, 1, 1, 2, 5))}
-            path = dice.choice(("/check", "/check_and_report", "/check_and_report"))
+            path = dice.choice(("/check", "/report", "/check_and_report", "/check_and_report"))
             if dice.random() < 0.3:
                 call["response_headers"] = DRAFT
             got = [self.told(port, path, call) for port in (self.our_port, self.their_port)]
@@ -417,6 +423,19 @@ class Beside(unittest.TestCase):
                 self.assertEqual(self.listed(self.our_port, what, space), self.listed(self.their_port, what, space), f"seed {seed}, {space}")
 
     def test_cases(self):
+        self.check_cases()
+
+    def test_cases_with_counts_in_redis(self):
+        if shutil.which("redis-server") is None:
+            self.skipTest("there is no redis-server on this machine")
+        redis = Redis().start()
+        self.addCleanup(redis.kill)
+        self.policies = "defaults: {share: redis}\npolicies: []\n"
+        # One connection to Redis: what is taken back there after a refusal comes before the next call.
+        self.extra = f"threads: 1\nredis: {{{redis.where}, timeout: 5s, budget: 1s, secret: {'s' * 32}}}\n"
+        self.check_cases()
+
+    def check_cases(self):
         spaces = {name: f"case-{n}" for n, name in enumerate(CASES)}
         self.start([{"namespace": spaces[name], **one} for name, (limits, _) in CASES.items() for one in limits])
         for name, (_, calls) in CASES.items():
