@@ -1,4 +1,5 @@
 // What the access log, traces and histograms are told, on every path through a session.
+#include <atomic>
 #include <map>
 
 #include "telemetry/request_sink.h"
@@ -131,7 +132,12 @@ TEST_F(NotesTest, ARequestThatEndsBeforeItsJudgementIsToldWithItsClient) {
   settings.client_rules = net::ClientAddressRules({*Cidr::parse("127.0.0.0/8")}, "x-forwarded-for");
   fields = {AccessField::client, AccessField::method, AccessField::path, AccessField::status,
             AccessField::end};
-  judge().reads_body = [](const Request&) { return true; };
+  std::atomic<bool> has_head = false;
+  judge().reads_body = [&](const Request&) {
+    has_head = true;
+    has_head.notify_all();
+    return true;
+  };
   judge().decide = [](const Request& request, bool may_wait) {
     Effect effect;
     if (request.path == "/wait" && may_wait) effect.kind = Effect::Kind::wait;
@@ -146,7 +152,7 @@ TEST_F(NotesTest, ARequestThatEndsBeforeItsJudgementIsToldWithItsClient) {
   {
     auto c = client();
     c.send("POST /reset" + head + "ab");
-    on_worker([] {});
+    has_head.wait(false);  // else the reset may come before the first read
     c.stream().reset();
   }
   EXPECT_EQ(lines(1), "{" + who + "\"/reset\",\"end\":\"aborted\"}\n");
