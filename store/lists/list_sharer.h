@@ -82,7 +82,7 @@ class ListSharer final : net::Timer {
   std::vector<std::unique_ptr<Exchange>> exchanges_;
   std::vector<std::unique_ptr<Exchange>> retired_;  // whose call is still on its way
   std::vector<Question> questions_;
-  std::function<void()> flushed_;  // null: nobody waits
+  std::function<void()> flushed_;      // null: nobody waits
   std::shared_ptr<ListSharer*> self_;  // null inside once gone: for what was posted
   TimePoint since_{};
 

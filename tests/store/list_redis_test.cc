@@ -76,7 +76,9 @@ TEST_F(Shared, TheLastChangesAreToldBeforeTheEnd) {
   first.add(0, kHour);
   ASSERT_TRUE(all(0, true));
   ASSERT_TRUE(world.until([&] { return first.sharer->stats().sum.pending == 0; }));
-  const auto end = [&] { return second.bank.held(second.list, list_key(0), second.clock.now())->until; };
+  const auto end = [&] {
+    return second.bank.held(second.list, list_key(0), second.clock.now())->until;
+  };
   const TimePoint before = end();
   bool told = false;
   // More changes than a call brings, the first of them while a call is on its way, and an
@@ -230,15 +232,6 @@ TEST_F(Shared, AReloadTakesListsInAndOut) {
   world.turn([&] { first.sharer->use({{"gray", first.list, 10'000, {7, 7}}}); });
   ASSERT_TRUE(all(2, true)) << "what was listed meanwhile is told";
   EXPECT_EQ(second.sharer->stats().lists, 1U);
-}
-
-TEST_F(Shared, TheLastChangeIsToldBeforeTheEnd) {
-  Replica& first = replica();
-  Replica& second = replica();
-  ASSERT_TRUE(world.until([&] { return first.sharer->stats().up && second.sharer->stats().up; }));
-  first.add(5);
-  world.turn([&] { first.sharer->stop(); });
-  ASSERT_TRUE(all(5, true));
 }
 
 /// Times as milliseconds from now.
