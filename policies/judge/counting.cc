@@ -187,13 +187,17 @@ void Counting::take_back(bool all, Instant at) {
   }
 }
 
-void Counting::count_refused(Instant at) {
+void Counting::count_whole(Instant at) {
+  const bool refused = work_.verdict.kind == Verdict::Kind::refuse;
   for (PlannedCounter& planned : work_.plan().counters) {
-    // Without an answer nothing settles a reservation: it is taken back.
-    if (!planned.counts || planned.reserves || planned.provisional) continue;
     const Counter& counter = work_.counter_of(planned);
+    // Without an answer nothing settles a reservation, and an event is over that has happened: both
+    // are taken back.
+    if (!planned.counts || planned.reserves || counter.spec.window == limiter::Window::none)
+      continue;
+    if (!refused && !counter.shadow) continue;
     if (planned.counted()) {
-      // It stays.
+      if (planned.provisional) settle_provisional(planned, at);
     } else if (planned.asked == PlannedCounter::kNone) {
       work_.counts.charge(counter, planned.key, at.moment(counter), planned.amount, nullptr,
                           &planned.undo);
@@ -201,7 +205,7 @@ void Counting::count_refused(Instant at) {
       store_.count_in_store(planned, store_.ops());
       mirror(planned, at);
     }
-    planned.undo = {};
+    planned.undo = {};  // it stays
     planned.in_store = false;
   }
 }
@@ -215,18 +219,21 @@ void Counting::take_back(PlannedCounter& planned) {
                       store_.ops());
 }
 
+void Counting::settle_provisional(PlannedCounter& planned, Instant at) {
+  if (planned.in_store) {
+    store_.end_in_store(planned, limiter::SharedVerb::settle, store_.ops());
+  } else {  // the store was away
+    const Counter& counter = work_.counter_of(planned);
+    work_.counts.settle(counter, planned.key, at.of(counter), at.moment(counter), planned.amount,
+                        planned.undo, true);
+  }
+  planned.undo = {};
+}
+
 /// Counts what was reserved until the verdict, unless the verdict has taken it back.
 void Counting::settle_provisional(Instant at) {
   for (PlannedCounter& planned : work_.plan().counters) {
-    if (!planned.provisional || !planned.counted()) continue;
-    if (planned.in_store) {
-      store_.end_in_store(planned, limiter::SharedVerb::settle, store_.ops());
-    } else {  // the store was away
-      const Counter& counter = work_.counter_of(planned);
-      work_.counts.settle(counter, planned.key, at.of(counter), at.moment(counter), planned.amount,
-                          planned.undo, true);
-    }
-    planned.undo = {};
+    if (planned.provisional && planned.counted()) settle_provisional(planned, at);
   }
 }
 

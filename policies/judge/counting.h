@@ -30,8 +30,8 @@ class Counting final {
   void take_replies(const JudgeOptions& options);
   void settle_provisional(Instant at);
   void take_back(bool all, Instant at);
-  /// The event is refused, and counts all the same, whatever the ceilings of its counters.
-  void count_refused(Instant at);
+  /// Counts the event also where it is refused, or where a limit in shadow mode would refuse it.
+  void count_whole(Instant at);
   /// The verdict is no longer needed, and the store has replied: takes everything back.
   void drop();
   void take_back(PlannedCounter& planned);
@@ -46,6 +46,7 @@ class Counting final {
   void ask(bool refused, const JudgeOptions& options);
   void go_alone(const JudgeOptions& options);
   void mirror(PlannedCounter& planned, Instant at);
+  void settle_provisional(PlannedCounter& planned, Instant at);
 
   Judging& work_;
   ListChecks& lists_;

@@ -206,10 +206,12 @@ void Driver::conclude(Instant at, const Options& options) {
     return;
   }
   ladder_.decide(options);
-  if (work_.verdict.kind >= Verdict::Kind::refuse) [[unlikely]] {
-    if (work_.verdict.kind == Verdict::Kind::wait) return counting_.take_back(true, at);
-    if (options.insists && !options.dry) counting_.count_refused(at);
+  if (work_.verdict.kind == Verdict::Kind::wait) {
+    counting_.take_back(true, at);
+    return;
   }
+  if (options.insists && !options.dry) [[unlikely]]
+    counting_.count_whole(at);
   if (!options.dry) {
     // First the fate of the event itself: a rung that clears also empties the counter of this
     // event.

@@ -100,7 +100,8 @@ void StoreCalls::give_up_place(const PlannedCounter& planned, const StoreOps& as
   add_best_effort_for(planned, holds ? SharedVerb::release : SharedVerb::take_back, asked);
 }
 
-/// Counts what the store has refused, without waiting.
+/// Counts what the store has not counted, without waiting. After a time-out nobody knows whether
+/// the store has counted: a second count would be worse than none.
 void StoreCalls::count_in_store(const PlannedCounter& planned, const StoreOps& asked) {
   if (asked.reply(planned.asked).error != SharedError::none) return;
   add_best_effort_for(planned, SharedVerb::add, asked);

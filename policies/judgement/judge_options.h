@@ -23,7 +23,8 @@ struct JudgeOptions {
   bool may_wait = true;  ///< a Verdict of kind wait may be given
   bool can_hold = true;  ///< there is room among the held
   bool dry = false;      ///< change nothing: what would the verdict be
-  bool insists = false;  ///< what is refused counts all the same, in every counter: it has happened
+  /// The event has happened: it counts whole in every counter, whatever refuses it.
+  bool insists = false;
   /// An event that is passed stays open although its answer changes nothing: somebody wants to see
   /// that (Driver::value()).
   bool keep_open = false;

@@ -37,7 +37,7 @@ struct Verdict {
   enum class Kind : std::uint8_t {
     pass,
     hold,
-    refuse,  ///< this and the next do not let the event through
+    refuse,
     wait,
   };
   Kind kind = Kind::pass;

@@ -148,6 +148,39 @@ class Limitador(unittest.TestCase):
             eventually(lambda: one.ask("/check", {**gold, "delta": 82}).status == 429, what="the reports to be counted")
             self.assertEqual(self.codes(one, "/check", {**gold, "delta": 81}), [200])
 
+    def test_a_report_over_a_limit_counts_in_policies_of_each_kind(self):
+        if shutil.which("redis-server") is None:
+            self.skipTest("there is no redis-server on this machine")
+        redis = Redis().start()
+        self.addCleanup(redis.kill)
+        policies = """lists:
+  grey: {of: descriptor.tier, kind: gray, effect: none}
+policies:
+  - {name: lists, watch: {domain: shop}, key: descriptor.tier, window: 1h, then: [{over: 8, do: graylist, list: grey, for: 1h}]}
+  - {name: flies, watch: {domain: shop}, key: descriptor.tier, metric: in_flight, then: [{over: 8, do: deny}]}
+"""
+        for share in ("local", "redis", "{redis: {sync: 200ms}}"):
+            options = {"policies": f"defaults: {{share: {share}}}\n" + policies,
+                       "extra": f"redis: {{{redis.where}, timeout: 5s, budget: 1s, secret: {'s' * 32}}}\n"}
+            with self.subTest(share=share), self.site(**options) as site:
+                def report(user, delta):
+                    question = self.question(user, delta, values={"tier": "gold"})
+                    self.assertEqual(self.codes(site, "/report", question), [200])
+                report("kim", 9)
+                report("zoe", 1)
+                eventually(lambda: [entry["key"] for entry in site.entries("grey")] == [["gold"]], what="the tier to be listed", seconds=5)
+                for n in range(10):
+                    report(f"u{n}", 9)
+                tier = {"namespace": "shop", "values": {"tier": "gold"}, "delta": 0}
+                self.assertEqual(self.codes(site, "/check", tier), [200], "a report is over: nothing is in flight")
+            redis.command("FLUSHALL")
+
+    def test_reports_count_whole_where_limits_are_in_shadow_mode(self):
+        with self.site(policies="defaults: {mode: shadow}\npolicies: []\n") as site:
+            self.assertEqual(self.codes(site, "/report", self.question("kim", 9, values={"tier": "gold"})), [200])
+            counters = json.loads(site.ask("/counters/shop").body)
+            self.assertEqual(sorted((c["limit"]["max_value"], c["remaining"]) for c in counters), [(3, 0), (100, 91)])
+
     def test_a_limit_holds_exactly_under_parallel_calls(self):
         with self.site() as site, ThreadPoolExecutor(16) as pool:
             question = {"namespace": "shop", "values": {"tier": "gold"}, "delta": 1}
