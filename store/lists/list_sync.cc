@@ -124,6 +124,7 @@ void ListSync::hurry(TimePoint now) {
     pending.due = std::min(pending.due, now);
     queue_.insert({pending.due, key});
   }
+  next_ = std::min(next_, now);  // no time to wait after a failure
 }
 
 TimePoint ListSync::due() const noexcept {
