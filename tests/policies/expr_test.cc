@@ -462,6 +462,9 @@ TEST(ExprCanonical, IsTheSameForWhatDiffersInSpellingOnly) {
       {"status > 5 * 60", "status > 300"},
       {"ip == '::ffff:1.2.3.4'", "ip == '1.2.3.4'"},
       {"- 1 + status", "-1 + status"},
+      {"body.o['a'.size()][0]", "body.o[1][0]"},
+      {"body.o['us' + 'er'].a", "body.o.user.a"},
+      {"header['x-' + 'a']", "header.x_a"},
   };
   for (const auto& [a, b] : same) EXPECT_EQ(canonical(a), canonical(b));
   const std::pair<const char*, const char*> different[] = {

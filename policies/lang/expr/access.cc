@@ -42,7 +42,7 @@ class Access {
   }
 
   bool resolve(AstPtr& node) {
-    const bool ok = base_->op == Op::name ? name() : checker_.check(base_);
+    const bool ok = check_keys() && (base_->op == Op::name ? name() : checker_.check(base_));
     if (!ok) {
       node = std::move(base_);
       return false;
@@ -54,6 +54,14 @@ class Access {
   }
 
  private:
+  /// Folds the keys in brackets before a path is cut from the steps: `o["a".size()]` reads what
+  /// `o[1]` reads, and has the same canonical text.
+  bool check_keys() {
+    for (const AstPtr& step : steps_)
+      if (step->op == Op::index && !checker_.check(step->children[1])) return false;
+    return true;
+  }
+
   bool name() {
     const std::string name = base_->text;
     if (const auto column = checker_.scope.column(name)) return load(*column);
@@ -188,10 +196,10 @@ class Access {
       key = std::make_unique<Ast>();
       key->begin = step->begin, key->end = step->end;
       key->constant = checker_.pool->keep(step->text);
+      if (!checker_.check(key)) return false;
     } else {
       key = std::move(step->children[1]);
     }
-    if (!checker_.check(key)) return false;
     const bool list = from == Type::list;
     if (!list && from != Type::dyn && from != Type::json && from != Type::null) {
       return checker_.fail(*step, checker_.source(*base_) + " is " + std::string(type_name(from)) +
