@@ -4,8 +4,8 @@
 //
 // No coverage guides the changes. This test notices a fuzzer that no longer compiles, a seed that
 // fails, and what the first thousands of damaged inputs find; libFuzzer (scripts/fuzz) looks
-// further. The random seed is printed, so that a run can be repeated. The input that ends the
-// process is printed in hexadecimal digits.
+// further. The random seed is printed, so that a run can be repeated; WEIR_FUZZ_SEED is used where
+// none is given. The input that ends the process is printed in hexadecimal digits.
 #include <signal.h>
 #include <unistd.h>
 
@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -126,7 +127,8 @@ int main(int count, char** words) {
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(print_current);
   ::signal(SIGABRT, on_abort);
   std::uint64_t seed = std::random_device{}();
-  if (count > 3) std::from_chars(words[3], words[3] + std::strlen(words[3]), seed);
+  const char* const given = count > 3 ? words[3] : std::getenv("WEIR_FUZZ_SEED");
+  if (given != nullptr) std::from_chars(given, given + std::strlen(given), seed);
   std::printf("random seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   const std::vector<std::string> seeds = seeds_of(words[2]);
