@@ -6,7 +6,7 @@ namespace weir::authz {
 namespace {
 
 std::string key_of(const LimitadorCounters::Counter& counter) {
-  std::string key = counter.space + '\0' + counter.policy;
+  std::string key = counter.space + '\0' + counter.limit;
   for (const auto& [name, value] : counter.set)
     key += '\0' + std::to_string(value.size()) + ':' + value;
   return key;

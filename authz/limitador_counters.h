@@ -22,7 +22,9 @@ class LimitadorCounters {
   using Values = std::vector<std::pair<std::string, std::string>>;  ///< sorted by name
 
   struct Counter {
-    std::string space, policy;
+    std::string space;
+    std::string
+        limit;      ///< its identity (config::Server::LimitadorLimit), which reloads leave alone
     Values set;     ///< the limit's variables, as the limit spells them
     Values values;  ///< of a call that was counted there
     TimePoint end{};

@@ -76,10 +76,21 @@ json::object json_of(const Limit& limit) {
   return out;
 }
 
-const Limit* limit_of(const config::Server::RateLimit& settings, std::string_view policy) {
-  const auto found = std::find_if(settings.limits.begin(), settings.limits.end(),
-                                  [&](const Limit& limit) { return limit.policy.value == policy; });
+template <class Fits>
+const Limit* limit_where(const config::Server::RateLimit& settings, Fits fits) {
+  const auto found = std::find_if(settings.limits.begin(), settings.limits.end(), fits);
   return found == settings.limits.end() ? nullptr : &*found;
+}
+
+/// The limit that the policy counts.
+const Limit* limit_of(const config::Server::RateLimit& settings, std::string_view policy) {
+  return limit_where(settings, [&](const Limit& limit) { return limit.policy.value == policy; });
+}
+
+/// Null: no limit of the file that is loaded now is the counter's.
+const Limit* limit_of(const config::Server::RateLimit& settings,
+                      const LimitadorCounters::Counter& counter) {
+  return limit_where(settings, [&](const Limit& limit) { return limit.identity == counter.limit; });
 }
 
 std::int64_t whole(const Number& number) {
@@ -197,23 +208,25 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     for (const auto& reading : call_.readings()) {
       const Limit* const limit = limit_of(settings, reading.policy);
       if (limit == nullptr || whole(reading.value) <= 0) continue;
-      desk_.counters_.note(counter_of(*limit, reading.policy, now), now);
+      desk_.counters_.note(counter_of(*limit, now), now);
     }
   }
 
   /// Of this call, with a window that begins now.
-  LimitadorCounters::Counter counter_of(const Limit& limit, const std::string& policy,
-                                        TimePoint now) const {
-    LimitadorCounters::Counter out{
-        question_.space, policy, {}, question_.values, now + std::chrono::seconds{limit.seconds}};
+  LimitadorCounters::Counter counter_of(const Limit& limit, TimePoint now) const {
+    LimitadorCounters::Counter out{question_.space,
+                                   limit.identity,
+                                   {},
+                                   question_.values,
+                                   now + std::chrono::seconds{limit.seconds}};
     for (std::size_t i = 0; i < limit.variables.size(); ++i)
       out.set.emplace_back(limit.variables[i], value_of(limit.keys[i]));
     return out;
   }
 
   /// The seconds until the counter's window ends; where that is not known the whole window.
-  std::int64_t reset_of(const Limit& limit, const std::string& policy, TimePoint now) const {
-    const LimitadorCounters::Counter counter = counter_of(limit, policy, now);
+  std::int64_t reset_of(const Limit& limit, TimePoint now) const {
+    const LimitadorCounters::Counter counter = counter_of(limit, now);
     const TimePoint end = desk_.counters_.end_of(counter, now).value_or(counter.end);
     return seconds_left(end, limit, now);
   }
@@ -241,7 +254,6 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
   void add_headers(net::HttpReply& reply, TimePoint now) {
     struct Left {
       const Limit* limit;
-      std::string_view policy;
       std::int64_t left;
     };
     std::vector<Left> limits;
@@ -251,7 +263,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
       // Of reports there may be more than 64 bits hold.
       const std::int64_t with =
           std::min(whole(reading.value), kDeltaMost) + (limited_ ? question_.delta : 0);
-      limits.push_back({limit, reading.policy, std::max<std::int64_t>(0, limit->most - with)});
+      limits.push_back({limit, std::max<std::int64_t>(0, limit->most - with)});
     }
     if (limits.empty()) return;
     std::stable_sort(limits.begin(), limits.end(),
@@ -266,8 +278,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     }
     reply.fields.emplace_back("X-RateLimit-Limit", all);
     reply.fields.emplace_back("X-RateLimit-Remaining", std::to_string(limits.front().left));
-    const std::int64_t reset =
-        reset_of(*limits.front().limit, std::string(limits.front().policy), now);
+    const std::int64_t reset = reset_of(*limits.front().limit, now);
     reply.fields.emplace_back("X-RateLimit-Reset", std::to_string(reset));
   }
 
@@ -275,12 +286,13 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     json::array out;
     for (std::size_t i = 0; i < listed_.size(); ++i) {
       const auto& counter = listed_[i];
-      const Limit* const limit = limit_of(desk_.gate_.set().ratelimit, counter.policy);
-      const auto reading = std::find_if(
-          call_.readings().begin(), call_.readings().end(),
-          [&](const auto& one) { return one.descriptor == i && one.policy == counter.policy; });
-      if (limit == nullptr || reading == call_.readings().end() || whole(reading->value) <= 0)
-        continue;
+      const Limit* const limit = limit_of(desk_.gate_.set().ratelimit, counter);
+      if (limit == nullptr) continue;
+      const auto reading =
+          std::find_if(call_.readings().begin(), call_.readings().end(), [&](const auto& one) {
+            return one.descriptor == i && one.policy == limit->policy.value;
+          });
+      if (reading == call_.readings().end() || whole(reading->value) <= 0) continue;
       json::object one;
       one["limit"] = json_of(*limit);
       json::object& set = one["set_variables"].emplace_object();

@@ -25,6 +25,19 @@ struct Identity {
   auto operator<=>(const Identity&) const = default;
 };
 
+/// Texts are written with their lengths: no two identities have the same text.
+std::string spelled(const Identity& identity) {
+  std::string out = std::to_string(identity.seconds);
+  const auto add = [&](const std::string& text) {
+    out += ' ' + std::to_string(text.size()) + ':' + text;
+  };
+  add(identity.space);
+  for (const std::string& condition : identity.conditions) add(condition);
+  out += " by";
+  for (const std::string& variable : identity.variables) add(variable);
+  return out;
+}
+
 class LimitadorReader {
  public:
   LimitadorReader(const std::map<std::size_t, std::string>& refused, Imported& out)
@@ -109,6 +122,7 @@ class LimitadorReader {
     if (!conditions(node, as_it_stands, identity, policy) ||
         !variables(node, as_it_stands, identity, policy))
       return;
+    as_it_stands.identity = spelled(identity);
     const auto [same, fresh] = lines_.try_emplace(std::move(identity), node.where.line);
     if (!fresh)
       return note(node, "the limit",

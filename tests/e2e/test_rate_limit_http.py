@@ -207,6 +207,24 @@ policies:
                 self.assertTrue(0 < counter["expires_in_seconds"] <= counter["limit"]["seconds"])
             self.assertEqual(json.loads(site.ask("/counters/other").body), [])
 
+    def test_counters_keep_their_limits_where_a_reload_moves_them(self):
+        with self.site() as site:
+            for user in ("ann", "bob"):
+                self.assertEqual(site.ask("/check_and_report", self.question(user, values={"tier": "gold"})).status, 200)
+            def counters():
+                return sorted(((c["limit"]["max_value"], *c["set_variables"].items(), c["remaining"])
+                               for c in json.loads(site.ask("/counters/shop").body)), key=str)
+            before = counters()
+            self.assertEqual(len(before), 3)
+            # Policies without a name of their own are named by their place in the file.
+            first, second, other = LIMITS.split("\n-")[1:]
+            own = " {namespace: shop, max_value: 9, seconds: 60, variables: [region]}"
+            for number, order in enumerate(([own, first, second, other], [second, first, other], [first, second, other])):
+                site.replace(site.directory + "/limits.yaml", "".join("\n-" + limit for limit in order))
+                eventually(lambda: len(json.loads(site.ask("/limits/shop").body)) == len(order) - 1 and
+                           json.loads(site.ask("/status").body)["config_version"] >= 1 + number, what="the new file")
+                self.assertEqual(counters(), before, order)
+
     def test_metrics_by_its_own_names(self):
         with self.site() as site:
             ask = self.question
