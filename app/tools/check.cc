@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "app/remote/included_texts.h"
 #include "app/remote/list_feeds.h"
@@ -40,8 +41,14 @@ struct CheckFlags {
 // "weir.yaml: ok: 4 policies, 7 events, 3 lists, 1 table"
 std::string summary(const std::string& path, const Configuration& configuration) {
   const config::Model& model = configuration.model();
-  return path + ": ok: " + counted(model.policies.size(), "policy", "policies") + ", " +
-         counted(model.events.size(), "event", "events") + ", " +
+  // Where rate limit calls are judged, weir adds policies for the limits that calls bring; each has
+  // an event of its own.
+  const auto added = static_cast<std::size_t>(std::count_if(
+      model.events.begin(), model.events.end(),
+      [](const config::EventDef& event) { return event.descriptor && event.descriptor->brings; }));
+  return path + ": ok: " + counted(model.policies.size() - added, "policy", "policies") +
+         (added > 0 ? " (and " + std::to_string(added) + " for limits that calls bring)" : "") +
+         ", " + counted(model.events.size() - added, "event", "events") + ", " +
          counted(model.lists.size(), "list", "lists") + ", " +
          counted(model.tables.size(), "table", "tables") + "\n";
 }
