@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -22,6 +27,28 @@ const Node* find_member(const Node& map, std::string_view key) {
     if (m.key->text == key) return m.value;
   }
   return nullptr;
+}
+
+/// A whole number as envoyproxy/ratelimit's YAML reader takes it: `0x1F`, `0o17` and `017`, `0b11`,
+/// `1_000`, and `1e+3`. None: it is no number from 0 to 4294967295.
+std::optional<std::uint32_t> peer_number(std::string_view spelled) {
+  std::string text;
+  std::copy_if(spelled.begin(), spelled.end(), std::back_inserter(text),
+               [](char c) { return c != '_'; });
+  if (text.starts_with('+')) text.erase(0, 1);
+  const bool prefixed = text.size() > 1 && text[0] == '0';
+  const char letter = prefixed ? static_cast<char>(text[1] | 0x20) : '\0';
+  const int base = letter == 'x' ? 16 : letter == 'b' ? 2 : prefixed ? 8 : 10;
+  const std::size_t begin = letter == 'x' || letter == 'b' || letter == 'o' ? 2 : 0;
+  const char* const end = text.data() + text.size();
+  std::uint32_t whole = 0;
+  const auto read = std::from_chars(text.data() + begin, end, whole, base);
+  if (read.ec == std::errc{} && read.ptr == end) return whole;
+  double real = 0;  // also `09`, which is no octal number
+  const auto as_real = std::from_chars(text.data(), end, real);
+  const bool fits = as_real.ec == std::errc{} && as_real.ptr == end && real >= 0 &&
+                    real <= std::numeric_limits<std::uint32_t>::max() && std::trunc(real) == real;
+  return fits ? std::optional(static_cast<std::uint32_t>(real)) : std::nullopt;
 }
 
 /// Reads the tree of one file.
@@ -190,12 +217,10 @@ class RuleReader {
     what.name = text(node, "name");
     read_unit(node, what);
     if (const Node* number = find_member(node, "requests_per_unit"); number != nullptr) {
-      const auto parsed =
-          number->is_scalar() ? parse_integer(number->text) : Parsed<std::int64_t>{};
-      if (!parsed || *parsed.value < 0 || *parsed.value > 4'294'967'295) {
-        error(*number, "\"requests_per_unit\" is 0 to 4294967295");
+      if (const auto read = number->is_scalar() ? peer_number(number->text) : std::nullopt) {
+        what.requests = *read;
       } else {
-        what.requests = static_cast<std::uint32_t>(*parsed.value);
+        error(*number, "\"requests_per_unit\" is 0 to 4294967295");
       }
     }
     const Node* replaces = find_member(node, "replaces");
@@ -289,6 +314,7 @@ class PolicyNames {
 TreeLimits rate_limit_file_limits() {
   TreeLimits limits;
   limits.loose_words = true;
+  limits.merge_keys = true;
   return limits;
 }
 

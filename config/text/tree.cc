@@ -299,12 +299,17 @@ class Builder : public YAML::EventHandler {
   std::span<const Member> unique_keys(std::span<const Member> members) {
     std::unordered_map<std::string_view, const Node*> seen;
     kept_.clear();
+    merged_.clear();
     for (const Member& m : members) {
       if (!m.key->is_scalar()) {
         problems_.error(m.key->where, "a key must be a plain text");
         continue;
       }
       if (m.key->plain && m.key->text == "<<") {
+        if (limits_.merge_keys) {
+          collect_merged(*m.value);
+          continue;
+        }
         problems_.error(m.key->where, "merge keys (<<) are not used here",
                         "write the keys out, or use an alias for a whole value");
         continue;
@@ -317,7 +322,25 @@ class Builder : public YAML::EventHandler {
                         "the first one is at line " + std::to_string(first->second->where.line));
       }
     }
+    for (const Member& m : merged_) {
+      if (seen.emplace(m.key->text, m.key).second) kept_.push_back(m);
+    }
     return kept_;
+  }
+
+  void collect_merged(const Node& value) {
+    if (value.is_map()) {
+      merged_.insert(merged_.end(), value.items.begin(), value.items.end());
+      return;
+    }
+    const auto is_map = [](const Member& m) { return m.value->is_map(); };
+    if (!value.is_list() || !std::all_of(value.items.begin(), value.items.end(), is_map)) {
+      problems_.error(value.where, "a merge key (<<) takes a map, or a list of maps",
+                      "such as: <<: *anchor");
+      return;
+    }
+    for (const Member& m : value.items)
+      merged_.insert(merged_.end(), m.value->items.begin(), m.value->items.end());
   }
 
   std::string_view text_;
@@ -331,6 +354,7 @@ class Builder : public YAML::EventHandler {
   std::vector<Open> open_;
   std::vector<Member> members_;
   std::vector<Member> kept_;
+  std::vector<Member> merged_;
   std::unordered_map<YAML::anchor_t, const Node*> anchors_;
 };
 

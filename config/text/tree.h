@@ -72,6 +72,9 @@ struct TreeLimits {
   std::size_t alias_expansions = 200'000;  ///< nodes that aliases add, all together
   /// on, off, yes, no and numbers with leading zeros are texts, as in files of others.
   bool loose_words = false;
+  /// `<<: *anchor` brings the keys of another map, or of a list of maps: those that the map has not
+  /// itself. Without it a merge key is an error.
+  bool merge_keys = false;
 };
 
 /// Reads one YAML document. Problems: syntax, bounds, encoding, control characters, duplicate and

@@ -492,6 +492,71 @@ descriptors:
   EXPECT_FALSE(service.over("d", {{"b", "yes"}}, 99));
 }
 
+TEST(EnvoyRateLimitFile, NumbersAreReadAsThere) {
+  const std::pair<const char*, std::uint32_t> numbers[] = {{"0x1F", 31},
+                                                           {"0o17", 15},
+                                                           {"017", 15},
+                                                           {"0b11", 3},
+                                                           {"1_000", 1000},
+                                                           {"+5", 5},
+                                                           {"1e+3", 1000},
+                                                           {"09", 9},
+                                                           {"0", 0},
+                                                           {"00", 0},
+                                                           {"4294967295", 4'294'967'295}};
+  for (const auto& [spelled, meant] : numbers) {
+    Service service("policies: []\n",
+                    {std::string("domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, "
+                                 "requests_per_unit: ") +
+                     spelled + "}}]\n"});
+    EXPECT_EQ(service.call("d", {{{{"a", ""}}}}).statuses[0].requests, meant) << spelled;
+  }
+  for (const char* spelled :
+       {"4294967296", "-1", "1.5", "0x", "1e+12", "five", "nan", "inf", "''", "[1]"}) {
+    const auto found =
+        problems_of(std::string("domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, "
+                                "requests_per_unit: ") +
+                    spelled + "}}]\n");
+    ASSERT_FALSE(found.empty()) << spelled;
+    EXPECT_EQ(found.front(), "2: \"requests_per_unit\" is 0 to 4294967295") << spelled;
+  }
+}
+
+TEST(EnvoyRateLimitFile, MergeKeysBringWhatIsNotThereItself) {
+  Service service("policies: []\n", {R"(
+domain: d
+descriptors:
+  - key: path
+    value: /a
+    rate_limit: &limit
+      unit: hour
+      requests_per_unit: 1
+  - key: path
+    value: /b
+    rate_limit:
+      requests_per_unit: 2
+      <<: *limit
+  - &user
+    key: user
+    rate_limit: {unit: minute, requests_per_unit: 3}
+  - <<: [{key: tenant}, *user]
+)"});
+  const auto status =
+      service
+          .call("d",
+                {{{{"path", "/a"}}}, {{{"path", "/b"}}}, {{{"user", "u"}}}, {{{"tenant", "t"}}}})
+          .statuses;
+  ASSERT_EQ(status.size(), 4U);
+  EXPECT_EQ(status[0].requests, 1);
+  EXPECT_EQ(status[1].requests, 2);
+  EXPECT_EQ(status[2].requests, 3);
+  EXPECT_EQ(status[3].requests, 3);
+  EXPECT_EQ(problems_of("domain: d\ndescriptors:\n- {<<: 5, key: a}\n").front(),
+            "3: a merge key (<<) takes a map, or a list of maps");
+  EXPECT_EQ(problems_of("domain: d\ndescriptors: []\n", "policies:\n- {<<: {name: a}}\n").front(),
+            "3: merge keys (<<) are not used here");
+}
+
 TEST(EnvoyRateLimitFile, SaysWhatIsWrongWithIt) {
   const auto one = [](std::string descriptors) {
     const auto found = problems_of("domain: d\ndescriptors:\n" + descriptors);
