@@ -7,6 +7,34 @@
 namespace weir::telemetry {
 namespace {
 
+/// The end of a run of one to three digits at `at`; `at` if there is none.
+std::size_t after_digits(std::string_view text, std::size_t at) noexcept {
+  std::size_t end = at;
+  while (end < text.size() && end - at < 3 && text[end] >= '0' && text[end] <= '9') ++end;
+  return end;
+}
+
+/// As envoyproxy/ratelimit names its statistics: no `:` and no `|`, and no dots in IPv4 addresses.
+std::string stat_name(std::string_view text) {
+  std::string out(text);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c == ':' || c == '|'; }, '_');
+  for (std::size_t at = 0; at < out.size(); ++at) {
+    std::size_t dots[3] = {};
+    std::size_t end = after_digits(out, at), found = 0;
+    while (end > at && found < 3 && end < out.size() && out[end] == '.') {
+      const std::size_t next = after_digits(out, end + 1);
+      if (next == end + 1) break;
+      dots[found++] = end;
+      end = next;
+    }
+    if (found < 3) continue;
+    for (const std::size_t dot : dots) out[dot] = '_';
+    at = end - 1;
+  }
+  return out;
+}
+
 void append_label(std::string& out, std::string_view name, std::string_view text) {
   if (!out.empty()) out += ',';
   out.append(name).append("=\"");
@@ -38,9 +66,9 @@ void RuleRow::count(std::uint64_t hits, std::uint64_t after, std::uint64_t limit
 
 RuleRow* RuleStats::row(std::string_view domain, std::span<const std::string> keys, bool by_value) {
   std::string labels;
-  append_label(labels, "domain", domain);
+  append_label(labels, "domain", stat_name(domain));
   for (std::size_t i = 0; i < keys.size(); ++i)
-    append_label(labels, "key" + std::to_string(i + 1), keys[i]);
+    append_label(labels, "key" + std::to_string(i + 1), stat_name(keys[i]));
   const std::lock_guard lock(mutex_);
   const auto found = by_labels_.find(labels);
   if (found != by_labels_.end()) return found->second;

@@ -67,5 +67,25 @@ TEST(RuleStats, LabelsAreEscapedAndCutBetweenCharacters) {
       << page(stats);
 }
 
+TEST(RuleStats, NamesAreThoseOfTheOtherService) {
+  const std::pair<const char*, const char*> names[] = {
+      {"a:b|c", "a_b_c"},
+      {"remote_address_10.0.0.1", "remote_address_10_0_0_1"},
+      {"masked_remote_address_10.0.0.0/24", "masked_remote_address_10_0_0_0/24"},
+      {"2001:db8::1", "2001_db8__1"},
+      {"v1.2.3", "v1.2.3"},
+      {"1.2.3.4.5", "1_2_3_4.5"},
+      {"1234.5.6.7 8.9.10.11", "1234_5_6_7 8_9_10_11"},
+      {"1.2.3.", "1.2.3."},
+      {"1..2.3.4", "1..2.3.4"},
+      {"www.shop.example", "www.shop.example"}};
+  for (const auto& [value, label] : names) {
+    RuleStats stats;
+    stats.row("d", Keys{value}, true)->count(1);
+    EXPECT_TRUE(says(stats, "total_hits", std::string("domain=\"d\",key1=\"") + label + "\"", 1))
+        << page(stats);
+  }
+}
+
 }  // namespace
 }  // namespace weir::telemetry::rule_stats_test
