@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
+#include <random>
+#include <tuple>
 
 #include "policies/judge/immediate_outbox.h"
 #include "policies/set/sharing.h"
@@ -40,7 +43,7 @@ class Service {
     world_.now = from_ms(1'700'000'000'000);
   }
 
-  Answered call(std::string domain, std::vector<Asked> asked) {
+  Answered call(std::string domain, std::vector<Asked> asked, bool insists = false) {
     std::vector<std::vector<DescriptorEntry>> entries(asked.size());
     std::vector<Descriptor> descriptors(asked.size());
     for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -57,7 +60,9 @@ class Service {
         continue;
       }
       const Record record = record_of(found[i], descriptors[i], world_.now);
-      const Verdict& verdict = world_.start(record, {});
+      JudgeOptions options;
+      options.insists = insists;
+      const Verdict& verdict = world_.start(record, options);
       out.statuses.push_back(status_of(set, world_.plan(), verdict, found[i], world_.instant()));
     }
     out.over = is_over(out.statuses, all_quota_);
@@ -190,6 +195,60 @@ TEST(RateLimit, TheKeysOfTheOtherServiceAreRedis) {
   EXPECT_EQ(problems_of(kTheirShop, "ratelimit: {redis_keys: envoyproxy}\npolicies: []\n").front(),
             "2: \"share: redis\" needs \"redis\": where is it?");
 }
+
+/// Calls and reports (JudgeOptions::insists) in random order, beside sums that are kept by hand.
+class RandomReports : public ::testing::TestWithParam<unsigned> {};
+
+TEST_P(RandomReports, CountWholeWhateverRefusesThem) {
+  struct Limit {
+    std::string key;  // empty: one counter for all
+    milliseconds window;
+    std::int64_t most;
+    bool shadow;
+  };
+  std::mt19937 random(GetParam());
+  const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  std::vector<Limit> limits;
+  std::string yaml = "policies:\n";
+  for (int i = 0, n = 1 + pick(4); i < n; ++i) {
+    static constexpr const char* kKeys[] = {"", "descriptor.user", "descriptor.tenant"};
+    const Limit& limit = limits.emplace_back(Limit{
+        kKeys[pick(3)], milliseconds{pick(2) == 0 ? 10'000 : 60'000}, 3 + pick(20), pick(4) == 0});
+    yaml += "  - {name: p" + std::to_string(i) + ", watch: {domain: d}, " +
+            (limit.key.empty() ? "" : "key: " + limit.key + ", ") + "metric: sum(hits_addend), " +
+            "window: {every: " + std::to_string(limit.window.count() / 1000) + "s}, " +
+            (limit.shadow ? "mode: shadow, " : "") + "then: [{over: " + std::to_string(limit.most) +
+            ", do: deny}]}\n";
+  }
+  Service service(yaml);
+  milliseconds now{1'700'000'000'000};
+  std::map<std::tuple<std::size_t, std::string, std::int64_t>, std::int64_t> sums;
+  for (int step = 0; step < 400; ++step) {
+    const milliseconds passed{pick(3) == 0 ? pick(4'000) : 0};
+    service.pass(passed);
+    now += passed;
+    const std::string user = "u" + std::to_string(pick(3)), tenant = "t" + std::to_string(pick(2));
+    const bool report = pick(3) == 0;
+    const std::int64_t hits = pick(5) == 0 ? pick(40) : pick(4);
+    std::vector<std::int64_t*> mine;
+    bool over = false;
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      const Limit& limit = limits[i];
+      const std::string key = limit.key.empty()                ? ""
+                              : limit.key == "descriptor.user" ? user
+                                                               : tenant;
+      mine.push_back(&sums[{i, key, now / limit.window}]);
+      over |= !limit.shadow && *mine.back() + hits > limit.most;
+    }
+    const auto answered =
+        service.call("d", {{{{"user", user}, {"tenant", tenant}}, hits, {}}}, report);
+    ASSERT_EQ(answered.over, over) << "step " << step << " of\n" << yaml;
+    if (report || !over)
+      for (std::int64_t* sum : mine) *sum += hits;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, RandomReports, ::testing::Range(1U, 31U));
 
 TEST(RateLimit, TheNearestDescriptionIsTheEvent) {
   Service service(R"(
