@@ -12,6 +12,7 @@
 #include "net/http/response_head.h"
 #include "net/http/target.h"
 #include "proxy/hop_headers.h"
+#include "proxy/request_ids.h"
 
 namespace {
 

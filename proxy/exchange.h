@@ -7,6 +7,7 @@
 #include "gate/judge.h"
 #include "proxy/answer_tap.h"
 #include "proxy/downstream.h"
+#include "proxy/hop_headers.h"
 #include "proxy/to_event.h"
 #include "proxy/upstream.h"
 

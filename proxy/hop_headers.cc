@@ -1,7 +1,5 @@
 #include "proxy/hop_headers.h"
 
-#include <sodium.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -129,13 +127,6 @@ bool is_read(std::string_view name, std::span<const std::string_view> used_names
                      [name](std::string_view used) { return net::same_ignoring_case(name, used); });
 }
 
-bool is_sane_id(std::string_view id) noexcept {
-  return !id.empty() && id.size() <= 128 && std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view{"._:/+=@-"}.find(c) != std::string_view::npos;
-  });
-}
-
 /// Fields by which a client could get an answer that no policy can read.
 bool hides_the_answer(std::string_view name, net::Method method) noexcept {
   constexpr std::string_view kNames[] = {"accept-encoding", "range", "if-range", "a-im"};
@@ -174,24 +165,6 @@ void put_forwarding(Writer& out, const net::RequestHead& head,
   out.put(options.peer_text, "\r\nX-Forwarded-Proto: ", proto, "\r\n");
   if (!host.empty()) out.put("X-Forwarded-Host: ", host, "\r\n");
   if (!options.request_id.empty()) out.put("X-Request-Id: ", options.request_id, "\r\n");
-}
-
-using Sixteen = std::uint8_t __attribute__((vector_size(16)));
-
-/// The hex digits of 16 bytes, of each byte the lower half first.
-inline void put_hex_digits(const Sixteen& bytes, char* out) noexcept {
-  const auto digits = [](const Sixteen& nibbles) {
-    const Sixteen letters = reinterpret_cast<Sixteen>(nibbles > 9);  // all bits where a to f
-    return nibbles + '0' + (letters & ('a' - '9' - 1));
-  };
-  const Sixteen low = digits(bytes & 15);
-  const Sixteen high = digits(bytes >> 4);
-  const Sixteen front =
-      __builtin_shufflevector(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-  const Sixteen back = __builtin_shufflevector(low, high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13,
-                                               29, 14, 30, 15, 31);
-  std::memcpy(out, &front, sizeof front);
-  std::memcpy(out + sizeof front, &back, sizeof back);
 }
 
 void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
@@ -240,34 +213,6 @@ void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
 }
 
 }  // namespace
-
-RequestIds::RequestIds() { randombytes_buf(state_.data(), sizeof state_); }
-
-RequestIds::RequestIds(std::uint64_t seed) noexcept {
-  for (std::uint64_t& word : state_) {  // splitmix64, as xoshiro's authors advise
-    std::uint64_t z = (seed += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    word = z ^ (z >> 31);
-  }
-}
-
-std::string_view RequestIds::next(std::array<char, 32>& out) noexcept {
-  const std::uint64_t bits[] = {random(), random()};
-  Sixteen bytes;
-  std::memcpy(&bytes, bits, sizeof bytes);
-  put_hex_digits(bytes, out.data());
-  return {out.data(), out.size()};
-}
-
-std::string_view choose_request_id(const net::RequestHead& head, bool peer_trusted, RequestIds& ids,
-                                   std::array<char, 32>& room) noexcept {
-  if (peer_trusted) {
-    const std::string_view theirs = head.fields.only_value(FieldKind::x_request_id);
-    if (is_sane_id(theirs)) return theirs;
-  }
-  return ids.next(room);
-}
 
 void append_upstream_head(HeadText& out, const net::RequestHead& head,
                           const UpstreamHeadOptions& options) {

@@ -9,7 +9,7 @@
 #include "gate/judge.h"
 #include "net/http/head.h"
 #include "net/worker_pool.h"
-#include "proxy/hop_headers.h"
+#include "proxy/request_ids.h"
 #include "proxy/settings.h"
 #include "proxy/to_event.h"
 #include "telemetry/latency.h"

@@ -13,6 +13,7 @@
 #include "net/http/head.h"
 #include "net/http/response_head.h"
 #include "proxy/hop_headers.h"
+#include "proxy/request_ids.h"
 
 /// The property that rules the codec, for the tests and the fuzzers: what weir accepts, a second
 /// independent parser (Boost.Beast's) accepts with the same meaning; and what weir then writes
