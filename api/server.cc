@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "api/batch.h"
+#include "core/no_memory.h"
 #include "net/deadline.h"
 #include "net/http/fields.h"
 #include "net/http/json_reply.h"
-#include "net/no_memory.h"
 
 namespace weir::api {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "authz/check_response.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::authz {
 

@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
+#include "core/no_memory.h"
 #include "core/text.h"
 #include "net/http/json_reply.h"
-#include "net/no_memory.h"
 
 namespace weir::authz {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/assert.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::authz {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "authz/rate_limit_json.h"
 #include "authz/rate_limit_messages.h"
+#include "core/no_memory.h"
 #include "net/http/json_reply.h"
-#include "net/no_memory.h"
 
 namespace weir::authz {
 

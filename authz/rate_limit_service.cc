@@ -1,7 +1,7 @@
 #include "authz/rate_limit_service.h"
 
 #include "authz/rate_limit_messages.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::authz {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/assert.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::gate {
 

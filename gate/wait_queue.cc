@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::gate {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/assert.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::net {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::net {
 namespace {

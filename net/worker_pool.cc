@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::net {
 

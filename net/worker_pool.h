@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/no_memory.h"
 #include "net/bytes.h"
-#include "net/no_memory.h"
 #include "net/reactor.h"
 
 namespace weir::net {

@@ -11,7 +11,7 @@
 #include "net/reactor.h"
 #include "proxy/context.h"
 #include "proxy/eviction.h"
-#include "proxy/relay.h"
+#include "proxy/parts.h"
 
 namespace weir::proxy {
 

@@ -9,7 +9,7 @@
 #include "net/reactor.h"
 #include "net/socket.h"
 #include "net/worker_pool.h"
-#include "proxy/relay.h"
+#include "proxy/parts.h"
 #include "proxy/settings.h"
 #include "telemetry/metrics.h"
 

@@ -9,7 +9,7 @@
 #include <condition_variable>
 
 #include "app/support/thread.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::app {
 namespace {

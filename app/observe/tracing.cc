@@ -3,7 +3,7 @@
 #include "app/support/http_client.h"
 #include "app/support/thread.h"
 #include "app/support/webhook.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::app {
 namespace {

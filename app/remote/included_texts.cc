@@ -9,7 +9,7 @@
 #include "app/support/thread.h"
 #include "config/parse.h"
 #include "config/text/secrets.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::app {
 namespace {

@@ -13,8 +13,8 @@
 #include "app/support/files.h"
 #include "app/support/thread.h"
 #include "config/text/secrets.h"
+#include "core/no_memory.h"
 #include "net/deadline.h"
-#include "net/no_memory.h"
 #include "policies/set/bulk_text.h"
 
 namespace weir::app {

@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "app/support/thread.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::app {
 namespace {

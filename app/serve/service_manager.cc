@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "core/monotonic.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::app {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "app/support/files.h"
 #include "app/support/thread.h"
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 
 namespace weir::app {
 namespace {

@@ -11,8 +11,8 @@
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "app/support/version.h"
+#include "core/no_memory.h"
 #include "net/deadline.h"
-#include "net/no_memory.h"
 #include "policies/set/lineage.h"
 
 /// How weir runs and ends: signals, the second's tick, reloads on every worker, the drain.

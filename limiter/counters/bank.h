@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 
 namespace weir::limiter {
 

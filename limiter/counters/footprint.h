@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 
 namespace weir::limiter {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 
 namespace weir::limiter {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <variant>
 
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 
 namespace weir::limiter {
 

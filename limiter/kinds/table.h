@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "core/prefetch.h"
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 #include "limiter/memory/arena.h"
 #include "limiter/memory/spin_lock.h"
 

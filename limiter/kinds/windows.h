@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "limiter/kinds/calendar_span.h"
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 
 namespace weir::limiter {
 

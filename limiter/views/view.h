@@ -13,7 +13,7 @@
 #include "core/clock.h"
 #include "core/key.h"
 #include "core/number.h"
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 
 /// Views: a metric per group over windows, and the groups in order of it. Numbers, no verdict.
 ///

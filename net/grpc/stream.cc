@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "core/assert.h"
+#include "core/no_memory.h"
 #include "net/grpc/connection.h"
 #include "net/grpc/context.h"
 #include "net/grpc/wire.h"
-#include "net/no_memory.h"
 
 namespace weir::net::grpc {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/clock.h"
 #include "core/key.h"
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 #include "policies/lang/extractors.h"
 #include "policies/set/policy_set.h"
 

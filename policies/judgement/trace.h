@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/value.h"
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 #include "policies/judgement/plan.h"
 #include "policies/lang/extractors.h"
 #include "policies/set/policy_set.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "net/no_memory.h"
+#include "core/no_memory.h"
 #include "store/redis/codec.h"
 #include "store/redis/resp_writer.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 
 namespace weir::store {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/no_memory.h"
 #include "core/ticks.h"
-#include "net/no_memory.h"
 #include "store/redis/codec.h"
 #include "store/redis/resp_writer.h"
 

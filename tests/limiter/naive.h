@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "limiter/kinds/kind.h"
+#include "limiter/kinds/counter_spec.h"
 #include "limiter/kinds/windows.h"
 
 namespace weir::limiter::test {

@@ -1,4 +1,4 @@
-#include "proxy/relay.h"
+#include "proxy/parts.h"
 
 #include <cstring>
 
