@@ -28,6 +28,14 @@ HashSecret HashSecret::from_text(std::string_view text) {
   return out;
 }
 
+std::string key_mark(const HashSecret& secret, std::string_view key) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  const std::uint64_t hash = secret.hash(key).lo;
+  std::string out = "#";
+  for (int shift = 60; shift >= 0; shift -= 4) out += kHex[hash >> shift & 15];
+  return out;
+}
+
 Hash128 HashSecret::hash(std::string_view bytes) const noexcept {
   static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16);
   std::array<unsigned char, crypto_shorthash_siphashx24_BYTES> out;

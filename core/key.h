@@ -44,6 +44,10 @@ class HashSecret {
   std::array<std::uint8_t, 16> bytes_{};
 };
 
+/// Replaces a key where its text must not appear: `#` and 16 hex digits. Under one secret, equal
+/// keys have equal marks. Without the secret, a mark reveals nothing.
+std::string key_mark(const HashSecret& secret, std::string_view key);
+
 /// Builds the bytes of a key: length-prefixed parts, so that `a_b`+`c` is never `a`+`b_c`. Reused
 /// from request to request: keeps its memory.
 class KeyBuilder {

@@ -4,7 +4,7 @@
 #include "admin/json.h"
 #include "admin/routes.h"
 #include "core/address.h"
-#include "core/key_mark.h"
+#include "core/key.h"
 
 /// GET /v1/hash: what the log prints for a key, so that a line and a customer can be matched.
 namespace weir::admin {

@@ -4,7 +4,7 @@
 
 #include "core/clock.h"
 #include "core/json_numbers.h"
-#include "core/key_mark.h"
+#include "core/key.h"
 #include "core/visible.h"
 
 namespace weir::app {

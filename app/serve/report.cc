@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "core/key_mark.h"
+#include "core/key.h"
 #include "core/text.h"
 
 namespace weir::app {
