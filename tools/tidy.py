@@ -239,7 +239,7 @@ def check_classes(report) -> None:
             name = path.relative_to(ROOT).as_posix()
             text = path.read_text(encoding="utf-8")
             if path.suffix == ".cc":
-                for owner in set(re.findall(r"^(?! |return\b)(?:[\w:<>&*,~\[\] ]+?[ &*])?([A-Z]\w+)::~?\w+\(", plain(text), re.M)):
+                for owner in set(re.findall(r"^(?! |return\b)(?:[\w:<>&*,~\[\] ]+?[ &*])?([A-Z]\w+(?:::[A-Z]\w+)*)::~?\w+\(", plain(text), re.M)):
                     defined_in.setdefault((room.split("/")[0], owner), []).append(name)
                 continue
             for owner, functions in class_functions(text):

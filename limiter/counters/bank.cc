@@ -75,8 +75,8 @@ Bank::Impl::Impl(const BankLimits& l)
       common(common_keys(l)),
       arena(l.memory - std::min(l.memory, bytes_of(common_keys(l)) + sizeof(Impl))) {}
 
-Bank::Impl::Held& Bank::Impl::add(const Hash128& identity, const CounterSpec& spec,
-                                  const Kind& kind, std::size_t keys) {
+Bank::Held& Bank::Impl::add(const Hash128& identity, const CounterSpec& spec, const Kind& kind,
+                            std::size_t keys) {
   Held& held = all.emplace_back();
   Counter& c = held.counter;
   resolve(c, identity, spec, &kind);
@@ -128,38 +128,30 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_aske
   if (impl_->openings == 0) ++impl_->opening;
   const auto it = impl_->by_identity.find(identity);
   if (it != impl_->by_identity.end() && same_kind(it->second->counter.spec, spec)) {
-    Impl::Held& held = *it->second;
+    Held& held = *it->second;
     Counter& c = held.counter;
     if (keep_of(spec) > c.keep) {
-      if (drops(c.spec)) impl_->note_cut(c, c.keep);
+      if (drops(c.spec)) impl_->inheritance.note_cut(c, c.keep);
       c.keep = keep_of(spec);
     }
-    if (held.closed) {
-      impl_->back.push_back(&held);
-      held.reopened = true;
-      held.opened_ms = impl_->latest();
-    }
-    held.closed = false;
-    held.closed_at = {};
+    if (held.closed) impl_->inheritance.add_reopened(held);
     impl_->ages.counters[c.index].closed = 0;
-    if (impl_->openings == 0) impl_->inherit();
+    if (impl_->openings == 0) impl_->inheritance.run();
     return CounterId{c.index, c.generation};
   }
   if (it != impl_->by_identity.end()) {
     if (!it->second->closed) return Error::unsupported;
-    impl_->give_up(*it->second);  // of another build, to which this identity meant something else
+    impl_->retirement.give_up(
+        *it->second);  // of another build, to which this identity meant something else
   }
-  if (!impl_->find_index()) return Error::full;
+  if (!impl_->retirement.find_index()) return Error::full;
   const std::size_t own_bytes = keys == 0 ? 0 : Impl::bytes_of(keys);
-  if (own_bytes != 0 && !impl_->find_memory(own_bytes)) return Error::full;
+  if (own_bytes != 0 && !impl_->retirement.find_memory(own_bytes)) return Error::full;
 
-  Impl::Held& held = impl_->add(identity, spec, *kind, keys);
-  impl_->heirs.push_back(&held);
-  held.is_heir = true;
-  held.covers_from = impl_->opening;
-  held.opened_ms = impl_->latest();
+  Held& held = impl_->add(identity, spec, *kind, keys);
+  impl_->inheritance.add_heir(held);
   const CounterId id{held.counter.index, held.counter.generation};
-  if (impl_->openings == 0) impl_->inherit();
+  if (impl_->openings == 0) impl_->inheritance.run();
   return id;
 }
 
@@ -170,7 +162,7 @@ Bank::Opening::Opening(Bank& bank) : bank_(bank) {
 
 Bank::Opening::~Opening() {
   const std::scoped_lock hold(bank_.impl_->control);
-  if (--bank_.impl_->openings == 0) bank_.impl_->inherit();
+  if (--bank_.impl_->openings == 0) bank_.impl_->inheritance.run();
 }
 
 void Bank::Impl::close(Held& held) {
@@ -317,6 +309,16 @@ void Bank::pin(CounterId id, const CounterKey& key, bool pinned) noexcept {
       for (const Table::Place& cell : s.around->cells) set(c->table->find(cell, c->index));
     });
   }
+}
+
+void Bank::maintain(TimePoint now, TimePoint wall) {
+  const std::scoped_lock hold(impl_->control);
+  impl_->maintained = {now, wall};
+  impl_->retirement.maintain(now, wall);
+  if (impl_->huge) return;
+  std::uint64_t taken = 0;
+  for (std::size_t r = 0; r < impl_->common.regions(); ++r) taken += impl_->common.region(r).taken;
+  if (taken > impl_->common.capacity() / 4) impl_->advise_huge();
 }
 
 BankStats Bank::stats() const noexcept {

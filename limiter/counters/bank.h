@@ -192,8 +192,11 @@ class Bank {
 
  private:
   friend class Charging;
+  struct Held;
   struct Impl;
   struct Restore;
+  class Inheritance;
+  class Retirement;
   std::unique_ptr<Impl> impl_;
 };
 

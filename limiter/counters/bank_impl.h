@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "limiter/counters/bank.h"
-#include "limiter/counters/course.h"
+#include "limiter/counters/held.h"
+#include "limiter/counters/inheritance.h"
 #include "limiter/counters/neighbourhood.h"
+#include "limiter/counters/retirement.h"
 #include "limiter/kinds/counter.h"
 #include "limiter/kinds/kinds.h"
 
@@ -19,22 +21,6 @@ namespace weir::limiter {
 /// The state of a bank. Every source of this folder that defines functions of Bank includes it.
 struct Bank::Impl {
   explicit Impl(const BankLimits& limits);
-
-  struct Held : Course {  // a counter and what only the control thread knows of it
-    Counter counter;
-    std::unique_ptr<Table> own;
-    std::size_t own_keys = 0, own_bytes = 0;
-    std::uint64_t closing = 0;  // a running number: which was closed first
-    bool is_heir = false;       // among `heirs`
-    bool gone = false;          // given up, and its keys are
-    TimePoint gone_at{};
-  };
-  /// Where the scan for the keys of counters that leave has come to.
-  struct Scan {
-    std::vector<bool> leaves;  // by index
-    std::vector<Table*> tables;
-    std::size_t table = 0, region = 0, bucket = 0;
-  };
 
   static std::size_t common_keys(const BankLimits& limits) noexcept;
   static std::size_t bytes_of(std::size_t keys) noexcept;
@@ -66,28 +52,9 @@ struct Bank::Impl {
   std::int64_t latest_ms() const noexcept { return latest()[Ages::kNow]; }
 
   /// A counter that is not there yet, with a table of its own for so many keys unless 0. There has
-  /// to be an index for it, and the memory of its table be withheld.
+  /// to be an index for it, and the memory of its table be withheld (Retirement).
   Held& add(const Hash128& identity, const CounterSpec& spec, const Kind& kind, std::size_t keys);
   void close(Held& held);
-
-  // heritage.cc
-  struct Bequest;
-  void note_cut(Counter& to, std::uint32_t held) const noexcept;
-  void take_cut(Counter& to, const Counter& from) const noexcept;
-  void inherit();
-  std::vector<const Held*> sources_of(const Held& heir) const;
-  void copy_all(const std::vector<Bequest>& bequests) const;
-  void copy_key(const Bequest& bequest, Table::Region& region, Slot& slot,
-                std::vector<PlainEntry>& entries) const;
-  // catch_up.cc
-  void catch_up(Held& again);
-  std::vector<Held*> open_meanwhile(const Held& again) const;
-  // joining.cc
-  void join(Held& to);
-  std::vector<const Held*> to_join(const Held& to) const;
-  void join_from(Held& to, const Held& source);
-  void join_key(Held& to, const Held& source, Table::Region& region, Slot& slot,
-                std::vector<PlainEntry>& entries);
 
   /// Calls found(region, slot) for each slot of a table that looked like a key of one of these
   /// counters (by index; null: not of them). Holds no lock then: the slot may be another's by now.
@@ -111,18 +78,6 @@ struct Bank::Impl {
       }
     }
   }
-
-  // retirement.cc
-  void give_up(Held& held);
-  void begin_scan();
-  bool scan_slice(std::size_t buckets);
-  void scan_bucket(Table& table, std::size_t region, std::size_t bucket);
-  void end_scan();
-  std::vector<Held*> closed_first_to_last() const;
-  bool find_index();
-  bool find_memory(std::size_t bytes);
-  void give_up_what_is_over(TimePoint now, TimePoint wall);
-  void free_what_is_gone(TimePoint now);
 
   std::vector<Table*> tables() const;
   template <class F>
@@ -205,13 +160,10 @@ struct Bank::Impl {
   std::vector<std::uint16_t> free_indices;
   std::array<std::uint16_t, kCountersMax> generations{};  // the last one of each index
   std::uint64_t closings = 0;
-  std::vector<Held*> leaving, next_leaving;  // given up: of this scan, of the next one
-  Scan scan;
-  std::vector<Held*> heirs;   // opened, and their inheritance waits
-  std::vector<Held*> back;    // opened again, and lack the events of the time in between
-  unsigned openings = 0;      // Opening objects
-  std::uint64_t opening = 1;  // the number of the one under way, or of the last
-  std::size_t gone = 0;       // of `all`
+  Inheritance inheritance{*this};
+  Retirement retirement{*this};
+  unsigned openings = 0;                  // Opening objects
+  std::uint64_t opening = 1;              // the number of the one under way, or of the last
   std::array<TimePoint, 2> maintained{};  // when maintain() was called last, on each clock
   std::uint16_t next_index = 0;
   bool huge = false;  // pages, behind the common table and the blocks

@@ -112,19 +112,19 @@ void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::int64
 }  // namespace
 
 /// The counters that together cover the time from its closing until now, oldest first.
-std::vector<Bank::Impl::Held*> Bank::Impl::open_meanwhile(const Held& again) const {
+std::vector<Bank::Held*> Bank::Inheritance::open_meanwhile(const Held& again) const {
   const CounterSpec& spec = again.counter.spec;
   std::vector<Held*> out;
   if (spec.what == Hash128{} || !trails(again.counter) || spec.late || again.counter.grid)
     return out;
   const auto closed_in = [this](const Held& held) {
-    return held.closed ? held.closed_in : opening;
+    return held.closed ? held.closed_in : bank_.opening;
   };
   std::uint64_t covered = again.closed_in;
-  const std::int64_t now = latest_ms();
+  const std::int64_t now = bank_.latest_ms();
   const std::int64_t reads_from = now - Heritage::of(again.counter).kept;
   std::int64_t lacks_from = std::max(again.closed_ms[Ages::kNow], reads_from);
-  while (covered < opening && out.size() < kMeanwhileMost) {
+  while (covered < bank_.opening && out.size() < kMeanwhileMost) {
     Held* best = nullptr;
     const auto is_better = [&](const Held& a, const Held& b) {
       const bool a_gap = a.covers_from > covered, b_gap = b.covers_from > covered;
@@ -136,11 +136,10 @@ std::vector<Bank::Impl::Held*> Bank::Impl::open_meanwhile(const Held& again) con
       if (closed_in(a) != closed_in(b)) return closed_in(a) > closed_in(b);
       return a.counter.rule.quantum < b.counter.rule.quantum;
     };
-    for (Held* const held : by_what.at(spec.what)) {
+    for (Held* const held : bank_.by_what.at(spec.what)) {
       const CounterSpec& theirs = held->counter.spec;
       const bool same = theirs.metric == spec.metric && theirs.real == spec.real && !theirs.late;
-      const bool is_back = std::find(back.begin(), back.end(), held) != back.end();
-      if (held == &again || !same || !trails(held->counter) || held->is_heir || is_back) continue;
+      if (held == &again || !same || !trails(held->counter) || waits(*held)) continue;
       if (closed_in(*held) <= covered) continue;
       if (best == nullptr || is_better(*held, *best)) best = held;
     }
@@ -152,8 +151,8 @@ std::vector<Bank::Impl::Held*> Bank::Impl::open_meanwhile(const Held& again) con
   return out;
 }
 
-void Bank::Impl::catch_up(Held& again) {
-  const TimePoint now = from_ms(latest_ms());
+void Bank::Inheritance::catch_up(Held& again) {
+  const TimePoint now = from_ms(bank_.latest_ms());
   const std::vector<Held*> sources = open_meanwhile(again);
   std::uint64_t covered = again.closed_in;
   std::vector<PlainEntry> entries, own;
@@ -165,7 +164,7 @@ void Bank::Impl::catch_up(Held& again) {
     // Both were open at one time: what it had then, the other has too.
     const bool overlaps = source->covers_from < again.closed_in;
     again.covers_from = source->covers_from > covered ? source->covers_from : again.covers_from;
-    covered = source->closed ? source->closed_in : opening;
+    covered = source->closed ? source->closed_in : bank_.opening;
     const Counter& from = source->counter;
     take_cut(again.counter, from);
     const Instant then(from.rule, now), at(again.counter.rule, now);
@@ -175,43 +174,45 @@ void Bank::Impl::catch_up(Held& again) {
         from.rule.quantum > again.counter.rule.quantum ? from.rule.quantum - 1 : 0;
     std::vector<const Counter*> wanted(kCountersMax);
     wanted[from.index] = &from;
-    each_slot_of(*from.table, wanted, [&](const Counter&, Table::Region& region, Slot& slot) {
+    bank_.each_slot_of(*from.table, wanted, [&](const Counter&, Table::Region& region, Slot& slot) {
       entries.clear();
       std::uint64_t tag = 0;
       {
         const std::scoped_lock hold(region.lock);
         if (slot.tag == 0 || slot.counter != from.index) return;
         tag = slot.tag;
-        const Subject subject{from, {&region, nullptr, nullptr, 0, 0, tag}, ages, arena, &slot};
+        const Subject subject{
+            from, {&region, nullptr, nullptr, 0, 0, tag}, bank_.ages, bank_.arena, &slot};
         from.ops->take_out(subject, then, entries);
       }
       if (entries.empty()) return;
-      with(&again.counter, again.counter.table->place(tag, again.counter.salt), [&](Subject& s) {
-        own.clear();
-        if (s.slot != nullptr) again.counter.ops->take_out(s, at, own);
-        // Entries later than all copies, and not counted by both, are new.
-        const std::int64_t new_from = std::max(source->copies_until, told_until);
-        const auto fresh = std::find_if(
-            entries.begin(), entries.end(),
-            [&](const PlainEntry& entry) { return !overlaps && entry.ms >= new_from; });
-        const std::vector<PlainEntry> all_new(fresh, entries.end());
-        entries.erase(fresh, entries.end());
-        leave_what_is_new(again.counter.spec, quantum, whole_from(then), entries, own);
-        entries.insert(entries.end(), all_new.begin(), all_new.end());
-        for (const PlainEntry& entry : entries) {
-          const std::int64_t ms = std::min(entry.ms + later, std::max(entry.ms, to_ms(now)));
-          again.counter.ops->settle(s, at, ms, amount_of(again.counter.spec, entry.bits), Undo{},
-                                    true);
-          s.slot = again.counter.table->find(s.place, again.counter.index);
-        }
-      });
+      bank_.with(
+          &again.counter, again.counter.table->place(tag, again.counter.salt), [&](Subject& s) {
+            own.clear();
+            if (s.slot != nullptr) again.counter.ops->take_out(s, at, own);
+            // Entries later than all copies, and not counted by both, are new.
+            const std::int64_t new_from = std::max(source->copies_until, told_until);
+            const auto fresh = std::find_if(
+                entries.begin(), entries.end(),
+                [&](const PlainEntry& entry) { return !overlaps && entry.ms >= new_from; });
+            const std::vector<PlainEntry> all_new(fresh, entries.end());
+            entries.erase(fresh, entries.end());
+            leave_what_is_new(again.counter.spec, quantum, whole_from(then), entries, own);
+            entries.insert(entries.end(), all_new.begin(), all_new.end());
+            for (const PlainEntry& entry : entries) {
+              const std::int64_t ms = std::min(entry.ms + later, std::max(entry.ms, to_ms(now)));
+              again.counter.ops->settle(s, at, ms, amount_of(again.counter.spec, entry.bits),
+                                        Undo{}, true);
+              s.slot = again.counter.table->find(s.place, again.counter.index);
+            }
+          });
     });
     told_until = source->closed_ms[Ages::kNow] + 1000;
   }
   // Also its own events of before: who comes back later may have been open then.
   again.copies_until = to_ms(now) + 1000;
-  if (covered < opening) {  // no counter was open: later events are missing
-    again.covers_from = opening;
+  if (covered < bank_.opening) {  // no counter was open: later events are missing
+    again.covers_from = bank_.opening;
     again.since = to_ms(now);
   } else if (again.covers_from > again.closed_in) {
     again.since = to_ms(now);

@@ -43,11 +43,30 @@ constexpr std::size_t kSourcesMost = 4;
 
 }  // namespace
 
-/// Notes that a key of this counter may lack its oldest entries if it holds so many, or more.
-void Bank::Impl::note_cut(Counter& to, std::uint32_t held) const noexcept {
+void Bank::Inheritance::add_heir(Held& held) {
+  heirs_.push_back(&held);
+  held.is_heir = true;
+  held.covers_from = bank_.opening;
+  held.opened_ms = bank_.latest();
+}
+
+void Bank::Inheritance::add_reopened(Held& held) {
+  reopened_.push_back(&held);
+  held.closed = false;
+  held.closed_at = {};
+  held.reopened = true;
+  held.opened_ms = bank_.latest();
+}
+
+/// Whether it has not got yet what there is for it: it has nothing for others then.
+bool Bank::Inheritance::waits(const Held& held) const noexcept {
+  return held.is_heir || std::find(reopened_.begin(), reopened_.end(), &held) != reopened_.end();
+}
+
+void Bank::Inheritance::note_cut(Counter& to, std::uint32_t held) const noexcept {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const std::int64_t now =
-      to.clock == Ages::kOwnTime ? to.newest.load(kRelaxed) : latest()[to.clock];
+      to.clock == Ages::kOwnTime ? to.newest.load(kRelaxed) : bank_.latest()[to.clock];
   if (to.cut_until.load(kRelaxed) > now) held = std::min(held, to.cut_from.load(kRelaxed));
   // With a radius it reads parts of what its cells hold.
   to.cut_from.store(to.grid ? 0 : held, kRelaxed);
@@ -56,16 +75,16 @@ void Bank::Impl::note_cut(Counter& to, std::uint32_t held) const noexcept {
 }
 
 /// The same where it gets what another one holds.
-void Bank::Impl::take_cut(Counter& to, const Counter& from) const noexcept {
+void Bank::Inheritance::take_cut(Counter& to, const Counter& from) const noexcept {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const std::uint32_t kept = from.keep.load(kRelaxed);
   if (drops(from.spec) && (!drops(to.spec) || kept < to.keep.load(kRelaxed))) note_cut(to, kept);
-  if (from.cut_until.load(kRelaxed) > latest()[Ages::kNow])
+  if (from.cut_until.load(kRelaxed) > bank_.latest()[Ages::kNow])
     note_cut(to, from.cut_from.load(kRelaxed));
 }
 
 /// The history of one counter, and its heirs.
-struct Bank::Impl::Bequest {
+struct Bank::Inheritance::Bequest {
   const Counter* from;
   Instant then;
   struct Heir {
@@ -77,8 +96,8 @@ struct Bank::Impl::Bequest {
 
 /// The counter with the longest history comes first; others add keys that it does not hold. Closed
 /// counters come last: they lack the events since their closing.
-std::vector<const Bank::Impl::Held*> Bank::Impl::sources_of(const Held& heir) const {
-  const std::int64_t now = latest_ms();
+std::vector<const Bank::Held*> Bank::Inheritance::sources_of(const Held& heir) const {
+  const std::int64_t now = bank_.latest_ms();
   struct Source {
     bool open;
     std::int64_t history;
@@ -87,7 +106,7 @@ std::vector<const Bank::Impl::Held*> Bank::Impl::sources_of(const Held& heir) co
   std::vector<Source> sources;
   const Hash128& what = heir.counter.spec.what;
   if (what == Hash128{}) return {};
-  for (const Held* const held : by_what.at(what)) {
+  for (const Held* const held : bank_.by_what.at(what)) {
     const Heritage left = Heritage::of(held->counter);
     if (!held->is_heir && left.fits(heir.counter))
       sources.push_back({!held->closed, std::min(left.kept, now - held->since), held});
@@ -103,16 +122,16 @@ std::vector<const Bank::Impl::Held*> Bank::Impl::sources_of(const Held& heir) co
 }
 
 /// The n-th source of every heir in the n-th pass.
-void Bank::Impl::inherit() {
+void Bank::Inheritance::run() {
   // The latest second that anybody has seen: events may be ahead of it by less than one, and none
   // that still counts is taken for too old.
-  const TimePoint now = from_ms(latest_ms());
-  for (Held* const again : back) catch_up(*again);
-  for (Held* const again : back) join(*again);
-  back.clear();
-  for (Held* const heir : heirs) join(*heir);
+  const TimePoint now = from_ms(bank_.latest_ms());
+  for (Held* const again : reopened_) catch_up(*again);
+  for (Held* const again : reopened_) join(*again);
+  reopened_.clear();
+  for (Held* const heir : heirs_) join(*heir);
   std::array<std::map<const Counter*, Bequest>, kSourcesMost> passes;
-  for (Held* const heir : heirs) {
+  for (Held* const heir : heirs_) {
     const std::vector<const Held*> sources = sources_of(*heir);
     heir->since = to_ms(now);
     if (!sources.empty()) heir->copies_until = to_ms(now) + 1000;
@@ -127,8 +146,8 @@ void Bank::Impl::inherit() {
       heir->covers_from = std::min(heir->covers_from, sources[n]->covers_from);
     }
   }
-  for (Held* const heir : heirs) heir->is_heir = false;
-  heirs.clear();
+  for (Held* const heir : heirs_) heir->is_heir = false;
+  heirs_.clear();
   for (auto& pass : passes) {
     std::vector<Bequest> bequests;
     for (auto& [from, bequest] : pass) bequests.push_back(std::move(bequest));
@@ -136,7 +155,7 @@ void Bank::Impl::inherit() {
   }
 }
 
-void Bank::Impl::copy_all(const std::vector<Bequest>& bequests) const {
+void Bank::Inheritance::copy_all(const std::vector<Bequest>& bequests) const {
   std::vector<const Bequest*> by_counter(kCountersMax);
   std::vector<Table*> of;
   for (const Bequest& bequest : bequests) {
@@ -147,14 +166,15 @@ void Bank::Impl::copy_all(const std::vector<Bequest>& bequests) const {
   std::vector<PlainEntry> entries;
   entries.reserve(kKeepMax + kBucketsMax);  // no allocation under a lock
   for (Table* const table : of) {
-    each_slot_of(*table, by_counter, [&](const Bequest& found, Table::Region& region, Slot& slot) {
-      if (found.from->table == table) copy_key(found, region, slot, entries);
-    });
+    bank_.each_slot_of(*table, by_counter,
+                       [&](const Bequest& found, Table::Region& region, Slot& slot) {
+                         if (found.from->table == table) copy_key(found, region, slot, entries);
+                       });
   }
 }
 
-void Bank::Impl::copy_key(const Bequest& bequest, Table::Region& region, Slot& slot,
-                          std::vector<PlainEntry>& entries) const {
+void Bank::Inheritance::copy_key(const Bequest& bequest, Table::Region& region, Slot& slot,
+                                 std::vector<PlainEntry>& entries) const {
   entries.clear();
   std::uint64_t tag = 0;
   {
@@ -162,13 +182,13 @@ void Bank::Impl::copy_key(const Bequest& bequest, Table::Region& region, Slot& s
     if (slot.tag == 0 || slot.counter != bequest.from->index) return;  // another key's by now
     tag = slot.tag;
     const Table::Place place{&region, nullptr, nullptr, 0, 0, tag};
-    const Subject subject{*bequest.from, place, ages, arena, &slot};
+    const Subject subject{*bequest.from, place, bank_.ages, bank_.arena, &slot};
     bequest.from->ops->take_out(subject, bequest.then, entries);
   }
   if (entries.empty()) return;
   for (const Bequest::Heir& heir : bequest.heirs) {
     if (!heir.at.covers(entries.back().ms)) continue;
-    with(heir.to, heir.to->table->place(tag, heir.to->salt), [&](Subject& s) {
+    bank_.with(heir.to, heir.to->table->place(tag, heir.to->salt), [&](Subject& s) {
       if (s.slot == nullptr) heir.to->ops->put_in(s, heir.at, entries);
     });
   }

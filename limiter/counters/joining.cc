@@ -69,15 +69,14 @@ Joining joining(Metric metric, Window to, Window from) noexcept {
                                                                     : Joining::none;
 }
 
-std::vector<const Bank::Impl::Held*> Bank::Impl::to_join(const Held& to) const {
+std::vector<const Bank::Held*> Bank::Inheritance::to_join(const Held& to) const {
   std::vector<const Held*> out;
   const CounterSpec& spec = to.counter.spec;
   if (spec.what == Hash128{} || spec.late || to.counter.grid) return out;
-  for (const Held* const held : by_what.at(spec.what)) {
+  for (const Held* const held : bank_.by_what.at(spec.what)) {
     const CounterSpec& theirs = held->counter.spec;
     const bool same = theirs.metric == spec.metric && theirs.real == spec.real && !theirs.late;
-    const bool is_back = std::find(back.begin(), back.end(), held) != back.end();
-    if (held == &to || !same || held->counter.grid || held->is_heir || is_back) continue;
+    if (held == &to || !same || held->counter.grid || waits(*held)) continue;
     const Joining how = joining(spec.metric, spec.window, theirs.window);
     if (how == Joining::none || how == Joining::gaps) continue;
     if (to.is_heir ? how != Joining::level : held->closed && held->closed_in <= to.closed_in)
@@ -92,27 +91,27 @@ std::vector<const Bank::Impl::Held*> Bank::Impl::to_join(const Held& to) const {
   return out;
 }
 
-void Bank::Impl::join(Held& to) {
+void Bank::Inheritance::join(Held& to) {
   for (const Held* const source : to_join(to)) join_from(to, *source);
 }
 
-void Bank::Impl::join_from(Held& to, const Held& source) {
+void Bank::Inheritance::join_from(Held& to, const Held& source) {
   const Counter& from = source.counter;
   take_cut(to.counter, from);
   std::vector<PlainEntry> entries;
   entries.reserve(kKeepMax + kBucketsMax);  // no allocation under a lock
   std::vector<const Counter*> wanted(kCountersMax);
   wanted[from.index] = &from;
-  each_slot_of(*from.table, wanted, [&](const Counter&, Table::Region& region, Slot& slot) {
+  bank_.each_slot_of(*from.table, wanted, [&](const Counter&, Table::Region& region, Slot& slot) {
     join_key(to, source, region, slot, entries);
   });
 }
 
-void Bank::Impl::join_key(Held& to, const Held& source, Table::Region& region, Slot& slot,
-                          std::vector<PlainEntry>& entries) {
+void Bank::Inheritance::join_key(Held& to, const Held& source, Table::Region& region, Slot& slot,
+                                 std::vector<PlainEntry>& entries) {
   const Counter& from = source.counter;
   Counter& counter = to.counter;
-  const auto times = latest();
+  const auto times = bank_.latest();
   const std::int64_t now = times[counter.clock];
   const Instant then(from.rule, from_ms(times[from.clock])), at(counter.rule, from_ms(now));
   const Joining how = joining(counter.spec.metric, counter.spec.window, from.spec.window);
@@ -126,7 +125,8 @@ void Bank::Impl::join_key(Held& to, const Held& source, Table::Region& region, S
     const std::scoped_lock hold(region.lock);
     if (slot.tag == 0 || slot.counter != from.index) return;  // another key's by now
     tag = slot.tag;
-    const Subject subject{from, {&region, nullptr, nullptr, 0, 0, tag}, ages, arena, &slot};
+    const Subject subject{
+        from, {&region, nullptr, nullptr, 0, 0, tag}, bank_.ages, bank_.arena, &slot};
     from.ops->take_out(subject, then, entries);
     theirs = from.ops->peek(subject, then, nullptr);
     if (theirs.datum != nullptr) {
@@ -142,7 +142,7 @@ void Bank::Impl::join_key(Held& to, const Held& source, Table::Region& region, S
   const std::int64_t from_ms_on = overlaps          ? to.closed_ms[from.clock] + 1000
                                   : source.reopened ? source.opened_ms[from.clock] + 1000
                                                     : source.copies_until;
-  with(&counter, counter.table->place(tag, counter.salt), [&](Subject& s) {
+  bank_.with(&counter, counter.table->place(tag, counter.salt), [&](Subject& s) {
     const auto settle = [&](std::int64_t ms, const Amount& event) {
       counter.ops->settle(s, at, ms, event, Undo{}, true);
       s.slot = counter.table->find(s.place, counter.index);

@@ -35,7 +35,7 @@ struct Bank::Restore {
     Heritage left;
     bool plain = false;           // 8 bytes a value
     bool real_sum = false;        // whose values are finite
-    Impl::Held* held = nullptr;   // null: it is not here
+    Held* held = nullptr;         // null: it is not here
     bool is_used = false;         // held, and it was opened before
     std::vector<Counter*> heirs;  // of a counter that is not here: they get its entries right away
   };
@@ -51,7 +51,7 @@ struct Bank::Restore {
   std::vector<std::uint16_t> in_order;          // those of `defined`, as they stand in the file
   std::map<Hash128, Definition*> by_identity;
   std::vector<std::string_view> pieces;  // of keys
-  std::vector<Impl::Held*> used;         // counters of this process
+  std::vector<Held*> used;               // counters of this process
   std::vector<Definition*> made;         // of the others; the last one to be given up comes first
   std::vector<PlainEntry> entries;
   std::size_t taken = 0;
@@ -67,7 +67,7 @@ struct Bank::Restore {
   Course moved_back(const CounterRecord& record) const noexcept;
   void find_used();
   void make_others();
-  Impl::Held* make(const CounterRecord& record);
+  Held* make(const CounterRecord& record);
   void put_in_order();
   void find_heirs();
   void take_keys(bool of_used);
@@ -210,7 +210,7 @@ void Bank::Restore::find_used() {
   }
 }
 
-Bank::Impl::Held* Bank::Restore::make(const CounterRecord& record) {
+Bank::Held* Bank::Restore::make(const CounterRecord& record) {
   if (!record.is_known || bank.by_identity.contains(record.identity)) return nullptr;
   if (bank.free_indices.empty() && bank.next_index >= kCountersMax) return nullptr;
   if (record.own_keys > bank.limits.memory / sizeof(Slot)) return nullptr;
@@ -241,18 +241,18 @@ void Bank::Restore::make_others() {
 
 /// Counters of the same events stand in the order in which they were made, new ones last.
 void Bank::Restore::put_in_order() {
-  std::map<const Impl::Held*, std::size_t> places;
+  std::map<const Held*, std::size_t> places;
   for (const std::uint16_t index : in_order) {
-    if (const Impl::Held* const held = defined.at(index).held; held != nullptr)
+    if (const Held* const held = defined.at(index).held; held != nullptr)
       places.emplace(held, places.size());
   }
-  const auto place = [&](const Impl::Held* held) {
+  const auto place = [&](const Held* held) {
     const auto it = places.find(held);
     return it != places.end() ? it->second : places.size();
   };
   for (auto& [what, held] : bank.by_what) {
     std::stable_sort(held.begin(), held.end(),
-                     [&](const Impl::Held* a, const Impl::Held* b) { return place(a) < place(b); });
+                     [&](const Held* a, const Held* b) { return place(a) < place(b); });
   }
 }
 
@@ -265,7 +265,7 @@ void Bank::Restore::find_heirs() {
       d.left = Heritage::of(d.record->spec, Rule::of(d.record->spec));
     leave.push_back(&d);
   }
-  for (Impl::Held* const held : used) {
+  for (Held* const held : used) {
     if (by_identity.contains(held->counter.identity)) continue;
     Definition* best = nullptr;
     for (Definition* const d : leave) {
@@ -275,7 +275,7 @@ void Bank::Restore::find_heirs() {
     if (best == nullptr) continue;
     best->heirs.push_back(&held->counter);
     if (best->record && drops(best->record->spec) && best->record->spec.keep < held->counter.keep)
-      bank.note_cut(held->counter, static_cast<std::uint32_t>(best->record->spec.keep));
+      bank.inheritance.note_cut(held->counter, static_cast<std::uint32_t>(best->record->spec.keep));
   }
 }
 
@@ -335,31 +335,24 @@ void Bank::Restore::go_on() {
   for (const std::uint16_t index : in_order) {
     const Definition& d = defined.at(index);
     if (d.held == nullptr) continue;
-    Impl::Held& held = *d.held;
+    Held& held = *d.held;
     static_cast<Course&>(held) = moved_back(*d.record);
     Counter& c = held.counter;
     c.cut_from = d.record->cut_from;
     c.cut_until = std::max<std::int64_t>(0, d.record->cut_until + back(c.clock));
     const auto kept = static_cast<std::uint32_t>(d.record->spec.keep);
-    if (drops(c.spec) && kept < c.keep) bank.note_cut(c, kept);
+    if (drops(c.spec) && kept < c.keep) bank.inheritance.note_cut(c, kept);
     if (!d.is_used || !held.closed) continue;
-    held.closed = false;
-    held.closed_at = {};
-    held.reopened = true;
-    held.opened_ms = bank.latest();
-    bank.back.push_back(&held);
+    bank.inheritance.add_reopened(held);
   }
-  for (Impl::Held* const held : used) {
+  for (Held* const held : used) {
     const auto known = by_identity.find(held->counter.identity);
     if (held->is_heir || (known != by_identity.end() && known->second->held == held)) continue;
-    bank.heirs.push_back(held);
-    held->is_heir = true;
-    held->covers_from = bank.opening;
-    held->opened_ms = bank.latest();
+    bank.inheritance.add_heir(*held);
   }
-  bank.inherit();
+  bank.inheritance.run();
   for (auto at = made.rbegin(); at != made.rend(); ++at) {
-    Impl::Held& held = *(*at)->held;
+    Held& held = *(*at)->held;
     held.closing = ++bank.closings;
     if (!held.closed) bank.close(held);
   }

@@ -40,7 +40,7 @@ struct Bank::Snapshot::State {
   std::vector<PlainEntry> entries;
   std::string payload;
 
-  void write_definition(const Impl::Held& held);
+  void write_definition(const Held& held);
   void write_begin();
   /// False: it was opened after the definitions were written.
   bool is_defined(const Counter& c) const {
@@ -60,7 +60,7 @@ Bank::Snapshot::Snapshot(const Bank& bank, TimePoint now, TimePoint wall) : stat
 
 Bank::Snapshot::~Snapshot() = default;
 
-void Bank::Snapshot::State::write_definition(const Impl::Held& held) {
+void Bank::Snapshot::State::write_definition(const Held& held) {
   const Counter& c = held.counter;
   CounterRecord record{c.index,
                        c.identity,
@@ -86,7 +86,7 @@ void Bank::Snapshot::State::write_begin() {
   put(payload, static_cast<std::uint32_t>(bank->by_identity.size()));
   defined.clear();
   for (const auto& [what, counters] : bank->by_what) {
-    for (const Impl::Held* const held : counters) write_definition(*held);
+    for (const Held* const held : counters) write_definition(*held);
   }
 }
 

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "limiter/counters/bank.h"
+#include "limiter/counters/held.h"
+#include "limiter/kinds/counter.h"
+#include "limiter/kinds/kinds.h"
+#include "limiter/kinds/table.h"
+
+namespace weir::limiter {
+
+/// What a counter that is opened gets from others of the same `what`: a new one begins with the
+/// history of those that are there (heritage.cc) or with their level (joining.cc), and one that is
+/// opened again gets what came while it was closed (catch_up.cc, joining.cc). Used under
+/// Impl::control.
+class Bank::Inheritance {
+ public:
+  explicit Inheritance(Impl& bank) noexcept : bank_(bank) {}
+  Inheritance(const Inheritance&) = delete;
+  Inheritance& operator=(const Inheritance&) = delete;
+
+  /// A new counter waits for what it begins with.
+  void add_heir(Held& held);
+  /// A counter that was closed is open, and waits for the events of the time in between.
+  void add_reopened(Held& held);
+  /// Gives all that wait what there is for them: one pass through the tables serves them all.
+  void run();
+  /// Notes that a key of this counter may lack its oldest entries if it holds so many, or more.
+  void note_cut(Counter& to, std::uint32_t held) const noexcept;
+
+ private:
+  struct Bequest;
+  void take_cut(Counter& to, const Counter& from) const noexcept;
+  std::vector<const Held*> sources_of(const Held& heir) const;
+  void copy_all(const std::vector<Bequest>& bequests) const;
+  void copy_key(const Bequest& bequest, Table::Region& region, Slot& slot,
+                std::vector<PlainEntry>& entries) const;
+  bool waits(const Held& held) const noexcept;
+  // catch_up.cc
+  void catch_up(Held& again);
+  std::vector<Held*> open_meanwhile(const Held& again) const;
+  // joining.cc
+  void join(Held& to);
+  std::vector<const Held*> to_join(const Held& to) const;
+  void join_from(Held& to, const Held& source);
+  void join_key(Held& to, const Held& source, Table::Region& region, Slot& slot,
+                std::vector<PlainEntry>& entries);
+
+  Impl& bank_;
+  std::vector<Held*> heirs_;
+  std::vector<Held*> reopened_;
+};
+
+}  // namespace weir::limiter
