@@ -26,51 +26,111 @@ std::string choices(const PolicyDef& policy) {
   return out;
 }
 
+// `2` of `2.over`: a position, from 1.
+std::optional<std::size_t> position_of(std::string_view selector) {
+  std::size_t number = 0;
+  const char* const end = selector.data() + selector.size();
+  const auto [read, error] = std::from_chars(selector.data(), end, number);
+  return error == std::errc{} && read == end && number > 0 ? std::optional(number) : std::nullopt;
+}
+
+std::string_view action_of(const Rung& rung) { return row_of(rung.action.value).name; }
+
+struct RungName {
+  std::string_view selector, compare;
+  explicit RungName(std::string_view text) {
+    const std::size_t dot = text.rfind('.');
+    if (dot != std::string_view::npos) selector = text.substr(0, dot);
+    compare = dot == std::string_view::npos ? text : text.substr(dot + 1);
+  }
+};
+
 // Whether `selector` (`2`, `deny`, or empty: any) means the rung at `index`.
 bool selects(std::string_view selector, const Rung& rung, std::size_t index) {
   if (selector.empty()) return true;
-  std::size_t number = 0;
-  const auto [end, error] =
-      std::from_chars(selector.data(), selector.data() + selector.size(), number);
-  if (error == std::errc{} && end == selector.data() + selector.size()) return number == index + 1;
-  return selector == row_of(rung.action.value).name;
+  if (const auto position = position_of(selector)) return *position == index + 1;
+  return selector == action_of(rung);
 }
 
-std::string set_limit(const Override::Limit& change, PolicyDef& policy) {
-  const std::string_view text = change.rung;
-  const std::size_t dot = text.rfind('.');
-  const std::string_view selector =
-      dot == std::string_view::npos ? std::string_view() : text.substr(0, dot);
-  const std::string_view compare = dot == std::string_view::npos ? text : text.substr(dot + 1);
-  Rung* found = nullptr;
+bool is_threshold(const Rung& rung, std::string_view compare) {
+  return rung.compare != Compare::none && name_of(rung.compare) == compare;
+}
+
+// The rung that stood at a position when the override was set, wherever it stands now. Null: nobody
+// can tell.
+Rung* find_moved(const Override::Limit& change, std::string_view compare, PolicyDef& policy) {
+  std::vector<Rung*> alike, same;
+  for (Rung& rung : policy.then) {
+    if (!is_threshold(rung, compare) || action_of(rung) != change.action) continue;
+    alike.push_back(&rung);
+    if (value_of(rung) == change.former) same.push_back(&rung);
+  }
+  if (alike.size() == 1)
+    return alike.front();  // also where the files have another threshold by now
+  return same.size() == 1 ? same.front() : nullptr;
+}
+
+// The rung that a change means, or what is wrong with it.
+std::string find_rung(const Override::Limit& change, PolicyDef& policy, Rung*& found) {
+  const RungName name(change.rung);
+  const std::string there = choices(policy);
+  if (there.empty()) return "no rung of this policy has a threshold";
+  if (!change.action.empty()) {
+    found = find_moved(change, name.compare, policy);
+    if (found != nullptr) return {};
+    return "the files have changed the rungs since \"" + change.rung + "\" was set; there are " +
+           there;
+  }
   std::size_t matches = 0;
   for (std::size_t i = 0; i < policy.then.size(); ++i) {
     Rung& rung = policy.then[i];
-    if (rung.compare == Compare::none || name_of(rung.compare) != compare) continue;
-    if (!selects(selector, rung, i)) continue;
+    if (!is_threshold(rung, name.compare) || !selects(name.selector, rung, i)) continue;
     found = &rung;
     ++matches;
   }
-  const std::string there = choices(policy);
-  if (there.empty()) return "no rung of this policy has a threshold";
   if (matches == 0)
     return "\"" + change.rung + "\" means no rung of this policy; there are " + there;
   if (matches > 1)
     return "\"" + change.rung + "\" means several rungs of this policy: say which one: " + there;
-  found->limit = Located<Number>{change.limit, found->where};
+  return {};
+}
+
+// All are found by what the files say, before one of them changes.
+std::string set_limits(const std::vector<Override::Limit>& changes, PolicyDef& policy) {
+  std::vector<Rung*> rungs;
+  for (const Override::Limit& change : changes) {
+    Rung* rung = nullptr;
+    if (std::string wrong = find_rung(change, policy, rung); !wrong.empty()) return wrong;
+    if (std::find(rungs.begin(), rungs.end(), rung) != rungs.end())
+      return "\"" + change.rung + "\" means a rung that another threshold is given for";
+    rungs.push_back(rung);
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    rungs[i]->limit = Located<Number>{changes[i].limit, rungs[i]->where};
   return {};
 }
 
 }  // namespace
+
+void note_positions(Override& change, const Model& files) {
+  for (const PolicyDef& policy : files.policies) {
+    if (policy.name.value != change.policy) continue;
+    for (Override::Limit& limit : change.limits) {
+      const auto position = position_of(RungName(limit.rung).selector);
+      if (!position || *position > policy.then.size()) continue;
+      const Rung& rung = policy.then[*position - 1];
+      limit.action = action_of(rung);
+      limit.former = value_of(rung);
+    }
+  }
+}
 
 std::string apply(const Override& change, Model& model) {
   const auto policy =
       std::find_if(model.policies.begin(), model.policies.end(),
                    [&](const PolicyDef& def) { return def.name.value == change.policy; });
   if (policy == model.policies.end()) return "there is no policy of that name";
-  for (const Override::Limit& limit : change.limits) {
-    if (std::string wrong = set_limit(limit, *policy); !wrong.empty()) return wrong;
-  }
+  if (std::string wrong = set_limits(change.limits, *policy); !wrong.empty()) return wrong;
   if (!change.mode) return {};
   const bool silences = *change.mode == Mode::shadow && policy->mode.value == Mode::enforce;
   if (silences) {

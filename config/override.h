@@ -17,6 +17,9 @@ struct Override {
   struct Limit {
     std::string rung;  ///< as given: `over`, `deny.over`, `2.over`
     Number limit;
+    /// Of a rung that is named by its position (note_positions): its action, and its own threshold
+    /// in the files. A reload may move the rung. Empty: the name says which rung it is.
+    std::string action{}, former{};
   };
   std::string policy;
   std::optional<Mode> mode;   ///< instead of its own
@@ -25,6 +28,9 @@ struct Override {
   std::string reason, by;
   bool here = false;  ///< of this replica alone; else of all that share a board
 };
+
+/// Notes which rungs of the files the positions in an override mean, so that it follows them.
+void note_positions(Override& change, const Model& files);
 
 /// Applies the override to its policy. Returns the error, for people, with the correct
 /// alternatives; empty: success.

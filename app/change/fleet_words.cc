@@ -57,7 +57,9 @@ std::string override_words(const config::Override& change) {
   for (const config::Override::Limit& limit : change.limits) {
     const json::value number = limit.limit.is_real() ? json::value(limit.limit.as_real())
                                                      : json::value(limit.limit.integer());
-    limits.push_back({{"rung", limit.rung}, {"limit", number}});
+    json::object row{{"rung", limit.rung}, {"limit", number}};
+    if (!limit.action.empty()) row["action"] = limit.action, row["former"] = limit.former;
+    limits.push_back(std::move(row));
   }
   out["limits"] = std::move(limits);
   out["since"] = to_ms(change.since);
@@ -88,6 +90,8 @@ std::optional<config::Override> read_override_words(std::string_view text) {
     const json::value* const number = each.get_object().if_contains("limit");
     config::Override::Limit limit;
     limit.rung = said_text(each.get_object(), "rung");
+    limit.action = said_text(each.get_object(), "action");
+    limit.former = said_text(each.get_object(), "former");
     if (number != nullptr && number->is_int64()) {
       limit.limit = Number(number->get_int64());
     } else if (number != nullptr && number->is_double() && std::isfinite(number->get_double())) {

@@ -74,6 +74,7 @@ class Reload {
   /// Operators' overrides over the files (config/override.h): changed on the running
   /// configuration, whatever the files say by now, and applied again by every reload.
   boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change);
+  const config::Model& files() const noexcept { return files_; }
   /// `here`: only those of this replica alone.
   boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy, bool here = false);
   /// What the fleet has set, in the place of what it had: asked for when it is this one's turn.

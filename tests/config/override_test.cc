@@ -58,6 +58,56 @@ TEST(Override, SaysWhichThresholdsThereAre) {
   EXPECT_EQ(apply(of("nobody", Mode::shadow), changed), "there is no policy of that name");
 }
 
+Model ladder(const std::string& rungs) {
+  Loaded loaded =
+      load_text("weir.yaml",
+                "weir: 1\nlists: {grey: {of: ip, kind: gray, effect: none}}\npolicies:\n"
+                "  - {name: p, watch: request, key: ip, window: 10m, then: [" +
+                    rungs + "]}\n");
+  EXPECT_TRUE(loaded.model) << rungs;
+  return std::move(*loaded.model);
+}
+
+TEST(Override, APositionMeansTheRungThatStoodThere) {
+  struct Row {
+    const char *before, *rung, *after;
+    std::size_t
+        index;  // of the rung in `after` that has the threshold; 9: the override does not fit
+  };
+  const Row rows[] = {
+      {"{over: 5, do: flag}, {over: 10, do: deny}", "2.over",
+       "{over: 5, do: flag}, {over: 8, do: graylist, list: grey, for: 1m}, {over: 10, do: deny}",
+       2},
+      {"{over: 5, do: flag}, {over: 10, do: deny}", "2.over", "{over: 12, do: deny}", 0},
+      {"{over: 5, do: flag}, {over: 10, do: deny}", "2.over", "{over: 5, do: flag}", 9},
+      {"{over: 5, do: deny, status: 429}, {over: 10, do: deny}", "2.over",
+       "{over: 2, do: deny, status: 429}, {over: 5, do: deny}, {over: 10, do: deny}", 2},
+      {"{over: 5, do: deny, status: 429}, {over: 10, do: deny}", "1.over",
+       "{over: 6, do: deny, status: 429}, {over: 12, do: deny}", 9},
+  };
+  for (const Row& row : rows) {
+    Override change = of("p", {}, {{row.rung, 30}});
+    note_positions(change, ladder(row.before));
+    Model after = ladder(row.after);
+    const std::string wrong = apply(change, after);
+    EXPECT_EQ(wrong.empty(), row.index != 9) << wrong << " of " << row.after;
+    for (std::size_t i = 0; i < after.policies[0].then.size(); ++i)
+      EXPECT_EQ(limit_of(after.policies[0].then[i]) == Number(30), i == row.index) << row.after;
+  }
+  Override both = of("p", {}, {{"1.over", 10}, {"2.over", 20}});
+  note_positions(both, ladder(rows[3].before));
+  Model changed = ladder(rows[3].before);
+  EXPECT_EQ(apply(both, changed), "") << "one gets the threshold that the other has in the files";
+  EXPECT_EQ(limit_of(changed.policies[0].then[0]), Number(10));
+  EXPECT_EQ(limit_of(changed.policies[0].then[1]), Number(20));
+}
+
+TEST(Override, GivesARungOneThreshold) {
+  Model changed = model();
+  EXPECT_EQ(apply(of("ladder", {}, {{"deny.over", 50}, {"3.over", 30}}), changed),
+            "\"3.over\" means a rung that another threshold is given for");
+}
+
 TEST(Override, SilenceLeavesThePolicyItsCounters) {
   Model changed = model();
   EXPECT_EQ(apply(of("ladder", Mode::shadow), changed), "");
