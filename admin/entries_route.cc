@@ -29,7 +29,7 @@ std::string_view outcome_text(limiter::ListOutcome::Kind kind) {
 
 net::HttpReply find_entry(Call& call) {
   if (auto refused = call.refuse_unknown({"key"})) return std::move(*refused);
-  auto found = entry_target(call, call.query.all("key"));
+  auto found = entry_target(call, call.query.all("key"), KeyUse::of_entry);
   if (auto* refused = std::get_if<net::HttpReply>(&found)) return std::move(*refused);
   const EntryTarget& target = std::get<EntryTarget>(found);
   json::array rows;
@@ -55,7 +55,7 @@ net::HttpReply add_entry(Call& call) {
   EntryWish wish;
   const std::string wrong = read_entry_wish(std::get<json::object>(body), call.at.now, false, wish);
   if (!wrong.empty()) return problem(400, wrong);
-  auto found = entry_target(call, wish.key);
+  auto found = entry_target(call, wish.key, KeyUse::to_list);
   if (auto* refused = std::get_if<net::HttpReply>(&found)) return std::move(*refused);
   const EntryTarget& target = std::get<EntryTarget>(found);
   std::string known;

@@ -1,13 +1,43 @@
 #include "admin/entry_target.h"
 
+#include <algorithm>
+
 #include "admin/keys.h"
 #include "admin/views.h"
+#include "limiter/lists/list_records.h"
 #include "policies/set/text_keys.h"
 
 namespace weir::admin {
+namespace {
+
+constexpr std::size_t kPage = 1'000;
+
+/// Finds the entries whose kept texts are these. What is wrong, or nothing.
+std::optional<net::HttpReply> find_cut(const Call& call, EntryTarget& target) {
+  for (const policies::List* list : target.lists) {
+    std::optional<Hash128> after, found;
+    for (bool more = true; more;) {
+      const auto page = call.stores.lists.page(list->id, call.at.now, after, kPage);
+      more = page.size() == kPage;
+      for (const limiter::ListEntry& entry : page) {
+        after = entry.key;
+        if (entry.parts != target.parts) continue;
+        if (found)
+          return problem(409, "several keys of this list begin with this text: name one in full");
+        found = entry.key;
+      }
+    }
+    if (found) target.cut.emplace_back(list, *found);
+  }
+  if (target.cut.empty()) return problem(404, "no key of this list begins with this text");
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::variant<EntryTarget, net::HttpReply> entry_target(const Call& call,
-                                                       const std::vector<std::string_view>& given) {
+                                                       const std::vector<std::string_view>& given,
+                                                       KeyUse use) {
   EntryTarget target;
   target.lists = lists_named(*call.set, call.name());
   if (target.lists.empty()) return no_such_list(*call.set, call.name());
@@ -16,10 +46,20 @@ std::variant<EntryTarget, net::HttpReply> entry_target(const Call& call,
   if (auto* wrong = std::get_if<std::string>(&parts)) return problem(400, *wrong);
   target.parts = std::move(std::get<std::vector<std::string>>(parts));
   if (first.of_address) target.address = Address::parse(given.front());
+  if (std::any_of(target.parts.begin(), target.parts.end(), limiter::is_cut)) {
+    if (use == KeyUse::to_list) {
+      return problem(400,
+                     "this is the beginning of a longer key (it ends with \"…\"): what is left of "
+                     "such a key cannot be listed");
+    }
+    if (auto wrong = find_cut(call, target)) return std::move(*wrong);
+  }
   return target;
 }
 
 Hash128 key_in(const Call& call, const policies::List& list, const EntryTarget& target) {
+  for (const auto& [of, key] : target.cut)
+    if (of == &list) return key;
   // The parts have been checked against the same slots: this cannot fail.
   return policies::list_key(*call.set, list, as_views(target.parts), call.stores.secret).value();
 }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,11 +21,21 @@ struct EntryTarget {
   std::vector<const policies::List*> lists;
   std::vector<std::string> parts;  ///< canonical
   std::optional<Address> address;  ///< of lists of one address
+  /// Where a part is a text that was cut when its key was listed: the keys of those entries.
+  std::vector<std::pair<const policies::List*, Hash128>> cut;
 };
 
-/// Of the call's `{list}` and these key parts; else the problem to answer with.
+enum class KeyUse : std::uint8_t {
+  of_entry,  ///< to read or to remove
+  to_list,
+};
+
+/// Of the call's `{list}` and these key parts; else the problem to answer with. A key of which only
+/// a part is kept (limiter::is_cut) is found by that part, if one entry has it; it cannot be
+/// listed.
 std::variant<EntryTarget, net::HttpReply> entry_target(const Call& call,
-                                                       const std::vector<std::string_view>& given);
+                                                       const std::vector<std::string_view>& given,
+                                                       KeyUse use);
 
 Hash128 key_in(const Call& call, const policies::List& list, const EntryTarget& target);
 /// The entry of the configuration that covers the key; null: none does.

@@ -35,7 +35,7 @@ std::string read_rows(const Call& call, const json::array& from, std::vector<Row
     }
     std::string wrong = read_entry_wish(from[i].get_object(), call.at.now, true, row.wish);
     if (!wrong.empty()) return place + wrong;
-    auto target = entry_target(call, row.wish.key);
+    auto target = entry_target(call, row.wish.key, KeyUse::to_list);
     if (auto* refused = std::get_if<net::HttpReply>(&target)) {
       const auto body = json::parse(refused->body);
       return place + std::string(text_of(body.at("detail")));

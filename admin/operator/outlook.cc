@@ -2,6 +2,8 @@
 
 #include <boost/json/array.hpp>
 
+#include "core/utf8.h"
+#include "core/visible.h"
 #include "policies/set/describe.h"
 
 namespace weir::admin {
@@ -87,6 +89,41 @@ json::array rungs_of(const Call& call, const policies::Policy& policy, std::size
   return out;
 }
 
+namespace {
+
+/// Whether a terminal would show the word otherwise than it is, so that a copy of it is another
+/// word.
+bool has_hidden(std::string_view word) noexcept {
+  while (!word.empty()) {
+    const Utf8 next = decode_utf8(word);
+    if (next.length == 0 || is_hidden(next.code)) return true;
+    word.remove_prefix(next.length);
+  }
+  return false;
+}
+
+/// `$'a\x09b'`, as bash, zsh and ksh read it.
+void append_escaped(std::string& out, std::string_view word) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  out += "$'";
+  for (const char c : word) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\'' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      out += "\\x";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '\'';
+}
+
+}  // namespace
+
 std::string shell_words(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) {
@@ -96,6 +133,10 @@ std::string shell_words(const std::vector<std::string>& words) {
                                             "XYZ0123456789@%+=:,./_-") == std::string::npos;
     if (plain) {
       out += word;
+      continue;
+    }
+    if (has_hidden(word)) {
+      append_escaped(out, word);
       continue;
     }
     out += '\'';

@@ -25,7 +25,8 @@ const Number* limit_of(const policies::Policy& policy, std::size_t rung);
 boost::json::array rungs_of(const Call& call, const policies::Policy& policy, std::size_t counter,
                             const limiter::Reading* reading);
 
-/// Words as a shell takes them: quoted where they need it.
+/// Words as a shell takes them: quoted where they need it, with `$'...'` where a terminal would not
+/// show them as they are. A word with a zero byte is no word of a shell.
 std::string shell_words(const std::vector<std::string>& words);
 
 /// `weir ctl list NAME KEY... --remove`

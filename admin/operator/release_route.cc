@@ -124,11 +124,16 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   if (auto refused = call.refuse_unknown({"key", "forgive"})) co_return std::move(*refused);
   bool forgives = false;
   if (auto refused = read_flag(call, "forgive", forgives)) co_return std::move(*refused);
-  auto found = entry_target(call, call.query.all("key"));
+  auto found = entry_target(call, call.query.all("key"), KeyUse::of_entry);
   if (auto* refused = std::get_if<net::HttpReply>(&found)) co_return std::move(*refused);
   const EntryTarget target = std::move(std::get<EntryTarget>(found));
   call.entry.shared = any_shared(target.lists);
 
+  if (forgives && !target.cut.empty()) {
+    co_return problem(409,
+                      "the count of this key cannot be found, because only its beginning is kept: "
+                      "name the key in full, or remove the entry alone");
+  }
   json::array emptied, others;
   if (forgives) {
     const std::string why = co_await forgive(call, target.lists, target.parts, emptied, others);
@@ -172,7 +177,8 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
                       {{"removed", removed}});
   }
   json::array remains;
-  if (!forgives) remains = co_await what_remains(call, target.lists, target.parts);
+  if (!forgives && target.cut.empty())
+    remains = co_await what_remains(call, target.lists, target.parts);
   json::object body;
   body["name"] = call.name();
   body["key"] = texts(target.parts);

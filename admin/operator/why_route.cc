@@ -5,6 +5,7 @@
 #include "admin/operator/outlook.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "limiter/lists/list_records.h"
 #include "policies/set/describe.h"
 #include "policies/set/text_keys.h"
 
@@ -121,10 +122,27 @@ class Inquiry {
       row["commands"] = json::array();
     } else {
       row["how"] = list.asleep ? "the entry acts again when the override of its policy ends" : "";
-      row["commands"] = commands_of({list_command(list.name, entry.parts, "--remove"),
-                                     list_command(list.name, entry.parts, "--forgive")});
+      lift(list, entry.parts, row);
     }
     add_entry_row(list, std::move(row), entry.until);
+  }
+
+  /// The commands that lift an entry, as far as a command line can name its key.
+  static void lift(const policies::List& list, const std::vector<std::string>& parts,
+                   json::object& row) {
+    const bool has_zero = std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
+      return part.find('\0') != std::string::npos;
+    });
+    if (has_zero) {
+      row["how"] = "no command line can carry a zero byte: DELETE /v1/lists/" + list.name +
+                   "/entries?key=KEY, with %00 for it";
+      row["commands"] = json::array();
+      return;
+    }
+    row["commands"] = commands_of({list_command(list.name, parts, "--remove")});
+    // The count is found by the whole key alone.
+    if (std::none_of(parts.begin(), parts.end(), limiter::is_cut))
+      row["commands"].get_array().emplace_back(list_command(list.name, parts, "--forgive"));
   }
 
   void add_entry_row(const policies::List& list, json::object row, TimePoint until) {
@@ -153,7 +171,7 @@ class Inquiry {
       const auto address = policies::address_part(slot, key_.front());
       auto text = address ? std::optional(address->to_string())
                           : policies::canonical_part(slot.type, key_.front());
-      wanted.push_back(text ? std::move(*text) : std::string());
+      wanted.push_back(text ? limiter::printable(*text) : std::string());
     }
     std::optional<Hash128> after;
     while (scanned_ < kScannedMost) {

@@ -3,6 +3,8 @@
 namespace weir::limiter {
 namespace {
 
+constexpr std::string_view kCut = "\xE2\x80\xA6";  // …
+
 void put_time(std::string& out, TimePoint t) { put(out, to_ms(t)); }
 
 TimePoint get_time(Reader& in) { return clamp_list_time(from_ms(in.get<std::int64_t>())); }
@@ -11,9 +13,16 @@ TimePoint get_time(Reader& in) { return clamp_list_time(from_ms(in.get<std::int6
 
 std::string printable(std::string_view text) {
   if (text.size() <= kListTextMax) return std::string(text);
-  std::size_t n = kListTextMax;
-  while (n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0U) == 0x80U) --n;
-  return std::string(text.substr(0, n));
+  const auto is_inside = [&](std::size_t at) {  // of a UTF-8 character
+    return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  };
+  std::size_t n = kListTextMax - kCut.size();
+  for (int back = 0; back < 3 && is_inside(n); ++back) --n;
+  return std::string(text.substr(0, n)).append(kCut);
+}
+
+bool is_cut(std::string_view kept) noexcept {
+  return kept.size() >= kListTextMax - 3 && kept.ends_with(kCut);
 }
 
 void put_entry(std::string& out, const ListEntry& e) {

@@ -18,9 +18,12 @@ inline TimePoint clamp_list_time(TimePoint t) noexcept {
   return std::clamp(t, TimePoint{}, kForever);
 }
 
-/// At most kListTextMax bytes and never half a UTF-8 character: entries of a hostile client must
-/// not cost more than they are worth. The key itself is the hash of the whole text.
+/// At most kListTextMax bytes and never half a UTF-8 character; `…` at the end says that the text
+/// was cut. Entries of a hostile client must not cost more than they are worth. The key itself is
+/// the hash of the whole text.
 std::string printable(std::string_view text);
+/// Whether printable() has cut what is kept as this text.
+bool is_cut(std::string_view kept) noexcept;
 
 /// All of the entry but its key.
 void put_entry(std::string& out, const ListEntry& entry);

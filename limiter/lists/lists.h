@@ -36,7 +36,8 @@ struct Listed {
 /// Why and how a key goes on a list. Views: copied where an entry is made.
 struct Listing {
   Hash128 key;
-  std::span<const std::string_view> parts;  ///< printable key parts; kept up to 256 bytes each
+  std::span<const std::string_view>
+      parts;  ///< printable key parts; longer than 256 bytes each is cut
   std::span<const milliseconds> durations;  ///< `for`, one or an escalation; empty: for ever
   /// After the end of an entry, how long its level is remembered. 0: of an escalation for as long
   /// as its last duration, else not at all.

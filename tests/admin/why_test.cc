@@ -88,6 +88,42 @@ TEST_F(ApiTest, WhyQuotesKeysForTheShell) {
             json::value("weir ctl list --remove -- gray_users -rf"));
 }
 
+TEST_F(ApiTest, WhyWritesForTheShellWhatATerminalDoesNotShow) {
+  call("POST", "/v1/lists/gray_users/entries", R"({"key":"a\tb'\\\u202e","for":"1h"})");
+  EXPECT_EQ(get("/v1/why?key=a%09b'%5C%E2%80%AE").at("entries").at(0).at("commands").at(0),
+            json::value("weir ctl list gray_users $'a\\x09b\\'\\\\\\xe2\\x80\\xae' --remove"));
+  call("POST", "/v1/lists/gray_users/entries", R"({"key":"a\u0000b","for":"1h"})");
+  const json::value entry = get("/v1/why?key=a%00b").at("entries").at(0);
+  EXPECT_TRUE(entry.at("commands").as_array().empty());
+  EXPECT_EQ(entry.at("how"), json::value("no command line can carry a zero byte: DELETE "
+                                         "/v1/lists/gray_users/entries?key=KEY, with %00 for it"));
+}
+
+TEST_F(ApiTest, AKeyThatIsKeptInPartIsFoundByThatPart) {
+  const std::string path = "/v1/lists/gray_users/entries", whole(300, 'x');
+  const auto add = [&](const std::string& key) {
+    return call("POST", path, R"({"for":"1h","key":")" + key + "\"}");
+  };
+  ASSERT_EQ(add(whole).status, 201);
+  const std::string shown(
+      get("/v1/lists/gray_users").at("entries").at(0).at("key").at(0).as_string());
+  EXPECT_EQ(shown, std::string(253, 'x') + "\u2026");
+  const std::string query = "?key=" + std::string(253, 'x') + "%E2%80%A6";
+  EXPECT_EQ(get(path + query).at("listed"), json::value(true));
+  EXPECT_EQ(get("/v1/why?key=" + whole).at("entries").at(0).at("commands").as_array().size(), 1U)
+      << "its count cannot be emptied by what is kept";
+  EXPECT_EQ(add(shown).status, 400);
+  EXPECT_EQ(call("DELETE", path + query + "&forgive=true").status, 409);
+
+  ASSERT_EQ(add(whole + "y").status, 201);
+  EXPECT_EQ(call("DELETE", path + query).status, 409) << "two keys begin so";
+  EXPECT_EQ(json::parse(call("DELETE", path + "?key=" + whole + "y").body).at("removed"),
+            json::value(1));
+  EXPECT_EQ(json::parse(call("DELETE", path + query).body).at("removed"), json::value(1));
+  EXPECT_EQ(get(path + "?key=" + whole).at("listed"), json::value(false));
+  EXPECT_EQ(call("DELETE", path + query).status, 404);
+}
+
 TEST_F(ApiTest, RemovingSaysWhatRemainsAndForgivingEmptiesTheCount) {
   for (int i = 0; i < 5; ++i) process.judge("POST", "/api/login", "198.51.100.7");
   Reply reply = call("DELETE", "/v1/lists/per-ip/entries?key=198.51.100.7");

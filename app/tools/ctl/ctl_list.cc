@@ -98,6 +98,9 @@ int export_list(const AdminDoor& door, const ListFlags& flags, const Globals& gl
     after = cell(answer.body, "next");
   } while (!after.empty());
   print(writer.end());
+  if (writer.cut() != 0)
+    complain(std::to_string(writer.cut()) + (writer.cut() == 1 ? " entry is" : " entries are") +
+             " left out: only the beginning of so long a key is kept");
   return kOk;
 }
 

@@ -6,6 +6,7 @@
 
 #include "app/support/columns.h"
 #include "core/visible.h"
+#include "limiter/lists/list_records.h"
 #include "replay/formula.h"
 
 namespace weir::app {
@@ -155,6 +156,17 @@ std::string read_list_file(std::string_view text, const std::vector<std::string>
   return read_csv(text, parts, entries);
 }
 
+namespace {
+
+bool has_cut_key(const json::value& entry) {
+  const json::array& key = items(entry, "key");
+  return std::any_of(key.begin(), key.end(), [](const json::value& part) {
+    return part.is_string() && limiter::is_cut(part.get_string());
+  });
+}
+
+}  // namespace
+
 std::string ListFileWriter::page(const json::value& answer) {
   std::string out;
   if (!begun_) {
@@ -173,6 +185,10 @@ std::string ListFileWriter::page(const json::value& answer) {
   }
   for (const json::value& entry : items(answer, "entries")) {
     if (is_true(entry, "static")) continue;
+    if (has_cut_key(entry)) {
+      ++cut_;
+      continue;
+    }
     if (json_) {
       json::object row;
       row["key"] = *member(entry, "key");

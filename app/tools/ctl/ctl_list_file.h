@@ -21,18 +21,19 @@ std::string read_list_file(std::string_view text, const std::vector<std::string>
                            boost::json::array& entries);
 
 /// Pages of GET /v1/lists/{list} as one file that read_list_file takes. Entries of the
-/// configuration are left out.
+/// configuration are left out, and those of which only the beginning of the key is kept.
 class ListFileWriter {
  public:
   explicit ListFileWriter(bool json) : json_(json) {}
   std::string page(const boost::json::value& answer);  ///< the next piece of the file
   std::string end();
+  std::size_t cut() const noexcept { return cut_; }  ///< how many were left out for their keys
 
  private:
   bool json_;
   bool begun_ = false;    // the header is out
   bool several_ = false;  // the policy has several lists: the effect selects one
-  std::size_t rows_ = 0;
+  std::size_t rows_ = 0, cut_ = 0;
 };
 
 }  // namespace weir::app
