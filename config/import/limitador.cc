@@ -7,6 +7,7 @@
 #include "config/import/cel_rewriter.h"
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
+#include "config/text/yaml_text.h"
 
 /// Limits of limitador as policies: its descriptors are events of their namespace, its conditions
 /// expressions. Both dialects of conditions: `user == 'ann'` and CEL over `descriptors[0]`.
@@ -48,7 +49,7 @@ class LimitadorReader {
       if (item.value->is_map()) {
         limit(*item.value);
       } else {
-        note(*item.value, "a limit", "it is no map");
+        broken(*item.value, "a limit is a map");
       }
     }
     write_events();
@@ -76,13 +77,24 @@ class LimitadorReader {
     return false;
   }
 
+  /// What limitador cannot read: it refuses the whole file then, and the file before it stays in
+  /// force.
+  void broken(const Node& node, const std::string& why) {
+    if (out_.error.empty()) out_.error = std::to_string(node.where.line) + ": " + why;
+  }
+
   std::optional<std::int64_t> number(const Node& map, std::string_view key, std::int64_t most) {
     const Node* node = member(map, key);
-    const auto parsed =
-        node != nullptr && node->is_scalar() ? parse_integer(node->text) : Parsed<std::int64_t>{};
+    const std::string_view text =
+        node != nullptr && node->is_scalar() ? node->text : std::string_view();
+    if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) {
+      broken(node != nullptr ? *node : map, quoted(key) + " is a whole number from 0 on");
+      return std::nullopt;
+    }
+    const auto parsed = parse_integer(text);
     if (parsed && *parsed.value >= (key == "seconds" ? 1 : 0) && *parsed.value <= most)
       return parsed.value;
-    note(map, std::string(key), "it is missing, or beyond what weir counts");
+    note(map, std::string(key), "it is beyond what weir counts");
     return std::nullopt;
   }
 
@@ -92,10 +104,17 @@ class LimitadorReader {
     return std::string(node->text);
   }
 
-  static std::vector<const Node*> texts(const Node* list) {
+  std::vector<const Node*> texts(const Node& map, std::string_view key) {
     std::vector<const Node*> out;
+    const Node* const list = member(map, key);
     if (list == nullptr || list->is_null()) return out;
-    if (list->is_scalar()) return {list};
+    const auto is_text = [](const Member& item) {
+      return item.key == nullptr && item.value->is_scalar();
+    };
+    if (list->is_scalar() || !std::all_of(list->items.begin(), list->items.end(), is_text)) {
+      broken(*list, quoted(key) + " is a list of texts");
+      return out;
+    }
     for (const Member& item : list->items) out.push_back(item.value);
     return out;
   }
@@ -103,8 +122,10 @@ class LimitadorReader {
   void limit(const Node& node) {
     const Node* space = member(node, "namespace");
     const std::string domain(space != nullptr && space->is_scalar() ? space->text : "");
-    if (domain.empty()) return note(node, "a limit", "it has no namespace");
-    const auto most = number(node, "max_value", std::int64_t{1} << 53);
+    if (domain.empty()) return broken(node, "a limit needs \"namespace\", a text");
+    const auto most = member(node, "max_value") != nullptr
+                          ? number(node, "max_value", std::int64_t{1} << 53)
+                          : std::optional<std::int64_t>(0);  // as there: it refuses all
     const auto seconds = number(node, "seconds", kSecondsMost);
     if (!most || !seconds) return;
     if (const auto why = refused_.find(node.where.line); why != refused_.end())
@@ -149,7 +170,7 @@ class LimitadorReader {
 
   bool conditions(const Node& node, Server::LimitadorLimit& limit, Identity& identity,
                   ImportedPolicy& policy) {
-    for (const Node* condition : texts(member(node, "conditions"))) {
+    for (const Node* condition : texts(node, "conditions")) {
       if (!identity.conditions.emplace(condition->text).second) continue;
       CelRewriter cel(condition->text, limit.id, limit.name);
       const auto rewritten = cel.rewrite();
@@ -167,7 +188,7 @@ class LimitadorReader {
   bool variables(const Node& node, Server::LimitadorLimit& limit, Identity& identity,
                  ImportedPolicy& policy) {
     std::set<std::string, std::less<>> keys;
-    for (const Node* variable : texts(member(node, "variables"))) {
+    for (const Node* variable : texts(node, "variables")) {
       if (!identity.variables.emplace(variable->text).second) continue;
       CelRewriter cel(variable->text, limit.id, limit.name);
       const auto rewritten = cel.rewrite();

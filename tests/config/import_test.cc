@@ -365,8 +365,7 @@ TEST(ImportLimitador, TellsWhatItLeavesOut) {
   max_value: 5
   seconds: 60
   variables: ["descriptors[0].a.split('/')[0]"]
-- max_value: 5
-- {namespace: n, max_value: many, seconds: 60}
+- {namespace: n, max_value: 99999999999999999999, seconds: 60}
 )");
   EXPECT_EQ(
       reasons(got),
@@ -374,12 +373,30 @@ TEST(ImportLimitador, TellsWhatItLeavesOut) {
           "4: descriptors[0].a == descriptors[1].b: it asks for two descriptors at once: each "
           "is an event of its own here",
           "8: descriptors[0].a.split('/')[0]: weir has no function split()",
-          "9: a limit: it has no namespace",
-          "10: max_value: it is missing, or beyond what "
-          "weir counts"}));
+          "9: max_value: it is beyond what weir counts"}));
   EXPECT_TRUE(policies_of(got).empty());
   EXPECT_NE(import_limitador("a: b\n").error, "");
   EXPECT_NE(import_limitador("- [\n").error, "");
+}
+
+TEST(ImportLimitador, RefusesAFileThatLimitadorCannotRead) {
+  const auto error = [](const std::string& limit) {
+    return import_limitador("- {namespace: n, max_value: 1, seconds: 1}\n- " + limit + "\n").error;
+  };
+  EXPECT_EQ(error("{namespace: n, seconds: 60}"), "") << "max_value is 0";
+  EXPECT_EQ(error("{namespace: n, max_value: ten, seconds: 60}"),
+            "2: \"max_value\" is a whole number from 0 on");
+  for (const char* number : {"-1", "1O0", "1.5", "'-1'", "[1]", "null", "''"})
+    EXPECT_NE(error(std::string("{namespace: n, seconds: 60, max_value: ") + number + "}"), "")
+        << number;
+  EXPECT_EQ(error("{namespace: n, max_value: 1}"), "2: \"seconds\" is a whole number from 0 on");
+  EXPECT_EQ(error("{namespac: n, max_value: 1, seconds: 60}"),
+            "2: a limit needs \"namespace\", a text");
+  EXPECT_EQ(error("{namespace: n, max_value: 1, seconds: 60, variables: user}"),
+            "2: \"variables\" is a list of texts");
+  EXPECT_EQ(error("{namespace: n, max_value: 1, seconds: 60, conditions: [{a: b}]}"),
+            "2: \"conditions\" is a list of texts");
+  EXPECT_EQ(error("5"), "2: a limit is a map");
 }
 
 TEST(ImportEnvoy, WritesEventsInTheOrderOfTheirEntries) {

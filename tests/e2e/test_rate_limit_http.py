@@ -249,6 +249,10 @@ policies:
             self.assertRegex(first["started_at"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+$")
             site.replace(site.directory + "/limits.yaml", "no limits\n")
             eventually(lambda: json.loads(site.ask("/status").body)["config_err_since"] == 1, what="the failure to be told")
+            for count, broken in enumerate(("max_value: ten", "max_value: -1", "max_value: [3]"), 2):
+                site.replace(site.directory + "/limits.yaml", LIMITS.replace("max_value: 3", broken))
+                eventually(lambda: json.loads(site.ask("/status").body)["config_err_since"] == count, what=f"{broken} to be refused")
+                self.assertEqual(json.loads(site.ask("/limits/shop").body)[0]["max_value"], 3, "the file before it is in force")
             site.replace(site.directory + "/limits.yaml", LIMITS.replace("max_value: 3", "max_value: 5"))
             eventually(lambda: json.loads(site.ask("/status").body)["config_version"] == 1, what="the new configuration")
             last = json.loads(site.ask("/status").body)
