@@ -216,7 +216,8 @@ class RuleReader {
     what.unlimited = flag(node, "unlimited");
     what.name = text(node, "name");
     read_unit(node, what);
-    if (const Node* number = find_member(node, "requests_per_unit"); number != nullptr) {
+    if (const Node* number = find_member(node, "requests_per_unit");
+        number != nullptr && !number->is_null()) {
       if (const auto read = number->is_scalar() ? peer_number(number->text) : std::nullopt) {
         what.requests = *read;
       } else {

@@ -78,9 +78,11 @@ Record record_of(const FoundDescriptor& found, const Descriptor& descriptor,
 
 DescriptorStatus status_of(const FoundDescriptor& found) noexcept {
   DescriptorStatus out;
-  if (found.what == nullptr || found.replaced) return out;
-  out.is_quota = found.what->quota;
-  out.unlimited = found.what->rule ? found.what->rule->unlimited : !found.what->limited;
+  if (found.what == nullptr) return out;
+  const auto& rule = found.what->rule;
+  // A rule without a limit says so also where another one replaces it, as in envoyproxy/ratelimit.
+  out.unlimited = rule ? rule->unlimited : !found.what->limited && !found.replaced;
+  out.is_quota = found.what->quota && !found.replaced;
   return out;
 }
 

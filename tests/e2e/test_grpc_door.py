@@ -23,6 +23,7 @@ class GrpcDoor(unittest.TestCase):
         with weir_with(f"127.0.0.1:{port}"), Peer(port) as peer:
             self.assertEqual(peer.call(HEALTH), SERVING)
             self.assertEqual(peer.call(HEALTH, b"\n\x15grpc.health.v1.Health"), SERVING)
+            self.assertEqual(peer.call(HEALTH, b"\n\x09ratelimit"), SERVING)
             self.assertIsNone(peer.call(HEALTH, b"\n\x04none"))
             self.assertIsNone(peer.call("/grpc.health.v1.Health/Watch"))
             self.assertEqual(peer.call(HEALTH), SERVING)

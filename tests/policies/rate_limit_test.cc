@@ -465,6 +465,17 @@ descriptors:
   const auto replaced = service.call("d", {gold, all});
   EXPECT_FALSE(replaced.over) << "in whatever order they come";
   EXPECT_FALSE(replaced.statuses[1].has_limit);
+  EXPECT_FALSE(replaced.statuses[1].unlimited);
+}
+
+TEST(EnvoyRateLimitFile, WhatHasNoLimitSaysSoWhereItIsReplacedToo) {
+  Service service("policies: []\n", {R"(
+domain: d
+descriptors:
+  - {key: free, rate_limit: {name: free, unlimited: true}}
+  - {key: plan, rate_limit: {unit: hour, requests_per_unit: 9, replaces: [{name: free}]}}
+)"});
+  EXPECT_TRUE(service.call("d", {{{{"free", "x"}}}, {{{"plan", "y"}}}}).statuses[0].unlimited);
 }
 
 TEST(EnvoyRateLimitFile, QuotasRefuseOnlyTogether) {
@@ -562,6 +573,8 @@ TEST(EnvoyRateLimitFile, NumbersAreReadAsThere) {
                                                            {"09", 9},
                                                            {"0", 0},
                                                            {"00", 0},
+                                                           {"", 0},
+                                                           {"~", 0},
                                                            {"4294967295", 4'294'967'295}};
   for (const auto& [spelled, meant] : numbers) {
     Service service("policies: []\n",

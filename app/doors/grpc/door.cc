@@ -51,7 +51,7 @@ struct GrpcCommon {
 class GrpcWorker final : public WorkerDoor {
  public:
   GrpcWorker(const DoorParts& in, GrpcCommon& common)
-      : health_({}),
+      : health_({"ratelimit"}),  // envoyproxy/ratelimit's name, which its probes ask for
         checks_(common.checks, in.gate, in.unsettled, in.worker.wheel(), in.metrics),
         rate_limits_(in.gate, in.metrics, common.rules),
         server_(in.worker, common.settings, in.metrics) {
