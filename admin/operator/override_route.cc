@@ -165,6 +165,12 @@ boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
   if (call.entry.reason.empty()) call.entry.reason = utf8_text(change.reason);
   if (json::array before = overrides_view(call, call.name()); !before.empty())
     call.entry.before = std::move(before);
+  std::string replaced;  // one of the same kind, which ends
+  for (const config::Override& each : call.operations.overrides()) {
+    if (!change.mode && each.policy == change.policy && !each.mode && (each.here || !scope.here) &&
+        config::override_text(each) != config::override_text(change))
+      replaced = "; it takes the place of " + config::override_text(each);
+  }
   change.here = scope.here;
   change.by = call.entry.who;
   const LoadReport report = co_await call.operations.override_policy(std::move(change));
@@ -173,7 +179,7 @@ boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
   reply["policy"] = call.name();
   reply["overrides"] = overrides_view(call, call.name());
   call.entry.after = reply["overrides"];
-  reply["note"] = note + scope_note(call, scope);
+  reply["note"] = note + replaced + scope_note(call, scope);
   if (scope.peers) reply["replicas"] = co_await on_other_replicas(call);
   co_return json_reply(reply);
 }

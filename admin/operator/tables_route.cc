@@ -150,7 +150,17 @@ std::string read_cells(const json::object& body, const config::TableDef& table,
   std::vector<std::string> path;
   if (std::string wrong = read_levels(values->get_object(), path, out); !wrong.empty())
     return wrong;
-  for (const config::TableCell& old : config::cells_of(table)) {
+  const std::vector<config::TableCell> olds = config::cells_of(table);
+  for (const config::TableCell& cell : out) {
+    const bool joined = cell.path.size() == 1 && cell.path[0].find(',') != std::string::npos;
+    const bool is_there = std::any_of(olds.begin(), olds.end(), [&](const config::TableCell& old) {
+      return old.path.front() == cell.path[0];
+    });
+    if (joined && table.by.size() > 1 && !is_there)
+      return "in `values` fields lie in each other, as in {\"baidu\": {\"android\": 3000}}: \"" +
+             cell.path[0] + "\" is for `set`";
+  }
+  for (const config::TableCell& old : olds) {
     const bool stays = std::any_of(out.begin(), out.end(), [&](const config::TableCell& cell) {
       return cell.path == old.path;
     });

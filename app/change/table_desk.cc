@@ -4,12 +4,24 @@
 
 #include "core/key.h"
 #include "net/deadline.h"
+#include "net/http/fields.h"
 
 namespace weir::app {
 
 namespace asio = boost::asio;
 
 namespace {
+
+/// Names are said, not proven: blanks around them and the case of letters make nobody another
+/// person.
+bool same_person(std::string_view a, std::string_view b) {
+  const auto bare = [](std::string_view name) {
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    return name;
+  };
+  return net::same_ignoring_case(bare(a), bare(b));
+}
 
 // Of a table with all its limits; as much of the history as fits beside them.
 constexpr std::size_t kSaidMost = 200;  // tables that ours() tells of
@@ -366,7 +378,7 @@ asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
     out.why = "the change is rejected" + write_book();
     co_return out;
   }
-  if (wish.by == record.by)
+  if (same_person(wish.by, record.by))
     co_return refused_change(403, "somebody else than " + record.by + " must approve it");
   const std::vector<config::TableDef> tables = reload_->tables();
   const config::TableDef* const table = table_of(tables, wish.table);

@@ -94,6 +94,9 @@ TEST_F(ApiTest, AThresholdThatEveryEventExceedsIsSaidToBeOne) {
   EXPECT_NE(note(R"("deny.over":-1)").find("every event is above this threshold"),
             std::string::npos);
   EXPECT_EQ(note(R"("deny.over":0)").find("every event"), std::string::npos);
+  EXPECT_NE(note(R"("flag.over":3)").find("it takes the place of deny.over=0"), std::string::npos);
+  EXPECT_EQ(note(R"("flag.over":3)").find("takes the place"), std::string::npos)
+      << "the same again";
 }
 
 class PatternApiTest : public ApiTest {

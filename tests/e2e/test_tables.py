@@ -121,6 +121,7 @@ class Tables(unittest.TestCase):
                     ({"values": {"*": -1}}, 422, 'the limit -1 of "*" makes no sense'),
                     ({"set": {"baidu,android": 3000}}, 409, "has these limits already"),
                     ({"values": {}}, 400, "`values` is an object"),
+                    ({"values": {"baidu,android": 1}}, 400, '"baidu,android" is for `set`'),
                     ({}, 400, "either `set` or `values`")):
                 got, answer = weir.admin("PUT", "/v1/tables/gold_limit", body)
                 self.assertEqual(got, status, (body, answer))
@@ -138,6 +139,8 @@ class Tables(unittest.TestCase):
             self.assertEqual(pays(weir, "192.0.2.1", 11, "other"), 200)
             code, text = ctl(weir, "table", "gold_limit", "approve", "--by", "ann")
             self.assertNotEqual(code, 0)
+            self.assertIn("somebody else than ann", text)
+            code, text = ctl(weir, "table", "gold_limit", "approve", "--by", " Ann ")
             self.assertIn("somebody else than ann", text)
             weir.stop()
             weir.start()
