@@ -4,6 +4,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "core/json_numbers.h"
 #include "core/number.h"
 #include "core/text.h"
 
@@ -34,7 +35,7 @@ std::string plain(const json::value& value) {
       out += plain(item);
     }
   } else if (!value.is_null()) {
-    append_plain(out, json::serialize(value));
+    append_plain(out, plain_numbers(json::serialize(value)));
   }
   return out;
 }

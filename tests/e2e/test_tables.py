@@ -73,6 +73,8 @@ class Tables(unittest.TestCase):
             self.assertEqual([pays(weir, "192.0.2.9", 3000), pays(weir, "192.0.2.10", 3001)], [200, 429])
             self.assertEqual(weir.admin("GET", "/v1/tables/gold_limit")[1]["set_here"], [])
             self.assertEqual(len(weir.logged("a table was changed")), 2)
+            code, text = ctl(weir, "table", "gold_limit", "set", "*=1500.5")
+            self.assertIn("*  1500.5\n", text)
 
     def test_where_the_file_says_the_same_later_the_file_counts(self):
         said = lambda limit: POLICIES.replace("android: 3000", f"android: {limit}")

@@ -8,6 +8,7 @@
 #include "app/support/files.h"
 #include "config/text/secrets.h"
 #include "core/clock.h"
+#include "core/json_numbers.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -90,7 +91,7 @@ int run_support_dump(const AdminDoor& door, const std::string& file, const Globa
       dump[name] = json::object{{"problem", answer.problem}};  // an older weir
     }
   }
-  const std::string text = json::serialize(dump) + "\n";
+  const std::string text = plain_numbers(json::serialize(dump)) + "\n";
   if (file.empty() || file == "-") {
     print(text);
     return kOk;

@@ -8,6 +8,7 @@
 #include "app/support/exit_code.h"
 #include "app/tools/ctl/ctl_text.h"
 #include "config/text/units.h"
+#include "core/json_numbers.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -24,7 +25,9 @@ void add_levels(const json::object& level, const std::string& way, std::string& 
       add_levels(value.get_object(), path, out);
     } else {
       out += path + "  " +
-             (value.is_string() ? std::string(value.get_string()) : json::serialize(value)) + "\n";
+             (value.is_string() ? std::string(value.get_string())
+                                : plain_numbers(json::serialize(value))) +
+             "\n";
     }
   }
 }
