@@ -74,6 +74,21 @@ std::string join(const std::string& directory, const std::string& path) {
   return directory.ends_with('/') ? directory + path : directory + "/" + path;
 }
 
+/// A path as it stands from the main file's directory: in the hash of a configuration, which is the
+/// same wherever the files lie and however the main file's path is written.
+std::string name_in_hash(const std::string& path, const std::string* directory) {
+  if (directory == nullptr || *directory == ".") return path;
+  const std::string before = directory->ends_with('/') ? *directory : *directory + "/";
+  return path.starts_with(before) ? path.substr(before.size()) : path;
+}
+
+/// Adds a file to what the configuration's hash is made of.
+void add_to_hash(std::string& all, const std::string& path, const std::string* directory,
+                 const std::string& hash) {
+  const std::string name = name_in_hash(path, directory);
+  all += std::to_string(name.size()) + ":" + name + hash;
+}
+
 /// Where a change may put another file behind this path.
 struct Places {
   std::set<std::string> directories;  // as they are written
@@ -259,7 +274,7 @@ void read_tables(Model& model, const std::string* directory, Problems& problems,
     }
     drop_mark(text);
     fill_table(table, text, problems);
-    all += std::to_string(path.size()) + ":" + path + content_hash(text);
+    add_to_hash(all, path, directory, content_hash(text));
   }
 }
 
@@ -277,7 +292,7 @@ void read_certificates(Model& model, const std::string* directory, Problems& pro
       problems.error(file->where, "cannot read " + quoted(file->value) + ": " + why);
       continue;
     }
-    all += std::to_string(file->value.size()) + ":" + file->value + content_hash(text);
+    add_to_hash(all, file->value, directory, content_hash(text));
   }
 }
 
@@ -319,7 +334,7 @@ Loaded finish(std::vector<SourceText> texts, const Environment& environment, Pro
   std::string all;
   for (SourceText& text : texts) {
     std::string hash = content_hash(text.text);
-    all += std::to_string(text.name.size()) + ":" + text.name + hash;
+    add_to_hash(all, text.name, directory, hash);
     out.files.push_back({std::move(text.name), std::move(text.text), std::move(hash)});
   }
   for (std::size_t i = out.files.size(); i < model.files.size(); ++i)

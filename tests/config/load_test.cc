@@ -289,6 +289,22 @@ TEST_F(Directory, includes_are_sorted_and_hidden_files_left_out) {
             (std::vector<std::string>{root_.string(), path("none"), path("policies")}));
 }
 
+TEST_F(Directory, the_hash_is_that_of_the_content_wherever_it_lies) {
+  const auto hash = [&](const std::string& name) { return load_file(path(name), {}).hash; };
+  for (const char* where : {"a", "b/c"}) {
+    const std::string at = std::string(where) + "/";
+    write(at + "weir.yaml",
+          "weir: 1\ninclude: [more/*.yaml]\ntables: {t: {by: [x], file: t.csv}}\n");
+    write(at + "more/1.yaml", "fields: {a: ip}\n");
+    write(at + "t.csv", "x,limit\n*,5\n");
+  }
+  EXPECT_EQ(hash("a/weir.yaml"), hash("b/c/weir.yaml"));
+  EXPECT_EQ(hash("a/weir.yaml"), hash("a/../a/weir.yaml"));
+  const std::string before = hash("a/weir.yaml");
+  fs::rename(root_ / "a/more/1.yaml", root_ / "a/more/2.yaml");
+  EXPECT_NE(hash("a/weir.yaml"), before);
+}
+
 TEST_F(Directory, what_cannot_be_read_is_told) {
   write("weir.yaml", "weir: 1\ninclude: [missing.yaml, dir, pipe]\n");
   fs::create_directory(root_ / "dir");
