@@ -238,6 +238,7 @@ net::HttpReply clear_list(Call& call) {
   json::object body;
   body["name"] = call.name();
   body["dry_run"] = dry_run;
+  if (call.query.has("since")) put_time(body, "since", since);
   body["matched"] = matched;
   body["removed"] = removed;
   body["in_configuration"] = kept_static;
