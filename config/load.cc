@@ -246,8 +246,11 @@ void read_limitador(const std::string& main_path, const Text& file, Included& ou
     return problems.error(file.where, "cannot read " + quoted(path) + ": " + why);
   drop_mark(text);
   Imported imported = import_limitador(text);
-  if (!imported.error.empty())
+  if (!imported.error.empty()) {
+    // Another mistake is another version: a reload that tries only what has changed must see it.
+    out.texts.push_back({path + " (as policies)", "# of " + content_hash(text) + "\n", false, {}});
     return problems.error(file.where, quoted(path) + ": " + imported.error);
+  }
   for (const ImportNote& note : imported.left_out) {
     problems.warning(file.where, path + ":" + std::to_string(note.line) + ": " + quoted(note.what) +
                                      " is left out: " + note.why);

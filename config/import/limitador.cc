@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <compare>
 #include <map>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
+#include "core/key.h"
 
 /// Limits of limitador as policies: its descriptors are events of their namespace, its conditions
 /// expressions. Both dialects of conditions: `user == 'ann'` and CEL over `descriptors[0]`.
@@ -26,8 +28,9 @@ struct Identity {
   auto operator<=>(const Identity&) const = default;
 };
 
-/// Texts are written with their lengths: no two identities have the same text.
-std::string spelled(const Identity& identity) {
+/// A hash of an identity. Texts are hashed with their lengths: no two identities are the same
+/// bytes.
+std::string hash_of(const Identity& identity) {
   std::string out = std::to_string(identity.seconds);
   const auto add = [&](const std::string& text) {
     out += ' ' + std::to_string(text.size()) + ':' + text;
@@ -36,7 +39,8 @@ std::string spelled(const Identity& identity) {
   for (const std::string& condition : identity.conditions) add(condition);
   out += " by";
   for (const std::string& variable : identity.variables) add(variable);
-  return out;
+  const Hash128 hash = HashSecret::from_bytes({}).hash(out);
+  return std::to_string(hash.hi) + "-" + std::to_string(hash.lo);
 }
 
 class LimitadorReader {
@@ -52,6 +56,7 @@ class LimitadorReader {
         broken(*item.value, "a limit is a map");
       }
     }
+    if (!out_.error.empty()) return out_.limits.clear();
     write_events();
     out_.yaml = written_file(
         "limitador's limits", out_.left_out,
@@ -85,15 +90,22 @@ class LimitadorReader {
 
   std::optional<std::int64_t> number(const Node& map, std::string_view key, std::int64_t most) {
     const Node* node = member(map, key);
-    const std::string_view text =
-        node != nullptr && node->is_scalar() ? node->text : std::string_view();
-    if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) {
+    std::string_view text = node != nullptr && node->is_scalar() ? node->text : std::string_view();
+    if (text.starts_with('+')) text.remove_prefix(1);
+    const int base = text.starts_with("0x")   ? 16
+                     : text.starts_with("0o") ? 8
+                     : text.starts_with("0b") ? 2
+                                              : 10;
+    if (base != 10) text.remove_prefix(2);
+    std::uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, value, base);
+    if (read.ptr != end || read.ec == std::errc::invalid_argument) {
       broken(node != nullptr ? *node : map, quoted(key) + " is a whole number from 0 on");
       return std::nullopt;
     }
-    const auto parsed = parse_integer(text);
-    if (parsed && *parsed.value >= (key == "seconds" ? 1 : 0) && *parsed.value <= most)
-      return parsed.value;
+    const bool fits = read.ec == std::errc{} && value <= static_cast<std::uint64_t>(most);
+    if (fits && value >= (key == "seconds" ? 1 : 0)) return static_cast<std::int64_t>(value);
     note(map, std::string(key), "it is beyond what weir counts");
     return std::nullopt;
   }
@@ -143,7 +155,7 @@ class LimitadorReader {
     if (!conditions(node, as_it_stands, identity, policy) ||
         !variables(node, as_it_stands, identity, policy))
       return;
-    as_it_stands.identity = spelled(identity);
+    as_it_stands.identity = hash_of(identity);
     const auto [same, fresh] = lines_.try_emplace(std::move(identity), node.where.line);
     if (!fresh)
       return note(node, "the limit",
