@@ -58,16 +58,19 @@ bool is_threshold(const Rung& rung, std::string_view compare) {
 
 // The rung that stood at a position when the override was set, wherever it stands now. Null: nobody
 // can tell.
-Rung* find_moved(const Override::Limit& change, std::string_view compare, PolicyDef& policy) {
+Rung* find_moved(const Override::Limit& change, const RungName& name, PolicyDef& policy) {
   std::vector<Rung*> alike, same;
-  for (Rung& rung : policy.then) {
-    if (!is_threshold(rung, compare) || action_of(rung) != change.action) continue;
+  for (std::size_t i = 0; i < policy.then.size(); ++i) {
+    Rung& rung = policy.then[i];
+    if (!is_threshold(rung, name.compare) || action_of(rung) != change.action) continue;
     alike.push_back(&rung);
-    if (value_of(rung) == change.former) same.push_back(&rung);
+    if (value_of(rung) != change.former) continue;
+    if (selects(name.selector, rung, i)) return &rung;
+    same.push_back(&rung);
   }
-  if (alike.size() == 1)
-    return alike.front();  // also where the files have another threshold by now
-  return same.size() == 1 ? same.front() : nullptr;
+  if (same.size() == 1) return same.front();
+  // The files may have another threshold by now.
+  return alike.size() == 1 && change.alone ? alike.front() : nullptr;
 }
 
 // The rung that a change means, or what is wrong with it.
@@ -76,7 +79,7 @@ std::string find_rung(const Override::Limit& change, PolicyDef& policy, Rung*& f
   const std::string there = choices(policy);
   if (there.empty()) return "no rung of this policy has a threshold";
   if (!change.action.empty()) {
-    found = find_moved(change, name.compare, policy);
+    found = find_moved(change, name, policy);
     if (found != nullptr) return {};
     return "the files have changed the rungs since \"" + change.rung + "\" was set; there are " +
            there;
@@ -119,8 +122,13 @@ void note_positions(Override& change, const Model& files) {
       const auto position = position_of(RungName(limit.rung).selector);
       if (!position || *position > policy.then.size()) continue;
       const Rung& rung = policy.then[*position - 1];
+      const std::string_view compare = RungName(limit.rung).compare;
+      if (!is_threshold(rung, compare)) continue;
       limit.action = action_of(rung);
       limit.former = value_of(rung);
+      limit.alone = std::count_if(policy.then.begin(), policy.then.end(), [&](const Rung& other) {
+                      return is_threshold(other, compare) && action_of(other) == limit.action;
+                    }) == 1;
     }
   }
 }

@@ -20,6 +20,7 @@ struct Override {
     /// Of a rung that is named by its position (note_positions): its action, and its own threshold
     /// in the files. A reload may move the rung. Empty: the name says which rung it is.
     std::string action{}, former{};
+    bool alone = false;  ///< no other rung had that action and comparison
   };
   std::string policy;
   std::optional<Mode> mode;   ///< instead of its own

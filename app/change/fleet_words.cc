@@ -58,7 +58,8 @@ std::string override_words(const config::Override& change) {
     const json::value number = limit.limit.is_real() ? json::value(limit.limit.as_real())
                                                      : json::value(limit.limit.integer());
     json::object row{{"rung", limit.rung}, {"limit", number}};
-    if (!limit.action.empty()) row["action"] = limit.action, row["former"] = limit.former;
+    if (!limit.action.empty())
+      row["action"] = limit.action, row["former"] = limit.former, row["alone"] = limit.alone;
     limits.push_back(std::move(row));
   }
   out["limits"] = std::move(limits);
@@ -92,6 +93,8 @@ std::optional<config::Override> read_override_words(std::string_view text) {
     limit.rung = said_text(each.get_object(), "rung");
     limit.action = said_text(each.get_object(), "action");
     limit.former = said_text(each.get_object(), "former");
+    const json::value* const alone = each.get_object().if_contains("alone");
+    limit.alone = alone != nullptr && alone->is_bool() && alone->get_bool();
     if (number != nullptr && number->is_int64()) {
       limit.limit = Number(number->get_int64());
     } else if (number != nullptr && number->is_double() && std::isfinite(number->get_double())) {

@@ -41,7 +41,12 @@ class FakeProcess final : public admin::Operations {
   }
   std::vector<config::Override> overrides() const override { return overridden; }
   boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change) override {
-    if (next_reload.ok) overridden.push_back(std::move(change));
+    if (next_reload.ok) {
+      std::erase_if(overridden, [&](const auto& each) {
+        return each.policy == change.policy && each.mode.has_value() == change.mode.has_value();
+      });
+      overridden.push_back(std::move(change));
+    }
     co_return next_reload;
   }
   std::optional<admin::FleetFacts> fleet() const override { return fleet_facts; }

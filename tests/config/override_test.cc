@@ -82,6 +82,12 @@ TEST(Override, APositionMeansTheRungThatStoodThere) {
       {"{over: 5, do: flag}, {over: 10, do: deny}", "2.over", "{over: 5, do: flag}", 9},
       {"{over: 5, do: deny, status: 429}, {over: 10, do: deny}", "2.over",
        "{over: 2, do: deny, status: 429}, {over: 5, do: deny}, {over: 10, do: deny}", 2},
+      {"{over: 5, do: deny, status: 429}, {over: 10, do: deny}", "1.over", "{over: 10, do: deny}",
+       9},
+      {"{over: 9, in: 1m, do: deny}, {over: 9, in: 10m, do: deny}", "2.over",
+       "{over: 9, in: 1m, do: deny}, {over: 9, in: 10m, do: deny}", 1},
+      {"{over: 9, do: deny}, {at: 5, do: deny}", "2.over", "{over: 9, do: deny}, {at: 5, do: deny}",
+       9},
       {"{over: 5, do: deny, status: 429}, {over: 10, do: deny}", "1.over",
        "{over: 6, do: deny, status: 429}, {over: 12, do: deny}", 9},
   };
