@@ -11,14 +11,20 @@ namespace weir::admin {
 namespace {
 
 constexpr std::size_t kPage = 1'000;
+constexpr std::size_t kScannedMost = 200'000;  // entries: a question never holds up the others
 
-/// Finds the entries whose kept texts are these. What is wrong, or nothing.
+/// Finds the entries whose kept texts are these, if there are any. What is wrong, or nothing.
 std::optional<net::HttpReply> find_cut(const Call& call, EntryTarget& target) {
   for (const policies::List* list : target.lists) {
     std::optional<Hash128> after, found;
+    std::size_t scanned = 0;
     for (bool more = true; more;) {
       const auto page = call.stores.lists.page(list->id, call.at.now, after, kPage);
       more = page.size() == kPage;
+      if ((scanned += page.size()) > kScannedMost)
+        return problem(
+            409,
+            "the list is too long to look for the beginning of a key in it: name the key in full");
       for (const limiter::ListEntry& entry : page) {
         after = entry.key;
         if (entry.parts != target.parts) continue;
@@ -29,7 +35,6 @@ std::optional<net::HttpReply> find_cut(const Call& call, EntryTarget& target) {
     }
     if (found) target.cut.emplace_back(list, *found);
   }
-  if (target.cut.empty()) return problem(404, "no key of this list begins with this text");
   return std::nullopt;
 }
 
@@ -46,12 +51,16 @@ std::variant<EntryTarget, net::HttpReply> entry_target(const Call& call,
   if (auto* wrong = std::get_if<std::string>(&parts)) return problem(400, *wrong);
   target.parts = std::move(std::get<std::vector<std::string>>(parts));
   if (first.of_address) target.address = Address::parse(given.front());
-  if (std::any_of(target.parts.begin(), target.parts.end(), limiter::is_cut)) {
-    if (use == KeyUse::to_list) {
+  const auto any = [&](auto is) {
+    return std::any_of(target.parts.begin(), target.parts.end(), is);
+  };
+  if (use == KeyUse::to_list) {
+    if (any(limiter::is_cut)) {
       return problem(400,
                      "this is the beginning of a longer key (it ends with \"…\"): what is left of "
                      "such a key cannot be listed");
     }
+  } else if (any(limiter::may_be_cut)) {
     if (auto wrong = find_cut(call, target)) return std::move(*wrong);
   }
   return target;

@@ -102,9 +102,8 @@ bool has_hidden(std::string_view word) noexcept {
   return false;
 }
 
-/// `$'a\x09b'`, as bash, zsh and ksh read it.
+/// `$'a\011b'`, as bash, zsh and ksh read it: after `\x` some of them take more than two digits.
 void append_escaped(std::string& out, std::string_view word) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   out += "$'";
   for (const char c : word) {
     const auto byte = static_cast<unsigned char>(c);
@@ -112,9 +111,8 @@ void append_escaped(std::string& out, std::string_view word) {
       out += '\\';
       out += c;
     } else if (byte < 0x20 || byte >= 0x7f) {
-      out += "\\x";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      out += '\\';
+      for (const int shift : {6, 3, 0}) out += static_cast<char>('0' + (byte >> shift & 7));
     } else {
       out += c;
     }

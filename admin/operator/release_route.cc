@@ -9,6 +9,7 @@
 #include "admin/routes.h"
 #include "admin/views.h"
 #include "config/text/units.h"
+#include "limiter/lists/list_records.h"
 #include "policies/set/describe.h"
 #include "policies/set/text_keys.h"
 
@@ -129,7 +130,8 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   const EntryTarget target = std::move(std::get<EntryTarget>(found));
   call.entry.shared = any_shared(target.lists);
 
-  if (forgives && !target.cut.empty()) {
+  const bool is_cut = std::any_of(target.parts.begin(), target.parts.end(), limiter::is_cut);
+  if (forgives && is_cut) {
     co_return problem(409,
                       "the count of this key cannot be found, because only its beginning is kept: "
                       "name the key in full, or remove the entry alone");
@@ -177,8 +179,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
                       {{"removed", removed}});
   }
   json::array remains;
-  if (!forgives && target.cut.empty())
-    remains = co_await what_remains(call, target.lists, target.parts);
+  if (!forgives && !is_cut) remains = co_await what_remains(call, target.lists, target.parts);
   json::object body;
   body["name"] = call.name();
   body["key"] = texts(target.parts);

@@ -134,7 +134,9 @@ class Inquiry {
       return part.find('\0') != std::string::npos;
     });
     if (has_zero) {
-      row["how"] = "no command line can carry a zero byte: DELETE /v1/lists/" + list.name +
+      std::string how(row["how"].get_string());
+      how += how.empty() ? "" : "; ";
+      row["how"] = how + "no command line can carry a zero byte: DELETE /v1/lists/" + list.name +
                    "/entries?key=KEY, with %00 for it";
       row["commands"] = json::array();
       return;

@@ -25,6 +25,8 @@ bool is_cut(std::string_view kept) noexcept {
   return kept.size() >= kListTextMax - 3 && kept.ends_with(kCut);
 }
 
+bool may_be_cut(std::string_view kept) noexcept { return kept.size() >= kListTextMax - 3; }
+
 void put_entry(std::string& out, const ListEntry& e) {
   put_time(out, e.since);
   put_time(out, e.until);

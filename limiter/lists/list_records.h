@@ -24,6 +24,8 @@ inline TimePoint clamp_list_time(TimePoint t) noexcept {
 std::string printable(std::string_view text);
 /// Whether printable() has cut what is kept as this text.
 bool is_cut(std::string_view kept) noexcept;
+/// The same where an earlier version may have kept it, which cut without a mark.
+bool may_be_cut(std::string_view kept) noexcept;
 
 /// All of the entry but its key.
 void put_entry(std::string& out, const ListEntry& entry);
