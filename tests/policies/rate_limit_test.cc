@@ -625,8 +625,9 @@ descriptors:
   EXPECT_EQ(status[3].requests, 3);
   EXPECT_EQ(problems_of("domain: d\ndescriptors:\n- {<<: 5, key: a}\n").front(),
             "3: a merge key (<<) takes a map, or a list of maps");
-  EXPECT_EQ(problems_of("domain: d\ndescriptors: []\n", "policies:\n- {<<: {name: a}}\n").front(),
-            "3: merge keys (<<) are not used here");
+  const auto ours = problems_of("domain: d\ndescriptors: []\n", "policies:\n- {<<: {name: a}}\n");
+  EXPECT_NE(std::find(ours.begin(), ours.end(), "3: merge keys (<<) are not used here"),
+            ours.end());
 }
 
 TEST(EnvoyRateLimitFile, SaysWhatIsWrongWithIt) {
