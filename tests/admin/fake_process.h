@@ -43,7 +43,8 @@ class FakeProcess final : public admin::Operations {
   boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change) override {
     if (next_reload.ok) {
       std::erase_if(overridden, [&](const auto& each) {
-        return each.policy == change.policy && each.mode.has_value() == change.mode.has_value();
+        return each.policy == change.policy && each.mode.has_value() == change.mode.has_value() &&
+               (!change.here || each.here);
       });
       overridden.push_back(std::move(change));
     }

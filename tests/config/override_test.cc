@@ -69,27 +69,29 @@ Model ladder(const std::string& rungs) {
 }
 
 TEST(Override, APositionMeansTheRungThatStoodThere) {
+  const auto gray = [](int over, const char* length) {
+    return "{over: " + std::to_string(over) + ", do: graylist, list: grey, for: " + length + "}";
+  };
+  const std::string two = "{over: 5, do: flag}, {over: 10, do: deny}";
+  const std::string like = gray(5, "1m") + ", " + gray(10, "5m");
+  const std::string same = "{over: 9, in: 1m, do: deny}, {over: 9, in: 10m, do: deny}";
   struct Row {
-    const char *before, *rung, *after;
+    std::string before;
+    const char* rung;
+    std::string after;
     std::size_t
         index;  // of the rung in `after` that has the threshold; 9: the override does not fit
   };
   const Row rows[] = {
-      {"{over: 5, do: flag}, {over: 10, do: deny}", "2.over",
-       "{over: 5, do: flag}, {over: 8, do: graylist, list: grey, for: 1m}, {over: 10, do: deny}",
-       2},
-      {"{over: 5, do: flag}, {over: 10, do: deny}", "2.over", "{over: 12, do: deny}", 0},
-      {"{over: 5, do: flag}, {over: 10, do: deny}", "2.over", "{over: 5, do: flag}", 9},
-      {"{over: 5, do: deny, status: 429}, {over: 10, do: deny}", "2.over",
-       "{over: 2, do: deny, status: 429}, {over: 5, do: deny}, {over: 10, do: deny}", 2},
-      {"{over: 5, do: deny, status: 429}, {over: 10, do: deny}", "1.over", "{over: 10, do: deny}",
+      {two, "2.over", "{over: 5, do: flag}, " + gray(8, "1m") + ", {over: 10, do: deny}", 2},
+      {two, "2.over", "{over: 12, do: deny}", 0},
+      {two, "2.over", "{over: 5, do: flag}", 9},
+      {like, "2.over", gray(2, "1m") + ", " + gray(5, "1m") + ", " + gray(10, "5m"), 2},
+      {like, "1.over", gray(10, "5m"), 9},
+      {like, "1.over", gray(6, "1m") + ", " + gray(12, "5m"), 9},
+      {same, "2.over", same, 1},
+      {"{at: 5, do: flag}, {over: 9, do: deny}", "1.over", "{at: 5, do: flag}, {over: 9, do: deny}",
        9},
-      {"{over: 9, in: 1m, do: deny}, {over: 9, in: 10m, do: deny}", "2.over",
-       "{over: 9, in: 1m, do: deny}, {over: 9, in: 10m, do: deny}", 1},
-      {"{over: 9, do: deny}, {at: 5, do: deny}", "2.over", "{over: 9, do: deny}, {at: 5, do: deny}",
-       9},
-      {"{over: 5, do: deny, status: 429}, {over: 10, do: deny}", "1.over",
-       "{over: 6, do: deny, status: 429}, {over: 12, do: deny}", 9},
   };
   for (const Row& row : rows) {
     Override change = of("p", {}, {{row.rung, 30}});
