@@ -42,7 +42,7 @@ class Inquiry {
       if (const auto* mine = std::get_if<std::vector<std::string>>(&parts))
         look_at_list(list, *mine);
       else if (key_.size() == 1 && list.of.size() > 1)
-        search(list);
+        search_part(list);
     }
   }
 
@@ -112,7 +112,11 @@ class Inquiry {
       (*row)["commands"] = json::array();
       add_entry_row(list, std::move(*row), found->until);
     }
-    if (const auto entry = call_.stores.lists.get(list.id, *key, now)) add_dynamic(list, *entry);
+    if (const auto entry = call_.stores.lists.get(list.id, *key, now))
+      return add_dynamic(list, *entry);
+    if (std::any_of(parts.begin(), parts.end(), limiter::may_be_cut)) {
+      search(list, [&](const limiter::ListEntry& entry) { return entry.parts == parts; });
+    }
   }
 
   void add_dynamic(const policies::List& list, const limiter::ListEntry& entry) {
@@ -166,7 +170,7 @@ class Inquiry {
   }
 
   // One word for a list of several parts: the entries that have it as one of them.
-  void search(const policies::List& list) {
+  void search_part(const policies::List& list) {
     const auto& slots = slots_of(*call_.set, list);
     std::vector<std::string> wanted;
     for (const policies::KeySlot& slot : slots) {
@@ -175,16 +179,22 @@ class Inquiry {
                           : policies::canonical_part(slot.type, key_.front());
       wanted.push_back(text ? limiter::printable(*text) : std::string());
     }
+    search(list, [&](const limiter::ListEntry& entry) {
+      for (std::size_t i = 0; i < entry.parts.size() && i < wanted.size(); ++i)
+        if (!wanted[i].empty() && entry.parts[i] == wanted[i]) return true;
+      return false;
+    });
+  }
+
+  template <class Fits>
+  void search(const policies::List& list, Fits fits) {
     std::optional<Hash128> after;
     while (scanned_ < kScannedMost) {
       const auto page = call_.stores.lists.page(list.id, call_.at.now, after, 1000);
       for (const limiter::ListEntry& entry : page) {
         after = entry.key;
         ++scanned_;
-        bool hit = false;
-        for (std::size_t i = 0; i < entry.parts.size() && i < wanted.size(); ++i)
-          hit = hit || (!wanted[i].empty() && entry.parts[i] == wanted[i]);
-        if (hit) add_dynamic(list, entry);
+        if (fits(entry)) add_dynamic(list, entry);
       }
       if (page.size() < 1000) break;
     }

@@ -112,6 +112,7 @@ TEST_F(ApiTest, AKeyThatIsKeptInPartIsFoundByThatPart) {
   EXPECT_EQ(get(path + query).at("listed"), json::value(true));
   EXPECT_EQ(get("/v1/why?key=" + whole).at("entries").at(0).at("commands").as_array().size(), 1U)
       << "its count cannot be emptied by what is kept";
+  EXPECT_EQ(get("/v1/why" + query).at("listed"), json::value(true));
   EXPECT_EQ(add(shown).status, 400);
   EXPECT_EQ(call("DELETE", path + query + "&forgive=true").status, 409);
 
