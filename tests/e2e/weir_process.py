@@ -21,12 +21,18 @@ _soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(65536, _hard) if _hard != resource.RLIM_INFINITY else 65536, _hard))
 
 
+_given_ports = set()  # two doors of one weir are never given the same
+
+
 def free_port():
     """Below the range from which the kernel takes ports for connections: one of ours could get it before weir does."""
     while True:
         with contextlib.suppress(OSError), socket.socket() as s:
-            s.bind(("127.0.0.1", random.randrange(12_000, 32_000)))
-            return s.getsockname()[1]
+            port = random.randrange(12_000, 32_000)
+            s.bind(("127.0.0.1", port))
+            if port not in _given_ports:
+                _given_ports.add(port)
+                return port
 
 
 def eventually(condition, seconds=10, what="the condition"):

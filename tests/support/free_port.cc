@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <random>
+#include <set>
 
 namespace weir::test {
 
@@ -14,6 +15,7 @@ int free_port() {
   // before weir does. Test programs run beside each other, so each begins somewhere else.
   constexpr unsigned kFirst = 12'000, kLast = 32'000;
   static std::mt19937 random{std::random_device{}()};
+  static std::set<int> given;
   for (;;) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -24,7 +26,7 @@ int free_port() {
     const bool is_free =
         ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
     ::close(fd);
-    if (is_free) return ntohs(address.sin_port);
+    if (is_free && given.insert(ntohs(address.sin_port)).second) return ntohs(address.sin_port);
   }
 }
 
