@@ -23,10 +23,9 @@ class LimitadorCounters {
 
   struct Counter {
     std::string space;
-    std::string
-        limit;      ///< its identity (config::Server::LimitadorLimit), which reloads leave alone
-    Values set;     ///< the limit's variables, as the limit spells them
-    Values values;  ///< of a call that was counted there
+    std::string limit;  ///< LimitadorLimit::identity, which a reload does not change
+    Values set;         ///< the limit's variables, as the limit spells them
+    Values values;      ///< of a call that was counted there
     TimePoint end{};
   };
 

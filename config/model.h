@@ -496,9 +496,8 @@ struct Server {
   /// A limit of a file of limitador's, as it stands there; a policy counts it.
   struct LimitadorLimit {
     Text policy;  ///< its name
-    /// What tells it from other limits, as a hash: as in limitador the namespace, the seconds, the
-    /// conditions and the variables. The same text after each reload, wherever the limit stands in
-    /// the file.
+    /// A hash of what identifies a limit in limitador: the namespace, the seconds, the conditions
+    /// and the variables. A reload that moves the limit in the file does not change the hash.
     std::string identity;
     std::optional<std::string> id, name;
     std::string space;  ///< its namespace

@@ -56,8 +56,8 @@ bool is_threshold(const Rung& rung, std::string_view compare) {
   return rung.compare != Compare::none && name_of(rung.compare) == compare;
 }
 
-// The rung that stood at a position when the override was set, wherever it stands now. Null: nobody
-// can tell.
+// The rung that stood at a position when the override was set; a reload may have moved it. Null:
+// the rung cannot be identified.
 Rung* find_moved(const Override::Limit& change, const RungName& name, PolicyDef& policy) {
   std::vector<Rung*> alike, same;
   for (std::size_t i = 0; i < policy.then.size(); ++i) {

@@ -12,8 +12,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// Names are said, not proven: blanks around them and the case of letters make nobody another
-/// person.
+/// `by` is a claim, not a login. Names that differ only in surrounding blanks and in the case of
+/// letters are one person's.
 bool same_person(std::string_view a, std::string_view b) {
   const auto bare = [](std::string_view name) {
     while (name.starts_with(' ')) name.remove_prefix(1);

@@ -2,8 +2,7 @@
 
 namespace weir::test {
 
-/// A TCP port of 127.0.0.1 that nobody listens on now, and that was not given before. For one
-/// thread.
+/// A free TCP port of 127.0.0.1. The function returns each port once per process. Not thread-safe.
 int free_port();
 
 }  // namespace weir::test

@@ -159,7 +159,7 @@ std::string list_cleared(const json::value& answer) {
   const std::string name = cell(answer, "name");
   std::string out = dry ? "would remove " + numbered(matched, "entry", "entries") + " of " + name
                         : "removed " + numbered(removed, "entry", "entries") + " of " + name;
-  // Said, because `14:00` is yesterday's until it is two o'clock.
+  // Before 14:00, `--since 14:00` means yesterday: show the time that weir used.
   if (const std::string since = cell(answer, "since"); !since.empty()) out += " since " + since;
   out += "\n";
   if (dry && matched != 0) {
