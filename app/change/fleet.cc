@@ -104,7 +104,7 @@ void Fleet::serve(Reload& reload, TableDesk& tables, Audit& audit, std::function
       log_.write(Level::error,
                  LogLine("a table can't be told to other replicas").add("table", table));
   };
-  tables.share(tell, [this](const std::string& table, const std::string& said) {
+  const auto agreed = [this](const std::string& table, const std::string& said) {
     return all_say(board_.sync(), clock_.now(), kSaysTables, [&](const json::value* theirs) {
       if (theirs == nullptr || !theirs->is_object()) return false;  // another version
       const json::value* const one = theirs->get_object().if_contains(table);
@@ -112,7 +112,9 @@ void Fleet::serve(Reload& reload, TableDesk& tables, Audit& audit, std::function
       return one != nullptr && one->is_string() &&
              (one->get_string().empty() || one->get_string() == said);
     });
-  });
+  };
+  const std::string name = board_.sync().name();
+  tables.share(tell, agreed, name.substr(name.rfind('/') + 1, 4));
   here_ = std::move(here);
   for (const config::Override& each : reload.overrides()) {
     admin::AuditEntry entry;

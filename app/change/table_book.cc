@@ -131,10 +131,16 @@ TableRecord read_record(const json::object& from) {
 }  // namespace
 
 const TableRecord* TableBook::find(std::string_view table, std::string_view id) const noexcept {
-  const auto found = std::find_if(records_.begin(), records_.end(), [&](const TableRecord& record) {
-    return record.table == table && record.id == id;
-  });
-  return found == records_.end() ? nullptr : &*found;
+  const TableRecord* numbered = nullptr;
+  std::size_t with_number = 0;
+  for (const TableRecord& record : records_) {
+    if (record.table != table) continue;
+    if (record.id == id) return &record;
+    if (std::string_view(record.id).substr(0, record.id.find('-')) != id) continue;
+    numbered = &record;
+    ++with_number;
+  }
+  return with_number == 1 ? numbered : nullptr;
 }
 
 const TableRecord* TableBook::last_applied(std::string_view table) const noexcept {
@@ -161,8 +167,14 @@ std::vector<config::TableEdit> TableBook::with(const std::string& table,
   return out;
 }
 
+std::string TableBook::next_id(std::uint64_t& next) const {
+  std::string out = std::to_string(next++);
+  if (!mark_.empty()) out.append(1, '-').append(mark_);
+  return out;
+}
+
 std::string TableBook::add(TableRecord record) {
-  record.id = std::to_string(next_++);
+  record.id = next_id(next_);
   std::string id = record.id;
   untold_.emplace(record.table, id);
   records_.push_back(std::move(record));
@@ -210,6 +222,7 @@ bool TableBook::from_json(std::string_view text) {
   try {
     const json::value whole = json::parse({text.data(), text.size()});
     TableBook out;
+    out.mark_ = mark_;
     if (whole.at("weir_tables").as_int64() != 1) return false;
     out.next_ = read_next(whole);
     for (const json::value& each : whole.at("edits").as_array()) {
@@ -313,7 +326,7 @@ bool TableBook::merge(const std::string& table, std::string_view text) {
     } else {
       const bool taken = std::any_of(records.begin(), records.end(),
                                      [&](const TableRecord& each) { return each.id == ours.id; });
-      if (taken) next_ours.id = std::to_string(next++);
+      if (taken) next_ours.id = next_id(next);
       untold.emplace(table, next_ours.id);
       records.push_back(std::move(next_ours));
       continue;

@@ -357,17 +357,28 @@ asio::awaitable<TableAnswer> TableDesk::set_table(TableWish wish) {
   co_return out;
 }
 
-asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
+/// The change that the wish approves or rejects; null: `wrong` says why.
+const TableRecord* TableDesk::waiting(const TableWish& wish, std::string& wrong) const {
   const TableRecord* found = nullptr;
+  std::size_t waiting = 0;
   for (const TableRecord& record : book_.records()) {
     if (record.table != wish.table || record.state != TableRecord::kPending) continue;
-    if (!wish.id.empty() && record.id != wish.id) continue;
-    if (found != nullptr)
-      co_return refused_change(400, "several changes wait: say which, by `change`");
     found = &record;
+    ++waiting;
   }
-  if (found == nullptr)
-    co_return refused_change(404, "no such change of this table waits for approval");
+  if (!wish.id.empty()) found = book_.find(wish.table, wish.id);
+  if (found == nullptr || found->state != TableRecord::kPending) {
+    wrong = "no such change of this table waits for approval";
+  } else if (wish.id.empty() && waiting > 1) {
+    wrong = "several changes wait: say which, by `change`";
+  }
+  return wrong.empty() ? found : nullptr;
+}
+
+asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
+  std::string wrong;
+  const TableRecord* const found = waiting(wish, wrong);
+  if (found == nullptr) co_return refused_change(wrong.starts_with("no ") ? 404 : 400, wrong);
   const TableRecord record = *found;
   if (wish.by.empty()) co_return refused_change(400, "`by` must say who decides");
   if (wish.verb == TableWish::Verb::reject) {
@@ -397,11 +408,27 @@ asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
   co_return out;
 }
 
-asio::awaitable<TableAnswer> TableDesk::undo_table(TableWish wish) {
+/// The change that the wish takes back; null: `wrong` says why. Without an id the last one, but
+/// not somebody else's under the name of who asks: that person has not seen it yet.
+const TableRecord* TableDesk::to_undo(const TableWish& wish, TableAnswer& wrong) const {
   const TableRecord* const found =
       wish.id.empty() ? book_.last_applied(wish.table) : book_.find(wish.table, wish.id);
-  if (found == nullptr || found->table != wish.table || found->state != TableRecord::kApplied)
-    co_return refused_change(404, "there is no change of this table to take back");
+  if (found == nullptr || found->state != TableRecord::kApplied) {
+    wrong = refused_change(404, "there is no change of this table to take back");
+    return nullptr;
+  }
+  if (wish.id.empty() && !wish.by.empty() && !same_person(wish.by, found->by)) {
+    wrong = refused_change(409, "the last change, " + found->id + ", is by " + found->by + ": " +
+                                    changes_text(*found) + "; say which change to take back");
+    return nullptr;
+  }
+  return found;
+}
+
+asio::awaitable<TableAnswer> TableDesk::undo_table(TableWish wish) {
+  TableAnswer wrong;
+  const TableRecord* const found = to_undo(wish, wrong);
+  if (found == nullptr) co_return wrong;
   const TableRecord undone = *found;
   const std::vector<config::TableDef> tables = reload_->tables();
   const config::TableDef* const table = table_of(tables, wish.table);
@@ -420,7 +447,8 @@ asio::awaitable<TableAnswer> TableDesk::undo_table(TableWish wish) {
   book_.set_state(undone.table, out.id, TableRecord::kUndo, wish.by.empty() ? "admin" : wish.by,
                   Clock::wall());
   const std::string unwritten = write_book();
-  out.why = "change " + undone.id + " is taken back" + unwritten;
+  out.why = "change " + undone.id + " by " + undone.by + " is taken back: " + changes_text(undone) +
+            unwritten;
   co_return out;
 }
 
@@ -469,7 +497,8 @@ asio::awaitable<TableAnswer> TableDesk::carry_out(TableWish wish) {
   co_return co_await decide_table(std::move(wish));
 }
 
-void TableDesk::share(Teller teller, Agreed agreed) {
+void TableDesk::share(Teller teller, Agreed agreed, std::string mark) {
+  book_.mark_ids(std::move(mark));
   teller_ = std::move(teller);
   agreed_ = std::move(agreed);
   for (const std::string& table : book_.tables()) {

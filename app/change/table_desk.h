@@ -41,8 +41,9 @@ class TableDesk {
   using Teller = std::function<void(const std::string& table, std::string text)>;
   /// Whether the files of all replicas say the same of what is set in a table; `said`: ours().
   using Agreed = std::function<bool(const std::string& table, const std::string& said)>;
-  /// Tells what others do not know yet.
-  void share(Teller teller, Agreed agreed);
+  /// Tells what others do not know yet. `mark`: tells the ids of this replica's changes from those
+  /// of others.
+  void share(Teller teller, Agreed agreed, std::string mark);
   /// For each table in which a limit has been set: a digest of what the files of this replica say
   /// about those limits. An empty digest: the files do not have the table.
   const std::map<std::string, std::string>& ours() const noexcept { return ours_; }
@@ -76,6 +77,8 @@ class TableDesk {
   boost::asio::awaitable<admin::TableAnswer> put_record(admin::TableRecord record,
                                                         std::string approve_id);
   boost::asio::awaitable<admin::TableAnswer> set_table(admin::TableWish wish);
+  const admin::TableRecord* waiting(const admin::TableWish& wish, std::string& wrong) const;
+  const admin::TableRecord* to_undo(const admin::TableWish& wish, admin::TableAnswer& wrong) const;
   boost::asio::awaitable<admin::TableAnswer> decide_table(admin::TableWish wish);
   boost::asio::awaitable<admin::TableAnswer> undo_table(admin::TableWish wish);
 

@@ -78,6 +78,27 @@ TEST(TableBook, WhatWasSetMeanwhileLiesOverWhatIsTold) {
   EXPECT_EQ(a.to_json(), before);
 }
 
+TEST(TableBook, AnIdThatWasToldIsNeverAnotherChange) {
+  Book a, b;
+  a.mark_ids("3fa2");
+  b.mark_ids("91c0");
+  const std::string ours = a.set("x", 10, at(1), "applied", "ann");
+  const std::string theirs = b.set("y", 20, at(2), "applied", "bob");
+  EXPECT_EQ(ours, "1-3fa2");
+  EXPECT_EQ(theirs, "1-91c0");
+  ASSERT_TRUE(b.merge("t", a.text()));
+  a.told("t");
+  ASSERT_TRUE(a.merge("t", b.text()));
+  for (Book* each : {&a, &b}) {
+    EXPECT_EQ(each->find("t", ours)->by, "ann");
+    EXPECT_EQ(each->find("t", theirs)->by, "bob");
+    EXPECT_EQ(each->find("t", "1"), nullptr) << "two have the number";
+  }
+  const std::string next = a.set("x", 11, at(3));
+  EXPECT_EQ(a.find("t", "2")->id, next) << "one has the number";
+  EXPECT_EQ(a.find("t", ""), nullptr);
+}
+
 TEST(TableBook, ASecondPersonMayDecideElsewhere) {
   Book a, b, c;
   const std::string id = a.set("x", 9, at(1), TableRecord::kPending);

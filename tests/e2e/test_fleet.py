@@ -297,8 +297,12 @@ class FleetTables(Fleet):
         third.start()
         self.everywhere(changed, "it survives a reload and a restart without state.dir")
         self.assertEqual(self.pays(third, 4001), 429, "from the first request on")
+        code, text = ctl(second, "table", "gold_limit", "undo", "--by", "bob")
+        self.assertNotEqual(code, 0, text)
+        self.assertIn("is by ann: baidu,android=4000 (was 3000); say which change", text)
         code, text = ctl(second, "table", "gold_limit", "undo", "--reason", "a mistake")
         self.assertEqual(code, 0, text)
+        self.assertIn(f"change {answer['change']} by ann is taken back: baidu,android=4000 (was 3000)", text)
         self.everywhere({"baidu": {"android": 3000, "ios": 2500}, "*": 1500}, "the limit before on all")
         states = [row["state"] for row in third.admin("GET", "/v1/tables/gold_limit")[1]["history"]]
         self.assertEqual(states, ["undo", "undone"])
@@ -330,9 +334,11 @@ class FleetTables(Fleet):
 
     def test_two_at_once_and_redis_away_lose_nothing(self):
         first, second, third = self.all
-        self.put(first, {"baidu,android": 4000}, by="ann")
-        self.put(second, {"baidu,ios": 4100}, by="bob")
+        ids = {"ann": self.put(first, {"baidu,android": 4000}, by="ann")["change"], "bob": self.put(second, {"baidu,ios": 4100}, by="bob")["change"]}
         self.everywhere({"baidu": {"android": 4000, "ios": 4100}, "*": 1500}, "both on all")
+        for weir in self.all:
+            history = weir.admin("GET", "/v1/tables/gold_limit")[1]["history"]
+            self.assertEqual({row["by"]: row["id"] for row in history}, ids, "each change has the id that was answered")
         self.redis.kill()
         self.redis_is_away()
         self.assertIn("Redis is away", self.put(first, {"*": 10}, by="ann")["note"])
