@@ -4,6 +4,8 @@
 #include <new>
 #include <optional>
 
+#include "policies/judgement/unread.h"
+
 namespace weir::policies {
 
 /// A caller that solves the captcha must be able to reach it.
@@ -22,7 +24,7 @@ bool ListChecks::ask_lists(Instant at, Trace* trace) {
     if (!keys_.hash_key(slots, list.bindings[use.binding].key_id)) {
       // It is unknown whether a list that refuses has an entry for this request.
       const SlotId slot = slots[keys_.bad_part()].slot;
-      const MissReason why = work_.frame.why(slot);
+      const MissReason why = why_no_text(work_.frame, slot);
       const bool acts = list.kind != ListKind::allow && refuses(list.effect);
       if (acts && is_unread(why) && !work_.plan().defect) {
         work_.plan().defect =

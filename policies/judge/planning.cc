@@ -164,7 +164,10 @@ bool Planning::plan_limits(const Policy& policy, const Binding& binding) {
   for (std::size_t r = 0; r < binding.rungs.size(); ++r) {
     const Limit& limit = binding.rungs[r].limit;
     work_.plan().limits.push_back(load_limit(limit));
-    if (work_.plan().limits.back() || !refuses(policy.rungs[r].effect)) continue;
+    // A table has a limit for whatever it does not name: one is found for a field that it names,
+    // too, if the field cannot be read.
+    const bool known = work_.plan().limits.back() && limit.table_slots.empty();
+    if (known || !refuses(policy.rungs[r].effect)) continue;
     const Unread unread = unread_in(work_.frame, *work_.set, limit);
     if (unread && refuses_unread(policy, unread.name, unread.why)) return false;
   }
@@ -174,13 +177,8 @@ bool Planning::plan_limits(const Policy& policy, const Binding& binding) {
 /// Of a key that hash_key() could not hash. False: the policy does without the event.
 bool Planning::hash_with_gaps(const Policy& policy, const Binding& binding, Trace* trace) {
   const std::size_t first = keys_.bad_part();
-  MissReason reason = work_.frame.why(binding.key[first].slot);
-  if (reason == MissReason::none) {
-    // The value is there, and is not a place; or it is a list or object, which an application may
-    // convert to a text.
-    const bool nested = work_.frame.load(binding.key[first].slot).is(Type::json);
-    reason = nested ? MissReason::unreadable : MissReason::failed;
-  }
+  MissReason reason = why_no_text(work_.frame, binding.key[first].slot);
+  if (reason == MissReason::none) reason = MissReason::failed;  // it is there, and is not a place
   if (!missing(policy, first, policy.key_names[first], reason, Skip::key_missing, trace))
     return false;
   // `missing: same`: every missing part becomes one marker; the others stay what they are.

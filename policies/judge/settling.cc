@@ -174,8 +174,8 @@ bool Settling::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, b
   const Binding& binding = policy.bindings[planned.binding];
   const bool counts_missing = policy.missing != Missing::skip;
   const Told came = came_true(planned);
-  const bool strict = policy.shadow ? policy.strict_in_shadow : policy.strict;
-  const bool counts = came == Told::yes || counts_missing || (came == Told::unclear && strict);
+  const bool counts =
+      came == Told::yes || counts_missing || (came == Told::unclear && policy.counts_unclear);
   if (came == Told::no || !counts) return false;
   if (!binding.late_amount) return true;
   const Told amount = load_late_amount(planned, late);

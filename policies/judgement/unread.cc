@@ -2,6 +2,13 @@
 
 namespace weir::policies {
 
+MissReason why_no_text(Frame& frame, SlotId slot) {
+  const MissReason why = frame.why(slot);
+  if (why != MissReason::none) return why;
+  const Value value = frame.load(slot);
+  return value.is(Type::json) || value.is(Type::list) ? MissReason::unreadable : MissReason::none;
+}
+
 /// The part of the request that this failed expression could not read.
 Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expression) {
   Unread part;  // at the answer, only values computed from a field may be kept
@@ -21,7 +28,7 @@ Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit) {
     return unread_in(frame, set, *expression);
   }
   for (const SlotId slot : limit.table_slots) {
-    const MissReason why = frame.why(slot);
+    const MissReason why = why_no_text(frame, slot);
     if (is_unread(why)) return {set.slots[slot].text, why};
   }
   return {};

@@ -17,9 +17,12 @@ struct Unread {
   explicit operator bool() const noexcept { return why != MissReason::none; }
 };
 
+/// Why the value of a slot is no part of a key and no field of a table; none: it is one. A list or
+/// an object is unreadable, because an application may convert it to a text.
+MissReason why_no_text(Frame& frame, SlotId slot);
 /// The part that this failed expression could not read.
 Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expression);
-/// The same for an unknown threshold.
+/// The same for a threshold: also where a table has a limit for whatever it does not name.
 Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit);
 /// The same for an event of which it is unknown whether it happened.
 Unread unread_in(Frame& frame, const PolicySet& set, EventIndex event);

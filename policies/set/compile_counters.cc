@@ -118,6 +118,8 @@ void CounterCompiler::compile_counters(const config::PolicyDef& def, Policy& pol
       }
     }
     rest += cleared_by(def, window);
+    // What an unknown answer counts for is part of what the counter counts.
+    if (outcome && def.missing.value != Missing::skip) rest += "unknown answers count; ";
     if (counter.always) rest += "always; ";
     if (counter.spec.late) {
       rest += "times of events, late " + std::to_string(counter.spec.late->count()) + " ms; ";

@@ -124,6 +124,27 @@ void note_common_counters(PolicySet& set) {
   }
 }
 
+/// Policies that share a counter count the same events. The one that refuses decides for all: else
+/// a policy that only flags could take an event away from it.
+void note_unclear(PolicySet& set) {
+  std::vector<bool> counts(set.counters.size());
+  for (Policy& policy : set.policies)
+    policy.counts_unclear = policy.shadow ? policy.strict_in_shadow : policy.strict;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Policy& policy : set.policies) {
+      for (const std::uint16_t index : policy.counters) {
+        policy.counts_unclear = policy.counts_unclear || counts[index];
+      }
+      for (const std::uint16_t index : policy.counters) {
+        if (!policy.counts_unclear || counts[index]) continue;
+        counts[index] = true;
+        changed = true;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void note_shortcuts(PolicySet& set) {
@@ -149,6 +170,7 @@ void note_shortcuts(PolicySet& set) {
   }
   set.keys = keys.size();
   note_common_counters(set);
+  note_unclear(set);
   for (Policy& policy : set.policies) {
     for (Binding& binding : policy.bindings) {
       binding.by_key = is_by_key(policy, binding, set);

@@ -153,6 +153,9 @@ struct Policy {
   /// The policy refuses what it cannot read, because it, or the policy whose meter it is, can
   /// refuse; and the same for rungs in shadow mode.
   bool strict = false, strict_in_shadow = false;
+  /// An event by its answer counts where it hangs on a part of the request that cannot be read: the
+  /// policy refuses, or a policy does that shares its counters (compile_shortcuts.cc).
+  bool counts_unclear = false;
   Tell refusal_tell = Tell::retry;  ///< of such refusals: that of the first rung
   bool amounts_checked = false;     ///< sum under an enforced refusing or listing rung
   bool announce = false;

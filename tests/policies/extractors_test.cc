@@ -101,7 +101,14 @@ TEST(Extractors, ReadCookies) {
       {{"SID=1"}, text("1")},
       {{"sid"}, missing(MissReason::ambiguous)},
       {{"sid=\"q\""}, text("q")},
-      {{"sid=\""}, text("\"")},
+      {{"sid=\""}, missing(MissReason::ambiguous)},
+      {{"sid=\"alice0"}, missing(MissReason::ambiguous)},  // cookie 0.4 cuts the last byte off
+      {{"sid=\"a;b\""}, missing(MissReason::ambiguous)},   // Python reads a;b
+      {{"sid=alice\""}, text("alice\"")},
+      {{"sid=j:\"alice\""}, missing(MissReason::ambiguous)},  // cookie-parser reads JSON
+      {{"sid=j%3A%20\"alice\""}, missing(MissReason::ambiguous)},
+      {{"sid=\"j:1\""}, missing(MissReason::ambiguous)},
+      {{"sid=J:1"}, text("J:1")},
       {{"sid = 1 "}, text("1")},
       {{"sid=a=b"}, text("a=b")},
       {{";;"}, missing(MissReason::absent)},

@@ -81,6 +81,29 @@ TEST(UnreadAnswer, an_event_of_an_event_that_cannot_be_told_cannot_be_told) {
   EXPECT_EQ(passed(yaml, {BodyState::broken, {}}, 500), 5);
 }
 
+// Policies that count the same share a counter: what one of them is must not depend on which of
+// them stands first.
+TEST(UnreadAnswer, counts_by_the_missing_of_each_policy_in_any_order) {
+  const auto policy = [](const char* name, const char* missing) {
+    return std::string("  - {name: ") + name + ", watch: declined, key: ip, missing: " + missing +
+           ", window: 1h, then: [{over: 2, do: deny}]}\n";
+  };
+  const std::string events =
+      "events:\n  pay: {match: POST /pay}\n"
+      "  declined: {is: pay, when: 'response.body.code != 0'}\npolicies:\n";
+  for (const bool skip_first : {true, false}) {
+    const std::string skip = policy("skips", "skip"), same = policy("counts", "same");
+    World world(events + (skip_first ? skip + same : same + skip));
+    for (int i = 0; i < 5; ++i) send(world, BodyState::broken, {});
+    EXPECT_EQ(
+        world.stats.totals("policy", "counts").verdicts[static_cast<std::size_t>(Action::deny)], 3U)
+        << skip_first;
+    EXPECT_EQ(
+        world.stats.totals("policy", "skips").verdicts[static_cast<std::size_t>(Action::deny)], 0U)
+        << skip_first;
+  }
+}
+
 TEST(UnreadAnswer, when_of_a_policy_follows_missing_too) {
   const std::string rest = "when: 'response.body.code == 1', then: [{over: 2, do: deny}]";
   for (const Unread& unread : kUnread) {

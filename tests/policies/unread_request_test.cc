@@ -237,12 +237,32 @@ TEST(UnreadRequest, is_no_way_around_a_limit_that_hangs_on_it) {
     for (const std::string& yaml :
          {fields + events + "tables: {t: {by: kind, values: {gold: 1, silver: 5}}}\n" + head +
               "t, do: deny}]}]\n",
+          fields + events + "tables: {t: {by: kind, values: {gold: 1, '*': 5}}}\n" + head +
+              "t, do: deny}]}]\n",
           fields + events + head + "'kind == \"gold\" ? 1 : 5', do: deny}]}]\n"}) {
       World world(yaml);
       EXPECT_EQ(world.judge(source.unread("/buy")).effect, "defect") << source.name << yaml;
       EXPECT_EQ(world.judge(source.clean("/buy", "gold")).effect, "deny") << source.name << yaml;
     }
   }
+}
+
+// An application may convert a list or an object to the text that a list or a table names.
+TEST(UnreadRequest, is_a_list_in_json_where_a_text_is_asked_for) {
+  const std::string head =
+      "events: {buy: {match: 'POST /buy', fields: {kind: body.kind}}}\n"
+      "tables: {t: {by: kind, values: {gold: 1, '*': 1000}}}\n"
+      "lists: {bad: {of: body.kind, kind: deny, entries: [evil]}}\n";
+  const std::string policy = "policies: [{name: p, watch: buy, key: ip, window: 1h, then: ";
+  World table(head + policy + "[{over: t, do: deny}]}]\n");
+  World list(head + policy + "[{over: 1000, do: deny}]}]\n");
+  for (const char* kind : {R"(["gold"])", R"({"a":"gold"})", R"(["evil"])", "[]"}) {
+    TestRequest request = TestRequest("POST /buy").json(std::string("{\"kind\":") + kind + "}");
+    EXPECT_EQ(table.judge(request).status, 400) << kind;
+    EXPECT_EQ(list.judge(request).status, 400) << kind;
+  }
+  EXPECT_EQ(list.judge(TestRequest("POST /buy").json(R"({"kind":"gold"})")).effect, "pass");
+  EXPECT_EQ(list.judge(TestRequest("POST /buy").json(R"({"kind":"evil"})")).effect, "deny");
 }
 
 TEST(UnreadRequest, is_no_way_around_the_if_of_a_rung_that_refuses) {
@@ -311,6 +331,23 @@ TEST(UnreadRequest, counts_at_the_answer_where_the_condition_hangs_on_it) {
       EXPECT_EQ(world.send(source.unread("/buy"), 401), "pass") << source.name;
       const char* const then = refuses ? "deny" : "pass";
       EXPECT_EQ(world.send(source.unread("/buy"), 401), then) << source.name;
+    }
+  }
+}
+
+// Both policies count the same event, and so share one counter.
+TEST(UnreadRequest, counts_at_the_answer_also_where_a_policy_that_flags_shares_the_counter) {
+  for (const Source& source : sources()) {
+    for (const bool flag_first : {true, false}) {
+      const std::string head =
+          "events: {buy: {match: 'POST /buy'}, bad: {is: buy, when: 'status == 401 && " +
+          source.field + " == \"gold\"'}}\npolicies:\n";
+      const std::string rest = ", watch: bad, key: ip, window: 1h, then: [{";
+      const std::string flags = "  - {name: flags" + rest + "over: 1, do: flag}]}\n";
+      const std::string denies = "  - {name: denies" + rest + "at: 2, do: deny}]}\n";
+      World world(head + (flag_first ? flags + denies : denies + flags));
+      world.send(source.unread("/buy"), 401);
+      EXPECT_EQ(world.send(source.unread("/buy"), 401), "deny") << source.name << flag_first;
     }
   }
 }

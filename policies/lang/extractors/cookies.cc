@@ -53,11 +53,17 @@ Extracted cookie_value(Arena& arena, std::string_view value) noexcept {
     value = value.substr(1, value.size() - 2);
     if (value.find_first_of("\\\"") != std::string_view::npos)
       return Extracted::miss(MissReason::ambiguous);
-  } else if (value.find_first_of(kOtherSeparators) != std::string_view::npos) {
+  } else if (value.starts_with('"') ||
+             value.find_first_of(kOtherSeparators) != std::string_view::npos) {
+    // Python goes on to the closing quote behind `;`; older Node cuts the last byte off.
     return Extracted::miss(MissReason::ambiguous);
   }
   if (escapes_a_letter(value)) return Extracted::miss(MissReason::ambiguous);
-  return decoded_value(arena, value, false);
+  const Extracted out = decoded_value(arena, value, false);
+  // Express parses what follows as JSON, which has many spellings of one value.
+  if (out.value.is(Type::text) && out.value.as_text().starts_with("j:"))
+    return Extracted::miss(MissReason::ambiguous);
+  return out;
 }
 
 }  // namespace
