@@ -1,0 +1,64 @@
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What `weir inject` finds in manifests: pods, Services, and the ports between them. Pure.
+namespace weir::app {
+
+inline constexpr std::string_view kPort = "8480";  ///< where weir's proxy listens
+/// With its admin API and its probes.
+inline constexpr std::string_view kPorts[] = {kPort, "8481", "8482"};
+
+/// A pod of the manifests: its template, and where it comes from.
+struct Pod {
+  std::string kind, name, space;
+  YAML::Node metadata, spec;  // of the template; metadata may be undefined
+  std::size_t from = 0;       // which manifest
+  std::string port;           // the app's, once it is known; empty: no manifest says it
+  bool there = false;         // the pod has weir already
+  std::string left_out;       // why it is not to have it; empty: it is
+  bool is_wanted() const { return !there && left_out.empty(); }
+  std::string title() const { return kind + "/" + name; }
+};
+
+/// What the manifests have.
+struct Objects {
+  struct Service {
+    YAML::Node node;
+    std::size_t from;  // which manifest
+  };
+  std::vector<Pod> pods;
+  std::vector<Service> services;
+};
+
+/// The text of a scalar; empty: the node is none.
+std::string scalar_of(const YAML::Node& node);
+/// The node behind these keys; undefined if one is not there.
+YAML::Node at_path(YAML::Node node, std::initializer_list<const char*> path);
+/// How many of a pod's containers, or of its volumes, have that name.
+std::size_t count_named(const YAML::Node& spec, const char* list, std::string_view name);
+/// How many containers named weir a pod has.
+std::size_t count_weir(const YAML::Node& spec);
+
+/// Adds what is in a document. Whatever has a pod template has it in one of a few places; kinds of
+/// others (Argo's Rollout) too.
+void collect(const YAML::Node& document, std::size_t from, Objects& out);
+
+/// Whether the Service's selector takes this pod.
+bool selects_pod(const YAML::Node& service, const Pod& pod);
+bool is_port_number(const std::string& text);
+/// A container's port by its name, as a Service's targetPort may say it; a number is one.
+std::string port_number(const Pod& pod, const std::string& port);
+/// Where a port of a Service leads: its targetPort, or else its own number.
+std::string target_of(const YAML::Node& port);
+/// The app's port in the manifests: of the pod's annotation, or else the first one of a Service, or
+/// else the first of a container.
+std::string port_of(const Pod& pod, const std::vector<Objects::Service>& services);
+
+}  // namespace weir::app
