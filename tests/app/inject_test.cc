@@ -205,6 +205,12 @@ TEST(Inject, says_why_not) {
       {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, ports: [{containerPort: "
        "8480}]}]}}",
        native(), "listens on 8480, which is weir's"},
+      {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, ports: [{containerPort: "
+       "8483}]}]}}",
+       native(), "listens on 8483, which is weir's"},
+      {"{kind: Pod, metadata: {name: p, annotations: {weir.example/app-port: '70000'}}, spec: "
+       "{containers: [{name: a}]}}",
+       native(), "pod/p: 70000 is no port number (1 to 65535)"},
       {"kind: Pod\nmetadata: {name: p}\nspec:\n  volumes:\n  containers: [{name: a, ports: "
        "[{containerPort: 80}]}]\n",
        native(), "\"volumes\" is no list"},
@@ -328,6 +334,133 @@ TEST(Inject, leaves_out_pods_that_say_so_or_use_the_network_of_the_node) {
   }
   EXPECT_EQ(inject(pod(", annotations: {weir.example/inject: \"true\"}", ""), "x", native()).pods,
             1U);
+}
+
+constexpr const char* kTwoPorts = R"(kind: Deployment
+metadata: {name: shop}
+spec:
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      containers:
+      - name: app
+        ports:
+        - {name: dns, containerPort: 53, protocol: UDP}
+        - {name: http, containerPort: 3000}
+        - {name: metrics, containerPort: 9090}
+---
+)";
+
+std::string service(const std::string& name, const std::string& ports) {
+  return "kind: Service\nmetadata: {name: " + name + "}\nspec: {selector: {app: shop}, ports: [" +
+         ports + "]}\n---\n";
+}
+
+/// The targetPorts of all Services, in their order.
+std::string targets(const std::string& text) {
+  std::string out;
+  for (const YAML::Node& document : YAML::LoadAll(text)) {
+    if (!document.IsMap() || document["kind"].Scalar() != "Service") continue;
+    for (const YAML::Node& port : document["spec"]["ports"])
+      out += port["targetPort"].as<std::string>("none") + " ";
+  }
+  return out;
+}
+
+TEST(Inject, takes_the_port_for_http_and_leaves_others_alone) {
+  const std::string metrics = service("m", "{port: 9090, targetPort: metrics}");
+  const std::string shop = service("s", "{name: http, port: 80, targetPort: http}");
+  for (const bool first : {true, false}) {
+    const Injected out =
+        inject(kTwoPorts + (first ? metrics + shop : shop + metrics), "x", native());
+    ASSERT_EQ(out.problem, "");
+    EXPECT_THAT(out.text, HasSubstr("http://127.0.0.1:3000"));
+    EXPECT_EQ(targets(out.text), first ? "metrics 8480 " : "8480 metrics ");
+    EXPECT_THAT(out.notes, testing::Contains("service/m: port metrics leads to deployment/shop "
+                                             "past weir, which is before 3000 only"));
+  }
+  const Injected both = inject(
+      kTwoPorts + service("s",
+                          "{name: a, port: 80, targetPort: 3000}, {name: b, port: 8080, "
+                          "targetPort: http}, {name: c, port: 53, targetPort: 53, protocol: UDP}"),
+      "x", native());
+  EXPECT_EQ(targets(both.text), "8480 8480 53 ");
+}
+
+TEST(Inject, points_a_service_that_comes_later) {
+  const std::string done = inject(kTwoPorts, "x", native()).text;
+  EXPECT_THAT(done, HasSubstr("http://127.0.0.1:3000")) << "not the port for UDP";
+  const std::string later = service("s", "{port: 80, targetPort: http}");
+  const Injected out = app::inject({{"d.yaml", done}, {"s.yaml", later}}, native());
+  ASSERT_EQ(out.problem, "");
+  EXPECT_EQ(targets(out.text), "8480 ");
+}
+
+TEST(Inject, refuses_a_service_that_it_cannot_point) {
+  const std::string left_out = R"(kind: Pod
+metadata: {name: other, labels: {app: shop}, annotations: {weir.example/inject: "false"}}
+spec: {containers: [{name: a}]}
+---
+)";
+  const std::string plain = service("s", "{port: 80, targetPort: 3000}");
+  EXPECT_THAT(
+      inject(kTwoPorts + left_out + plain, "x", native()).problem,
+      HasSubstr("service/s: it leads to deployment/shop with weir and to pod/other without"));
+  for (const char* target : {"&tp 3000", "!!int 3000"}) {
+    const Injected out =
+        inject(kTwoPorts + service("s", std::string("{port: 80, targetPort: ") + target + "}"), "x",
+               native());
+    EXPECT_THAT(out.problem, HasSubstr("service/s: its targetPort is empty, or has an anchor"))
+        << target;
+  }
+  const std::string empty =
+      "kind: Service\nmetadata: {name: s}\nspec:\n  selector: {app: shop}\n  ports:\n"
+      "  - port: 3000\n    targetPort:\n    protocol: TCP\n";
+  EXPECT_THAT(inject(kTwoPorts + empty, "x", native()).problem,
+              HasSubstr("its targetPort is empty"));
+  for (const char* quoted : {"\"3000\"", "'3000'"}) {
+    EXPECT_EQ(targets(inject(kTwoPorts + service("s", std::string("{port: 80, targetPort: ") +
+                                                          quoted + "}"),
+                             "x", native())
+                          .text),
+              "8480 ");
+  }
+}
+
+TEST(Inject, leaves_the_selector_of_a_workload_as_it_is) {
+  const std::string text = R"(kind: Deployment
+metadata: {name: shop}
+spec:
+  selector:
+    matchLabels: &labels
+      app: shop
+  template:
+    metadata:
+      labels: *labels
+    spec:
+      containers:
+      - name: app
+)";
+  const Injected out = inject(text, "x", native());
+  ASSERT_EQ(out.problem, "");
+  EXPECT_EQ(out.pods, 1U);
+  EXPECT_EQ(YAML::Load(out.text)["spec"]["selector"]["matchLabels"].size(), 1U);
+  EXPECT_THAT(out.notes.front(), HasSubstr("it does not get the label weir.example/sidecar"));
+}
+
+TEST(Inject, ends_lines_as_the_file_does) {
+  std::string text = kShop;
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2)
+    text.replace(at, 1, "\r\n");
+  const std::string out = inject(text, "x", native()).text;
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), std::count(out.begin(), out.end(), '\r'));
+}
+
+TEST(Inject, knows_no_action_to_sleep_before_there_was_one) {
+  EXPECT_THAT(inject(kShop, "x", native()).text, HasSubstr("sleep:"));
+  const std::string out = inject(kShop, "x", classic()).text;
+  EXPECT_EQ(out.find("sleep:"), std::string::npos);
+  EXPECT_THAT(out, HasSubstr("exec"));
 }
 
 TEST(Inject, takes_the_port_of_the_annotation_before_others) {

@@ -7,8 +7,6 @@
 namespace weir::app {
 namespace {
 
-bool is_flow(const YAML::Node& node) { return node.Style() == YAML::EmitterStyle::Flow; }
-
 std::size_t at(const YAML::Node& node) { return static_cast<std::size_t>(node.Mark().pos); }
 std::size_t column(const YAML::Node& node) { return static_cast<std::size_t>(node.Mark().column); }
 
@@ -91,16 +89,26 @@ std::size_t Edits::end_of_block(std::size_t at, std::size_t column) const {
   return end;
 }
 
-void Edits::replace(const YAML::Node& scalar, const std::string& with) {
-  const std::size_t from = at(scalar);
-  std::size_t size = scalar.Scalar().size();
+bool Edits::replace(const YAML::Node& map, std::string_view key, const std::string& with) {
+  const YAML::Node name = key_node(map, key);
+  const YAML::Node value = name.IsDefined() ? map[std::string(key)] : name;
+  if (!value.IsDefined() || !value.IsScalar()) return false;
+  // Behind the key: a colon, blanks, and the value itself.
+  std::size_t from = text_.find(':', at(name) + key.size());
+  if (from != std::string_view::npos) from = text_.find_first_not_of(" \t", from + 1);
+  if (from == std::string_view::npos || from != at(value)) return false;
+  std::size_t size = value.Scalar().size();
   if (text_[from] == '"' || text_[from] == '\'') {
     size = text_.find(text_[from], from + 1) + 1 - from;
+  } else if (text_.substr(from, size) != value.Scalar()) {
+    return false;
   }
   edits_.push_back({from, size, with});
+  return true;
 }
 
 std::string Edits::apply() const {
+  const bool returns = text_.find("\r\n") != std::string_view::npos;
   std::vector<const Edit*> order;
   order.reserve(edits_.size());
   for (const Edit& edit : edits_) order.push_back(&edit);
@@ -110,7 +118,10 @@ std::string Edits::apply() const {
   std::size_t from = 0;
   for (const Edit* edit : order) {
     out += text_.substr(from, edit->at - from);
-    out += edit->text;
+    for (const char c : edit->text) {
+      if (c == '\n' && returns) out += '\r';
+      out += c;
+    }
     from = edit->at + edit->erase;
   }
   return out + std::string(text_.substr(from));

@@ -10,7 +10,7 @@
 namespace weir::app {
 
 /// Changes to a text at places that its parsed nodes name; applied together at the end. A map or
-/// list may stand in block or in flow form.
+/// list may stand in block or in flow form. Additions end lines as the text does (LF or CRLF).
 class Edits {
  public:
   explicit Edits(std::string_view text) : text_(text) {}
@@ -21,8 +21,9 @@ class Edits {
   void add_first(const YAML::Node& list, const YAML::Node& item);
   /// In flow form as the first one, all the same.
   void add_last(const YAML::Node& list, const YAML::Node& item);
-  /// A scalar, quoted or not, becomes `with`.
-  void replace(const YAML::Node& scalar, const std::string& with);
+  /// The value of a key, a scalar, quoted or not, becomes `with`. False, and no change: the value
+  /// is not written behind its key as it is, but is empty, or has an anchor, or is an alias.
+  [[nodiscard]] bool replace(const YAML::Node& map, std::string_view key, const std::string& with);
 
   std::string apply() const;
 
@@ -38,6 +39,8 @@ class Edits {
   std::string_view text_;
   std::vector<Edit> edits_;
 };
+
+inline bool is_flow(const YAML::Node& node) { return node.Style() == YAML::EmitterStyle::Flow; }
 
 /// The node of that key itself, whose mark is its place; undefined if there is none.
 YAML::Node key_node(const YAML::Node& map, std::string_view key);

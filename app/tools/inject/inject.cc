@@ -139,7 +139,7 @@ std::function<int()> declare_inject(CLI::App& app, const Globals&) {
       ->type_name("");
   app.add_flag("-R,--recursive", flags->recursive, "The directories below a directory as well");
   app.add_flag("--classic", flags->options.classic,
-               "A second container instead of a native sidecar: before Kubernetes 1.29");
+               "A second container instead of a native sidecar: before Kubernetes 1.30");
   app.add_option("--app-port", flags->options.app_port,
                  "Where the app listens; else what the pod's annotation, a Service or the "
                  "container says")

@@ -83,24 +83,32 @@ class Injector {
          "the app is expected " + where + ", the policies in ConfigMap " + options_.config_map);
   }
 
-  /// The port of the Service that leads to the app now leads to weir.
-  void point(const YAML::Node& service, const Pod& pod) {
-    const YAML::Node ports = at_path(service, {"spec", "ports"});
-    if (!ports.IsDefined() || !ports.IsSequence()) return;
+  /// The ports of the Service that lead to the app now lead to weir. Gives why they cannot.
+  std::string point(const YAML::Node& service, const Pod& pod) {
+    const std::string title = "service/" + scalar_of(at_path(service, {"metadata", "name"}));
+    const std::vector<YAML::Node> ports = tcp_ports(at_path(service, {"spec"}));
     for (const YAML::Node& port : ports) {
       const std::string target = target_of(port);
-      if (target == kPort) return;
-      if (port_number(pod, target) != pod.port && ports.size() != 1) continue;
-      const YAML::Node given = at_path(port, {"targetPort"});
-      if (given.IsDefined()) {
-        edits_.replace(given, std::string(kPort));
-      } else {
-        edits_.add_key(port, "port", "targetPort", YAML::Node(8480));
+      if (target == kPort) continue;
+      const std::string number = port_number(pod, target);
+      // A name that no container declares.
+      const bool may_be = number.empty() && !pod.there && (ports.size() == 1 || is_for_http(port));
+      if (!may_be && (number.empty() || number != pod.port)) {
+        if (!pod.there)
+          out_.notes.push_back(title + ": port " + target + " leads to " + pod.title() +
+                               " past weir, which is before " + pod.port + " only");
+        continue;
       }
-      out_.notes.push_back("service/" + scalar_of(at_path(service, {"metadata", "name"})) +
-                           ": targetPort is weir's, " + std::string(kPort));
-      return;
+      const YAML::Node given = at_path(port, {"targetPort"});
+      if (!given.IsDefined()) {
+        edits_.add_key(port, "port", "targetPort", YAML::Node(8480));
+      } else if (!edits_.replace(port, "targetPort", std::string(kPort))) {
+        return title + ": its targetPort is empty, or has an anchor or an alias; write the port " +
+               number + " there";
+      }
+      out_.notes.push_back(title + ": targetPort is weir's, " + std::string(kPort));
     }
+    return {};
   }
 
   std::string apply() const { return edits_.apply(); }
@@ -132,7 +140,10 @@ class Injector {
     if (pod.kind == "job" || pod.kind == "cronjob") return;
     for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
       if (!container.IsMap() || at_path(container, {"lifecycle"}).IsDefined()) continue;
-      const YAML::Node hook = YAML::Load("{preStop: {sleep: {seconds: 5}}}");
+      // Before Kubernetes 1.30 there is no action to sleep.
+      const YAML::Node hook =
+          YAML::Load(options_.classic ? "{preStop: {exec: {command: [sleep, \"5\"]}}}"
+                                      : "{preStop: {sleep: {seconds: 5}}}");
       // Not before the name, by which people find it.
       std::string second;
       if (container.size() > 1) second = std::next(container.begin())->first.Scalar();
@@ -140,16 +151,25 @@ class Injector {
     }
   }
 
+  /// The label by which the PodMonitor and the NetworkPolicy of k8s/ find the pod.
   void add_label(const Pod& pod) {
-    if (!pod.metadata.IsDefined() || !pod.metadata.IsMap()) return;
     YAML::Node yes("true");
     yes.SetTag("!");
     const YAML::Node labels = at_path(pod.metadata, {"labels"});
-    if (labels.IsDefined() && labels.IsMap() && labels.size() != 0) {
+    const bool is_map = labels.IsDefined() && labels.IsMap();
+    // A selector can't be changed later, and an alias makes one text of both.
+    const bool is_selector = is_map && pod.selector.IsDefined() && labels.is(pod.selector);
+    const bool is_empty_block = is_map && labels.size() == 0 && !is_flow(labels);
+    if (!pod.metadata.IsDefined() || !pod.metadata.IsMap() || pod.metadata.size() == 0 ||
+        (labels.IsDefined() && !is_map) || is_selector || is_empty_block) {
+      return note(pod, std::string("it does not get the label ") + kLabel +
+                           ": \"true\", for its template has no labels of its own; the PodMonitor "
+                           "and the NetworkPolicy of weir do not see it");
+    }
+    if (is_map) {
       if (!at_path(labels, {kLabel}).IsDefined()) edits_.add_key(labels, "", kLabel, yes);
       return;
     }
-    if (labels.IsDefined()) return;
     YAML::Node map;
     map[kLabel] = yes;
     edits_.add_key(pod.metadata, "", "labels", map);
@@ -177,9 +197,7 @@ std::string name_taken(const Pod& pod) {
       return pod.title() + ": it has a volume " + volume + ", as weir would; give it another name";
   }
   for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
-    const YAML::Node ports = at_path(container, {"ports"});
-    if (!ports.IsDefined() || !ports.IsSequence()) continue;
-    for (const YAML::Node& port : ports) {
+    for (const YAML::Node& port : tcp_ports(container)) {
       const std::string number = scalar_of(at_path(port, {"containerPort"}));
       if (std::find(std::begin(kPorts), std::end(kPorts), number) != std::end(kPorts))
         return pod.title() + ": the app listens on " + number +
@@ -199,7 +217,7 @@ std::string why_refused(const Pod& pod, const InjectOptions& options) {
   if (std::find(std::begin(kPorts), std::end(kPorts), pod.port) != std::end(kPorts))
     return pod.title() + ": the app can't listen on " + pod.port + ", which is weir's";
   if (!pod.port.empty() && !is_port_number(pod.port))
-    return pod.title() + ": " + pod.port + " is no port number; say --app-port";
+    return pod.title() + ": " + pod.port + " is no port number (1 to 65535); say --app-port";
   return {};
 }
 
@@ -254,7 +272,7 @@ class Injection {
     for (const Manifest& manifest : manifests_)
       injectors_.emplace_back(manifest.text, options_, out_);
     put_into_pods();
-    point_services();
+    if (!point_services()) return fail();
     return finish();
   }
 
@@ -311,13 +329,30 @@ class Injection {
     }
   }
 
-  void point_services() {
+  /// False: one of them cannot be pointed at weir.
+  bool point_services() {
     for (const Objects::Service& service : objects_.services) {
-      const auto pod = std::find_if(
-          objects_.pods.begin(), objects_.pods.end(),
-          [&](const Pod& each) { return each.is_wanted() && selects_pod(service.node, each); });
-      if (pod != objects_.pods.end()) injectors_[service.from].point(service.node, *pod);
+      const Pod* with = nullptr;
+      const Pod* without = nullptr;
+      for (const Pod& pod : objects_.pods) {
+        if (!selects_pod(service.node, pod)) continue;
+        const Pod*& one = pod.there || pod.left_out.empty() ? with : without;
+        if (one == nullptr) one = &pod;
+      }
+      if (with == nullptr || (with->there && with->port.empty())) continue;
+      std::string wrong;
+      if (without != nullptr) {
+        wrong = "service/" + scalar_of(at_path(service.node, {"metadata", "name"})) +
+                ": it leads to " + with->title() + " with weir and to " + without->title() +
+                " without; give them selectors of their own";
+      } else {
+        wrong = injectors_[service.from].point(service.node, *with);
+      }
+      if (wrong.empty()) continue;
+      out_.problem = manifests_[service.from].name + ": " + wrong;
+      return false;
     }
+    return true;
   }
 
   Injected finish() {

@@ -19,6 +19,8 @@ std::string why_left_out(const Pod& pod) {
   if (annotation_of(pod, kWanted) == "false") return std::string(kWanted) + " is \"false\"";
   if (scalar_of(at_path(pod.spec, {"hostNetwork"})) == "true")
     return "hostNetwork: weir's ports would be the node's";
+  if (scalar_of(at_path(pod.spec, {"os", "name"})) == "windows")
+    return "os: windows: weir's image is for Linux";
   return {};
 }
 
@@ -34,6 +36,7 @@ void add_pod(const YAML::Node& document, const YAML::Node& metadata, const YAML:
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   pod.metadata.reset(metadata);
   pod.spec.reset(spec);
+  pod.selector.reset(at_path(document, {"spec", "selector", "matchLabels"}));
   pod.from = from;
   pod.there = count_weir(spec) != 0;
   pod.left_out = why_left_out(pod);
@@ -42,9 +45,25 @@ void add_pod(const YAML::Node& document, const YAML::Node& metadata, const YAML:
 
 std::string first_port(const Pod& pod) {
   for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
-    const YAML::Node ports = at_path(container, {"ports"});
-    if (ports.IsDefined() && ports.IsSequence() && ports.size() != 0)
-      return scalar_of(at_path(ports[0], {"containerPort"}));
+    const std::vector<YAML::Node> ports = tcp_ports(container);
+    if (!ports.empty()) return scalar_of(at_path(ports.front(), {"containerPort"}));
+  }
+  return {};
+}
+
+/// What weir in this pod forwards to, as inject has written it; empty: weir.yaml says it.
+std::string port_of_weir(const Pod& pod) {
+  constexpr std::string_view kHere = "http://127.0.0.1:";
+  for (const char* list : {"initContainers", "containers"}) {
+    for (const YAML::Node& container : at_path(pod.spec, {list})) {
+      if (scalar_of(at_path(container, {"name"})) != "weir") continue;
+      for (const YAML::Node& variable : at_path(container, {"env"})) {
+        const std::string value = scalar_of(at_path(variable, {"value"}));
+        if (scalar_of(at_path(variable, {"name"})) == "WEIR_PROXY_UPSTREAM" &&
+            value.starts_with(kHere))
+          return value.substr(kHere.size());
+      }
+    }
   }
   return {};
 }
@@ -116,8 +135,10 @@ bool selects_pod(const YAML::Node& service, const Pod& pod) {
 }
 
 bool is_port_number(const std::string& text) {
-  return !text.empty() && text.size() <= 5 &&
-         text.find_first_not_of("0123456789") == std::string::npos;
+  if (text.empty() || text.size() > 5 || text.find_first_not_of("0123456789") != std::string::npos)
+    return false;
+  const int number = std::stoi(text);
+  return number >= 1 && number <= 65535;
 }
 
 std::string port_number(const Pod& pod, const std::string& port) {
@@ -138,17 +159,38 @@ std::string target_of(const YAML::Node& port) {
   return target.empty() ? scalar_of(at_path(port, {"port"})) : target;
 }
 
+bool is_for_http(const YAML::Node& port) {
+  const std::string name = scalar_of(at_path(port, {"name"}));
+  const std::string number = scalar_of(at_path(port, {"port"}));
+  return name == "http" || name.starts_with("http-") || name == "web" || number == "80" ||
+         scalar_of(at_path(port, {"appProtocol"})) == "http";
+}
+
 std::string port_of(const Pod& pod, const std::vector<Objects::Service>& services) {
+  if (pod.there) return port_of_weir(pod);
   if (std::string said = annotation_of(pod, kAppPort); !said.empty()) return said;
+  std::string first;
   for (const Objects::Service& service : services) {
-    const YAML::Node ports = at_path(service.node, {"spec", "ports"});
-    if (!selects_pod(service.node, pod) || !ports.IsDefined() || !ports.IsSequence()) continue;
-    for (const YAML::Node& port : ports) {
+    if (!selects_pod(service.node, pod)) continue;
+    for (const YAML::Node& port : tcp_ports(at_path(service.node, {"spec"}))) {
       const std::string number = port_number(pod, target_of(port));
-      if (!number.empty() && number != kPort) return number;
+      if (number.empty() || number == kPort) continue;
+      if (is_for_http(port)) return number;
+      if (first.empty()) first = number;
     }
   }
-  return first_port(pod);
+  return first.empty() ? first_port(pod) : first;
+}
+
+std::vector<YAML::Node> tcp_ports(const YAML::Node& holder) {
+  std::vector<YAML::Node> out;
+  const YAML::Node ports = at_path(holder, {"ports"});
+  if (!ports.IsDefined() || !ports.IsSequence()) return out;
+  for (const YAML::Node& port : ports) {
+    const std::string protocol = scalar_of(at_path(port, {"protocol"}));
+    if (protocol.empty() || protocol == "TCP") out.push_back(port);
+  }
+  return out;
 }
 
 }  // namespace weir::app

@@ -12,13 +12,14 @@
 namespace weir::app {
 
 inline constexpr std::string_view kPort = "8480";  ///< where weir's proxy listens
-/// With its admin API and its probes.
-inline constexpr std::string_view kPorts[] = {kPort, "8481", "8482"};
+/// With its admin API, its probes, its gRPC and its HTTP door.
+inline constexpr std::string_view kPorts[] = {kPort, "8481", "8482", "8483", "8484"};
 
 /// A pod of the manifests: its template, and where it comes from.
 struct Pod {
   std::string kind, name, space;
   YAML::Node metadata, spec;  // of the template; metadata may be undefined
+  YAML::Node selector;        // of the workload: its labels; may be undefined
   std::size_t from = 0;       // which manifest
   std::string port;           // the app's, once it is known; empty: no manifest says it
   bool there = false;         // the pod has weir already
@@ -57,8 +58,13 @@ bool is_port_number(const std::string& text);
 std::string port_number(const Pod& pod, const std::string& port);
 /// Where a port of a Service leads: its targetPort, or else its own number.
 std::string target_of(const YAML::Node& port);
-/// The app's port in the manifests: of the pod's annotation, or else the first one of a Service, or
-/// else the first of a container.
+/// A list of ports: those for TCP.
+std::vector<YAML::Node> tcp_ports(const YAML::Node& holder);
+/// Whether the name or the number of a Service's port says HTTP.
+bool is_for_http(const YAML::Node& port);
+/// The app's port in the manifests. Of a pod that has weir: what that weir forwards to. Else that
+/// of the pod's annotation; of a Service, where one for HTTP goes before others; or the first of a
+/// container.
 std::string port_of(const Pod& pod, const std::vector<Objects::Service>& services);
 
 }  // namespace weir::app

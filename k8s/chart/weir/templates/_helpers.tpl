@@ -22,8 +22,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ default (printf "%s-policies" (include "weir.fullname" .)) .Values.existingPolicies }}
 {{- end }}
 
+{{/* Another chart that says "." would give its own values, and so its own image, to weir. */}}
+{{- define "weir.context" -}}
+{{- if not (hasKey .Values "limitsMemory") }}{{ fail "say .Subcharts.weir instead of . in include \"weir.sidecar\" and include \"weir.volumes\"" }}{{ end }}
+{{- end }}
+
 {{/* An entry of initContainers: a native sidecar, which the restricted Pod Security Standard admits. */}}
 {{- define "weir.sidecar" -}}
+{{- include "weir.context" . -}}
 - name: weir
   image: {{ include "weir.image" . }}
   imagePullPolicy: {{ .Values.image.pullPolicy }}
@@ -68,6 +74,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "weir.volumes" -}}
+{{- include "weir.context" . -}}
 - name: weir-config
   configMap: {name: {{ include "weir.fullname" . }}-config}
 - name: weir-policies
