@@ -81,8 +81,10 @@ const limiter::StaticList::Entry* static_entry(const Call& call, const policies:
 
 std::optional<boost::json::object> source_entry(const Call& call, const policies::List& list,
                                                 const EntryTarget& target) {
-  return source_entry_view(call, list, key_in(call, list, target),
-                           target.address ? &*target.address : nullptr, target.parts);
+  auto entry = source_entry_view(call, list, key_in(call, list, target),
+                                 target.address ? &*target.address : nullptr, target.parts);
+  if (!entry) return std::nullopt;
+  return std::move(entry->row);
 }
 
 }  // namespace weir::admin

@@ -183,9 +183,9 @@ std::string source_text(const policies::List& list) {
   return list.url ? config::without_secrets(list.url->name()) : std::string();
 }
 
-std::optional<json::object> source_entry_view(const Call& call, const policies::List& list,
-                                              const Hash128& key, const Address* address,
-                                              const std::vector<std::string>& parts) {
+std::optional<SourceEntry> source_entry_view(const Call& call, const policies::List& list,
+                                             const Hash128& key, const Address* address,
+                                             const std::vector<std::string>& parts) {
   const limiter::BulkList* const bulk = list.bulk != nullptr ? list.bulk->get() : nullptr;
   if (bulk == nullptr) return std::nullopt;
   const auto found = bulk->find(key, address, call.at.now);
@@ -199,7 +199,7 @@ std::optional<json::object> source_entry_view(const Call& call, const policies::
   put_until(out, found->until, call.at.now);
   out["why"] = utf8_text("from " + source_text(list));
   out["by"] = "source";
-  return out;
+  return SourceEntry{std::move(out), found->until};
 }
 
 json::object entry_view(const Call& call, const policies::List& list,

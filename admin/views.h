@@ -29,11 +29,15 @@ boost::json::object static_entry_view(const Call& call, const policies::List& li
 boost::json::object verdict_view(const VerdictRow& from);
 /// The file or URL that a list's further entries come from.
 std::string source_text(const policies::List& list);
+struct SourceEntry {
+  boost::json::object row;
+  TimePoint until;
+};
 /// An entry that comes from there and matches; none: there is none in force. `address` as of
 /// StaticList::find.
-std::optional<boost::json::object> source_entry_view(const Call& call, const policies::List& list,
-                                                     const Hash128& key, const Address* address,
-                                                     const std::vector<std::string>& parts);
+std::optional<SourceEntry> source_entry_view(const Call& call, const policies::List& list,
+                                             const Hash128& key, const Address* address,
+                                             const std::vector<std::string>& parts);
 /// Over which window a counter counts: `the last 10m`; null if there is none.
 boost::json::value window_value(const policies::Counter& counter);
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "net/http/client_address.h"
 #include "net/http/fields.h"
 
 namespace weir::authz {
@@ -123,7 +124,8 @@ std::string_view CheckReader::read(std::string_view client_word, const CheckRule
   request_.facts = this;
 
   std::optional<Address> source;
-  if (fields_.source) source = Address::parse(*fields_.source);
+  if (fields_.source)
+    source = net::parse_hop(*fields_.source);  // a zone (fe80::1%2) may stand there
   const HeaderField word{rules.client.header(), client_word};
   const bool told = client_word.data() != nullptr;
   const bool ours = rules.client.header().starts_with("x-weir-");

@@ -64,19 +64,22 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
       const gate::Decision decision =
           service_.judge_.judge(reader_.request(), now, may_wait, *this);
       const Effect& effect = decision.effect;
+      ticket_ = decision.ticket;
       switch (effect.kind) {
         case Effect::Kind::pass:
-          return allow(effect, decision.ticket, now);
+          return allow(effect, now);
         case Effect::Kind::answer:
           return refuse(effect);
         case Effect::Kind::delay:
-          return hold(decision, now);
+          return hold(effect, now);
         case Effect::Kind::wait:
           if (service_.judge_.park(*this, now)) {
             state_ = State::parked;
             // The judge watches how long it waits; Envoy may wait for less.
             net::Wheel::disarm(*this);
-            const bool for_others = service_.judge_.waiting_until(*this) != TimePoint::max();
+            // The shared store answers within its own budget: judging anew would count twice.
+            const bool for_others =
+                !waits_for_store() && service_.judge_.waiting_until(*this) != TimePoint::max();
             if (for_others && deadline_ != TimePoint::max()) service_.wheel_.arm(*this, deadline_);
             return;
           }
@@ -87,18 +90,20 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   }
 
   void judge_or_fail(TimePoint now, bool may_wait) {
-    if (!survives_no_memory([&] { judge(now, may_wait); })) fail_for_memory();
+    if (!survives_no_memory([&] { judge(now, may_wait); })) fail_for_memory(now);
   }
 
-  void fail_for_memory() {
+  void fail_for_memory(TimePoint now) {
     if (state_ == State::idle) return;  // it has been answered
-    state_ = State::idle;
+    if (std::exchange(state_, State::idle) == State::held) service_.judge_.unhold(now);
+    if (ticket_ != nullptr)
+      service_.judge_.finish(*std::exchange(ticket_, nullptr), gate::End::not_sent, now);
     service_.metrics_.add(Metric::check_failed_ext_authz);
     call_->fail(Status::resource_exhausted, "there is no memory for the call");
   }
 
-  void allow(const Effect& effect, gate::Ticket* ticket, TimePoint now) {
-    if (ticket == nullptr && says_nothing(effect, reader_.forged())) {
+  void allow(const Effect& effect, TimePoint now) {
+    if (ticket_ == nullptr && says_nothing(effect, reader_.forged())) {
       service_.metrics_.add(Metric::check_allowed_ext_authz);
       call_->complete(service_.plain_);
       state_ = State::idle;
@@ -106,9 +111,10 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     }
     auto& response = messages_.make<CheckResponse>();
     std::optional<gate::Unsettled::Id> id;
-    if (ticket != nullptr) id = service_.unsettled_.next_id();
+    if (ticket_ != nullptr) id = service_.unsettled_.next_id();
     fill_allowed(response, effect, reader_.forged(), id ? &*id : nullptr);
-    if (ticket != nullptr) service_.unsettled_.keep(*ticket, now);
+    if (ticket_ != nullptr) service_.unsettled_.keep(*ticket_, now);
+    ticket_ = nullptr;
     service_.metrics_.add(Metric::check_allowed_ext_authz);
     complete(response);
   }
@@ -120,33 +126,33 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     complete(response);
   }
 
-  void hold(const gate::Decision& decision, TimePoint now) {
-    const Effect& effect = decision.effect;
+  void hold(const Effect& effect, TimePoint now) {
+    state_ = State::held;
     if (now + effect.hold > deadline_) {  // the caller would have left before the hold ends
       const auto seconds = std::chrono::ceil<std::chrono::seconds>(effect.hold).count();
       const std::string retry = "Retry-After: " + std::to_string(seconds) + "\r\n";
       Effect refusal = effect;
       refusal.status = 429;
       refusal.response_headers = retry;
+      state_ = State::judging;
       service_.judge_.unhold(now);
-      if (decision.ticket != nullptr)
-        service_.judge_.finish(*decision.ticket, gate::End::not_sent, now);
+      if (ticket_ != nullptr)
+        service_.judge_.finish(*std::exchange(ticket_, nullptr), gate::End::not_sent, now);
       return refuse(refusal);
     }
-    state_ = State::held;
-    ticket_ = decision.ticket;
     held_ = &messages_.make<CheckResponse>();
     fill_allowed(*held_, effect, reader_.forged(), nullptr);
     service_.wheel_.arm(*this, now + effect.hold);
   }
 
   void release(TimePoint now) {
-    service_.judge_.unhold(now);
-    gate::Ticket* const ticket = std::exchange(ticket_, nullptr);
-    if (ticket != nullptr) {
+    if (ticket_ != nullptr) {
       add_request_id(*held_, service_.unsettled_.next_id());
-      service_.unsettled_.keep(*ticket, now);
+      service_.unsettled_.keep(*ticket_, now);
+      ticket_ = nullptr;
     }
+    state_ = State::judging;
+    service_.judge_.unhold(now);
     service_.metrics_.add(Metric::check_allowed_ext_authz);
     complete(*held_);
   }
@@ -162,7 +168,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   }
 
   void on_timer(TimePoint now) override {
-    if (state_ == State::held && !survives_no_memory([&] { release(now); })) fail_for_memory();
+    if (state_ == State::held && !survives_no_memory([&] { release(now); })) fail_for_memory(now);
     if (state_ == State::parked) {
       service_.judge_.unpark(*this);
       state_ = State::judging;

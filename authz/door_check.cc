@@ -270,10 +270,10 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
 }
 
 /// The judge watches how long it waits; the caller may wait for less. The shared store answers
-/// within its own budget.
+/// within its own budget, and judging anew while it does would count the event twice.
 void DoorSession::wait_for_others() {
   net::Wheel::disarm(*this);
-  if (deadline_ == TimePoint::max()) return;
+  if (deadline_ == TimePoint::max() || waits_for_store()) return;
   if (ctx_.judge.waiting_until(*this) != TimePoint::max())
     ctx_.worker.wheel().arm(*this, deadline_);
 }

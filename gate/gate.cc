@@ -377,10 +377,12 @@ void Gate::take_replies(TimePoint now) {
     if (ticket.waiter != nullptr) {
       ticket.is_told = true;
       survives_no_memory([&] { ticket.waiter->resume(now); });  // judges on the spot
-    } else {
-      driver_.release(ticket, instant(now));
-      give_back(ticket);
+      // Where there was no memory for that, it has left without a judgement.
+      if (!ticket.is_told || ticket.waiter != nullptr) continue;
+      ticket.is_told = false;
     }
+    driver_.release(ticket, instant(now));
+    give_back(ticket);
   }
   for (std::size_t i = 0; i < replied.size(); ++i) {
     if (replied[i] == nullptr) continue;

@@ -46,6 +46,8 @@ class Waiter {
   /// there is no memory to judge again, it must end the request that waits, for it is not called
   /// again. std::bad_alloc goes no further than tick().
   virtual void resume(TimePoint now) = 0;
+  /// Whether its judgement waits for the shared store, and not (any more) for others.
+  bool waits_for_store() const noexcept { return suspended_ != nullptr; }
 
  protected:
   ~Waiter() = default;

@@ -78,30 +78,30 @@ std::size_t Server::open_connections() const noexcept { return context_->open_co
 // What returns early closes the connection.
 void Server::on_accept(net::Fd fd, const Address& peer) {
   Context& ctx = *context_;
+  net::ConnectionBudget* const budget = ctx.settings.connections;
+  const bool counted = budget != nullptr && counts_address(peer);
+  bool of_address = false, of_all = false;  // places that no session has yet
+  const auto give_up = [&](Metric why) {
+    ctx.metrics.add(why);
+    if (of_all) budget->give_back();
+    if (of_address) budget->give_back_of(peer);
+  };
   try {
-    net::ConnectionBudget* const budget = ctx.settings.connections;
-    const bool counted = budget != nullptr && counts_address(peer);
-    if (counted && !budget->take_of(peer)) {
+    of_address = counted && budget->take_of(peer);
+    if (counted && !of_address) {
       ctx.metrics.add(Metric::connections_refused);
       return ctx.metrics.add(Metric::limit_per_ip);
     }
-    const auto give_up = [&](Metric why) {
-      ctx.metrics.add(why);
-      if (counted) budget->give_back_of(peer);
-    };
-    if (budget != nullptr && !budget->take() && !(recycle_idlest() && budget->take())) {
-      return give_up(Metric::connections_refused);
-    }
+    of_all = budget != nullptr && (budget->take() || (recycle_idlest() && budget->take()));
+    if (budget != nullptr && !of_all) return give_up(Metric::connections_refused);
     Session* session = take_session();
-    if (session == nullptr) {
-      if (budget != nullptr) budget->give_back();
-      return give_up(Metric::connections_failed);
-    }
+    if (session == nullptr) return give_up(Metric::connections_failed);
     ctx.metrics.add(Metric::connections_total);
     ctx.metrics.add(Metric::connections_open);
+    of_all = of_address = false;  // the session gives them back
     session->open(std::move(fd), peer, counted);
-  } catch (const std::bad_alloc&) {  // before there was a session
-    ctx.metrics.add(Metric::connections_failed);
+  } catch (const std::bad_alloc&) {
+    give_up(Metric::connections_failed);
   }
 }
 

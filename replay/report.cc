@@ -299,7 +299,7 @@ Report make_report(const Replay& replay, const std::vector<Plan::Source>& source
   }
   const auto& lists = replay.engine().set().lists;
   for (std::size_t i = 0; i < lists.size(); ++i) {
-    const std::uint64_t events = replay.tally().listed()[i];
+    const std::uint64_t events = replay.tally().of_lists()[i];
     if (events != 0 && !lists[i].owner) out.listed.push_back({lists[i].name, events});
   }
   out.timeline = replay.tally().timeline();

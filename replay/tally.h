@@ -83,7 +83,7 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   bool overflowed() const noexcept;
   const Timeline& timeline() const noexcept { return timeline_; }
   /// Events whose verdict was that of a list, by list.
-  const std::vector<std::uint64_t>& listed() const noexcept { return listed_; }
+  const std::vector<std::uint64_t>& of_lists() const noexcept { return listed_; }
   void use_labels(const Labels* labels) noexcept { labels_ = labels; }
   const Labels* labels() const noexcept { return labels_; }
 

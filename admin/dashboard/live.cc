@@ -122,8 +122,8 @@ void Live::Hub::wait() {
   second.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto hub = weak.lock();
     if (error || hub == nullptr || hub->stopped) return;
+    hub->wait();  // first, for tick() may find no memory
     hub->tick();
-    hub->wait();
   });
 }
 

@@ -105,12 +105,11 @@ class Inquiry {
       row["commands"] = json::array();
       add_entry_row(list, std::move(row), fixed->until);
     }
-    if (auto row = source_entry_view(call_, list, *key, address ? &*address : nullptr, parts)) {
-      const auto found = list.bulk->get()->find(*key, address ? &*address : nullptr, now);
-      (*row)["how"] = "the entry comes from " + source_text(list) +
-                      ": take it out there; weir notices the change";
-      (*row)["commands"] = json::array();
-      add_entry_row(list, std::move(*row), found->until);
+    if (auto entry = source_entry_view(call_, list, *key, address ? &*address : nullptr, parts)) {
+      entry->row["how"] = "the entry comes from " + source_text(list) +
+                          ": take it out there; weir notices the change";
+      entry->row["commands"] = json::array();
+      add_entry_row(list, std::move(entry->row), entry->until);
     }
     if (const auto entry = call_.stores.lists.get(list.id, *key, now))
       return add_dynamic(list, *entry);

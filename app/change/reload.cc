@@ -84,9 +84,12 @@ void Reload::wait_for_change() {
   changes_.async_wait(asio::posix::stream_descriptor::wait_read,
                       [this](const boost::system::error_code& error) {
                         if (error || !watching_) return;
-                        if (watch_.drain()) something_changed();
-                        poll_if_need_be();
+                        // Read first, or the wait ends at once; then wait, for what follows may
+                        // find no memory.
+                        const bool changed = watch_.drain();
                         wait_for_change();
+                        if (changed) something_changed();
+                        poll_if_need_be();
                       });
 }
 
@@ -113,8 +116,8 @@ void Reload::poll_if_need_be() {
   poll_.async_wait([this](const boost::system::error_code& error) {
     if (error || !watching_) return;
     polling_ = false;
-    ask("the files have changed", true);
     poll_if_need_be();
+    ask("the files have changed", true);
   });
 }
 

@@ -71,10 +71,10 @@ RemoteText::KeyValue read_redis_key(const config::Server& server, const std::str
     });
   });
   RemoteText::KeyValue out = read.wait(deadline);
-  if (!out.error.empty() && !redis.why().empty()) out.error += " (" + redis.why() + ")";
   worker.post([&redis] { redis.stop(); });
   worker.stop();
-  thread.join();
+  thread.join();  // until then the thread writes what why() says
+  if (!out.error.empty() && !redis.why().empty()) out.error += " (" + redis.why() + ")";
   return out;
 }
 

@@ -153,6 +153,11 @@ void Wiring::use_access_log(const config::Server& server) {
 }
 
 void Wiring::tick() {
+  // First, for what follows may find no memory.
+  second_.expires_after(std::chrono::seconds{1});
+  second_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) tick();
+  });
   const TimePoint now = clock_.now();
   const TimePoint wall = Clock::wall();
   shared_->wall_offset_ms.store(to_ms(wall) - to_ms(now), std::memory_order_relaxed);
@@ -175,10 +180,6 @@ void Wiring::tick() {
   full_lists_.tell(*set_, *lists_, now, log_);
   if (names_ != nullptr && names_->tick(now)) take_upstreams();
   if (options_.every_second) options_.every_second(*metrics_, *stats_);
-  second_.expires_after(std::chrono::seconds{1});
-  second_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) tick();
-  });
 }
 
 void Wiring::take_upstreams() {
@@ -554,6 +555,8 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
 
 void Wiring::end() {
   second_.cancel();
+  // The doors are closed. What follows may hang on a name server for longer than the process lives.
+  if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
   feeds_->stop();
   if (fleet_ != nullptr) fleet_->stop();
   if (options_.included != nullptr) options_.included->stop();
@@ -564,7 +567,6 @@ void Wiring::end() {
   if (access_log_ != nullptr) access_log_->stop();
   if (tracing_ != nullptr) tracing_->stop();
   if (recording_ != nullptr) recording_->stop();
-  if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
   if (!options_.viewer) log_.write(Level::info, LogLine("weir ends"));
   signals_.cancel();
   control_.stop();

@@ -55,9 +55,11 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   if (::fstat(fd.get(), &status) != 0) return last_error();
   if (S_ISDIR(status.st_mode))
     return boost::system::error_code(EISDIR, boost::system::system_category());
+  const auto said = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
+  if (S_ISREG(status.st_mode) && said > bytes_max) return make_error_code(Error::too_large);
   std::string out;
   std::size_t used = 0;
-  out.resize(static_cast<std::size_t>(status.st_size > 0 ? status.st_size : 4096) + 1);
+  out.resize((said > 0 ? std::min(said, bytes_max) : std::size_t{4096}) + 1);
   while (true) {
     const ssize_t n = ::read(fd.get(), out.data() + used, out.size() - used);
     if (n < 0) {

@@ -88,7 +88,8 @@ class BulkList {
 class BulkSlot {
  public:
   /// What to ask now; null: nothing was loaded yet. Whoever asks is done with it before they let
-  /// the owner of put() go on (Wiring asks every worker).
+  /// the owner of put() go on (Wiring asks every worker). The next call may give other entries:
+  /// call it once for each decision.
   const BulkList* get() const noexcept { return now_.load(std::memory_order_acquire); }
   std::size_t size() const noexcept {
     const std::scoped_lock hold(mutex_);

@@ -126,7 +126,10 @@ int Connection::on_frame(const nghttp2_frame& frame) {
   Stream* const stream = stream_of(frame.hd.stream_id);
   if (stream == nullptr) return 0;
   if (type == NGHTTP2_RST_STREAM) {
-    if (!stream->is_answered() && !resets_.spend(1)) shut_out(Abuse::resets);
+    // A call that waits here for somebody or for a delay is given up by its client, not by the
+    // proxy that sends the reset: it has cost no more than one that was answered.
+    const bool is_free = stream->is_answered() || stream->has_waited(ctx_.worker.now());
+    if (!is_free && !resets_.spend(1)) shut_out(Abuse::resets);
     return 0;  // on_stream_closed() comes next
   }
   if (type == NGHTTP2_HEADERS && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {

@@ -257,6 +257,7 @@ std::string_view Stream::message() const noexcept {
 void Stream::start() {
   const TimePoint now = ctx_.worker.now();
   state_ = State::waiting;
+  waits_since_ = now;
   // From now on it is the service that takes its time, within what the peer grants.
   if (deadline_ == TimePoint::max()) {
     Wheel::disarm(*this);

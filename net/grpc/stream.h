@@ -41,6 +41,10 @@ class Stream final : public Call, Timer {
   void on_answered();
 
   bool is_answered() const noexcept { return state_ == State::answered; }
+  /// Whether the service lets the call wait since an earlier turn of the loop.
+  bool has_waited(TimePoint now) const noexcept {
+    return state_ == State::waiting && waits_since_ < now;
+  }
   bool peer_may_send() const noexcept { return !peer_ended_; }
   std::int32_t id() const noexcept { return id_; }
 
@@ -92,7 +96,8 @@ class Stream final : public Call, Timer {
   std::uint32_t fields_counted_ = 0;
   std::size_t noted_ = 0;  // of ctx_.stream_bytes
   TimePoint deadline_ = TimePoint::max();
-  Bytes in_;   // metadata, then the prefix and the message
+  TimePoint waits_since_{};  // for the service
+  Bytes in_;                 // metadata, then the prefix and the message
   Bytes out_;  // the prefix and the message of the answer, as far as they are not sent
   Stream* previous_ = nullptr;  // of its connection
   Stream* next_ = nullptr;      // or of the free ones

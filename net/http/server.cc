@@ -229,10 +229,12 @@ void HttpServer::Impl::admit(Fd fd, std::string sent) {
   set_no_delay(fd.get());
   Stream stream(io);
   error_code error;
-  stream.assign(asio::generic::stream_protocol(family, 0), fd.get(), error);
+  const int number = fd.get();
+  stream.assign(asio::generic::stream_protocol(family, 0), number, error);
   if (error) return;
+  fd.release();  // the stream closes it
   auto connection = std::make_shared<Connection>(std::move(stream), std::move(sent));
-  connection->peer = peer_of(fd.release());
+  connection->peer = peer_of(number);
   enter(*connection, Connection::State::request);
   const Connection* const admitted = connection.get();
   connections.push_back(connection.get());

@@ -144,6 +144,17 @@ TEST(CheckRequest, TheClientIsWhoConnectedOrWhomTrustedProxiesName) {
   EXPECT_FALSE(check.reader.client_known());
 }
 
+TEST(CheckRequest, AnAddressMayHaveAZone) {
+  Check check;
+  auto& source = *check.attributes().mutable_source()->mutable_address()->mutable_socket_address();
+  check.header("x-forwarded-for", "9.9.9.9");
+  for (const char* address : {"fe80::a%2", "fe80::a%eth0", "fe80::a"}) {
+    source.set_address(address);
+    EXPECT_EQ(check.client(), "fe80::a") << address;
+    EXPECT_TRUE(check.reader.client_known()) << "not whom a header names";
+  }
+}
+
 TEST(CheckRequest, AHeaderOfOurOwnComesFromEnvoyAlone) {
   Check check;
   check.rules.client = ClientRules({}, "x-weir-client-ip", 0);

@@ -63,6 +63,32 @@ TEST_F(GrpcAttacks, resets_of_calls_that_a_service_has_begun) {
   });
 }
 
+// Envoy resets the call of each client that hangs up, on a connection that all clients share.
+TEST_F(GrpcAttacks, resets_of_calls_that_wait_for_long_are_no_abuse) {
+  start();
+  RawH2 raw(port);
+  raw.greet();
+  const std::string waiting = RawH2::literal(RawH2::call_fields("/test.Test/Wait"));
+  std::uint32_t id = 1;
+  for (std::size_t round = 1; round <= 10; ++round) {
+    std::string calls, resets;
+    for (int i = 0; i < 500; ++i, id += 2) {
+      calls += RawH2::frame(NGHTTP2_HEADERS, kEndHeaders, id, waiting);
+      calls += RawH2::frame(NGHTTP2_DATA, kEndStream, id, H2Client::prefixed(""));
+      resets += RawH2::frame(NGHTTP2_RST_STREAM, 0, id, std::string("\0\0\0\x8", 4));
+    }
+    raw.send(calls);
+    ASSERT_TRUE(becomes([&] { return wait.waiting.size() == 500 * round; })) << round;
+    TimePoint begun;
+    on_worker([&] { begun = (*pool)[0].now(); });
+    ASSERT_TRUE(becomes([&] { return (*pool)[0].now() > begun; }));
+    raw.send(resets);
+    ASSERT_TRUE(becomes([&] { return wait.cancelled == static_cast<int>(500 * round); })) << round;
+  }
+  EXPECT_EQ(metric(Metric::grpc_shut_out_resets), 0);
+  expect_served();
+}
+
 TEST_F(GrpcAttacks, floods_of_frames_that_ask_for_nothing) {
   start();
   const std::pair<const char*, std::string> kinds[] = {
