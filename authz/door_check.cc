@@ -105,7 +105,7 @@ std::size_t DoorSession::on_head(std::span<char> input) {
     return head_bytes_;
   }
   deadline_ = TimePoint::max();
-  if (door_->caller->envoy) read_deadline(check);
+  read_deadline(check);
   Request request;
   const Asked asked =
       to_request(check, *door_, ctx_.settings.client, ctx_.path, peer_, time_, ctx_.room, request);
@@ -148,7 +148,8 @@ void DoorSession::lose_track() noexcept {
 }
 
 bool DoorSession::read_deadline(const net::RequestHead& check) noexcept {
-  const HeaderField* const field = check.fields.find("x-envoy-expected-rq-timeout-ms");
+  const HeaderField* const field = check.fields.find(
+      door_->caller->envoy ? "x-envoy-expected-rq-timeout-ms" : "x-weir-timeout-ms");
   if (field == nullptr) return false;
   std::uint32_t ms = 0;
   const char* const end = field->value.data() + field->value.size();

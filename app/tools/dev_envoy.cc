@@ -64,6 +64,7 @@ static_resources:
               transport_api_version: V3
               failure_mode_allow: false
               status_on_error: {code: ServiceUnavailable}
+              encode_raw_headers: true
 )";
 constexpr std::string_view kService = R"(              http_service:
                 path_prefix: /ext_authz

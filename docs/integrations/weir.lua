@@ -3,7 +3,7 @@
 -- Sets txn.weir_allowed, and if weir refuses txn.weir_status and txn.weir_retry. Where weir does not answer in time,
 -- txn.weir_status is 0, and txn.weir_allowed is false.
 
-local TIMEOUT = 250 -- ms
+local TIMEOUT = 1000 -- ms; weir answers before, also where it delays a request
 local COPIED = { "x-weir-verdict", "x-weir-policy", "x-weir-score", "x-weir-request-id" }
 
 core.register_action("weir", { "http-req" }, function(txn, address)
@@ -16,6 +16,7 @@ core.register_action("weir", { "http-req" }, function(txn, address)
   headers["x-original-method"] = { [0] = txn.sf:method() }
   headers["x-original-uri"] = { [0] = txn.sf:url() }
   headers["x-forwarded-proto"] = { [0] = scheme }
+  headers["x-weir-timeout-ms"] = { [0] = tostring(TIMEOUT) }
   -- One line, in order: HAProxy's client would send several in any order.
   local hops = ""
   local list, at = headers["x-forwarded-for"] or {}, 0
@@ -31,10 +32,12 @@ core.register_action("weir", { "http-req" }, function(txn, address)
   end
   local answer = core.httpclient():get{
     url = "http://" .. address .. "/forward_auth/haproxy", headers = headers, timeout = TIMEOUT }
-  local status = answer and answer.status or 0
+  -- Where there is no answer, HAProxy makes up a 503 or 504, without a date.
+  local answered = answer and answer.headers and answer.headers["date"]
+  local status = answered and answer.status or 0
   txn:set_var("txn.weir_status", status)
   txn:set_var("txn.weir_allowed", status == 200)
-  local retry = answer and answer.headers and answer.headers["retry-after"]
+  local retry = answered and answer.headers["retry-after"]
   if retry then txn:set_var("txn.weir_retry", retry[0]) end
   if status ~= 200 then return end
   for _, name in ipairs(COPIED) do

@@ -5,6 +5,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -23,6 +24,7 @@ events:
 policies:
   - {name: logins, watch: login, key: ip, window: 10m, then: [{over: 2, do: flag}, {over: 4, do: deny, tell: full}]}
   - {name: agents, watch: request, when: path == "/banned", then: [{if: true, do: deny, status: 403}]}
+  - {name: slow, watch: request, when: path == "/slow", key: ip, window: 10m, then: [{over: 3, do: deny}, {over: 0, do: delay, hold: 3s}]}
   - {name: failures, watch: login_failed, key: header.x_account, window: 10m, then: [{over: 2, do: deny}]}
 """
 
@@ -43,6 +45,7 @@ class Forwarded:
 
     page = language = None
     away = 503
+    timeout = True  # it waits for weir for a bounded time
 
     def setUp(self):
         self.exits = []
@@ -137,6 +140,17 @@ class Forwarded:
         self.assertEqual(self.login("127.0.1.9", account).status, 429)
         self.assertEqual(self.login("127.0.1.9", [("X-Account", "eve")]).status, 401)
 
+    def test_a_delay_ends_within_the_time_of_the_proxy(self):
+        if not self.timeout:
+            self.skipTest("this proxy waits for ever")
+        for n in range(3):  # each try is counted once, also where the proxy asks again
+            began = time.monotonic()
+            self.assertEqual(ask(self.front, "GET", "/slow").status, 429, n)
+            self.assertLess(time.monotonic() - began, 1.0)
+        value = self.weir.admin("GET", "/v1/counters/slow?key=127.0.0.1")[1]["value"]
+        self.assertEqual(value, 3)
+        self.assertEqual(ask(self.front, "GET", "/banned").status, 403, "others are asked about as ever")
+
     def test_weir_is_away(self):
         self.weir.kill()
         self.assertEqual(ask(self.front, "GET", "/fine").status, self.away)
@@ -176,7 +190,7 @@ class Haproxy(Forwarded, unittest.TestCase):
 
 
 class Caddy(Forwarded, unittest.TestCase):
-    caller, page, language, away = "caddy", "caddy.md", "caddy", 502
+    caller, page, language, away, timeout = "caddy", "caddy.md", "caddy", 502, False
     start_peer = staticmethod(peers.caddy)
 
 
