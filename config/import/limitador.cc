@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "config/import/cel_negation.h"
 #include "config/import/cel_rewriter.h"
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
@@ -184,7 +185,8 @@ class LimitadorReader {
                   ImportedPolicy& policy) {
     for (const Node* condition : texts(node, "conditions")) {
       if (!identity.conditions.emplace(condition->text).second) continue;
-      CelRewriter cel(condition->text, limit.id, limit.name);
+      const std::string pushed = push_negations(condition->text);
+      CelRewriter cel(pushed, limit.id, limit.name);
       const auto rewritten = cel.rewrite();
       if (!rewritten) return left_out(*condition, std::string(condition->text), cel.why);
       limit.conditions.emplace_back(condition->text);

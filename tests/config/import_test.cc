@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "config/import/cel_negation.h"
 #include "config/import/imported.h"
 #include "config/load.h"
 
@@ -276,6 +277,31 @@ TEST(ImportLimitador, MeansByAConditionWhatItMeansThere) {
             "has(descriptor.a) && has(descriptor[\"b-c\"])");
 }
 
+TEST(ImportLimitador, PushesNegationsInward) {
+  for (const auto& [text, pushed] : std::vector<std::pair<std::string, std::string>>{
+           {"a && b", "a && b"},
+           {"!a && !has(b)", "!a && !has(b)"},
+           {"!(a)", "!(a)"},
+           {"!(a && b || c)", "((!(a) || !(b)) && !(c))"},
+           {"!((a || b) && !c)", "((!(a) && !(b)) || !(!c))"},
+           {"! ( !( a && b ) )", "( a && b )"},
+           {"x || !(f(a && b) && c)", "x || (!(f(a && b)) || !(c))"},
+           {"!(a == ')' && b == \"||\")", "(!(a == ')') || !(b == \"||\"))"},
+           {"!(a == 'it\\'s && ' && b)", "(!(a == 'it\\'s && ') || !(b))"},
+           {"!(a == r'\\' && b)", "(!(a == r'\\') || !(b))"},
+           {"!(a ? b : c && d)", "!(a ? b : c && d)"},
+           {"a != (b && c)", "a != (b && c)"},
+           {"!(a && b", "!(a && b"},
+           {"!(a && b]", "!(a && b]"},
+           {"", ""}})
+    EXPECT_EQ(push_negations(text), pushed) << text;
+  const std::string deep = push_negations(std::string(10'000, '!') + std::string(10'000, '('));
+  EXPECT_EQ(deep.size(), 20'000U);
+  std::string nested = "a && b";
+  for (int i = 0; i < 2'000; ++i) nested = "!(" + nested + " && c)";
+  EXPECT_LT(push_negations(nested).size(), 4 * nested.size());
+}
+
 TEST(ImportLimitador, AsksWhetherItIsThereWhereNullWouldFulfilACondition) {
   const auto a = std::string("has(descriptor.a) && "), b = std::string("has(descriptor.b) && ");
   for (const auto& [condition, expected] : std::vector<std::pair<std::string, std::string>>{
@@ -291,9 +317,11 @@ TEST(ImportLimitador, AsksWhetherItIsThereWhereNullWouldFulfilACondition) {
                                                             "descriptor.b != \"y\") && " + a +
                                                             "descriptor.a != \"z\")"},
            {"!(a == \"x\" || b == \"y\")",
-            "(" + a + b + "!(descriptor.a == \"x\" || descriptor.b == \"y\"))"},
+            "(" + a + "!(descriptor.a == \"x\") && " + b + "!(descriptor.b == \"y\"))"},
+           {"!(a == \"x\" && b == \"y\")",
+            "((" + a + "!(descriptor.a == \"x\") || " + b + "!(descriptor.b == \"y\")))"},
            {"!(has(descriptors[0].a) && a == \"x\")",
-            "!(has(descriptor.a) && descriptor.a == \"x\")"},
+            "((!(has(descriptor.a)) || " + a + "!(descriptor.a == \"x\")))"},
            {"!has(descriptors[0].a) || a != \"x\"",
             "(!has(descriptor.a) || " + a + "descriptor.a != \"x\")"},
            {"a == \"x\" ? b != \"y\" : b == \"z\"",
