@@ -73,6 +73,16 @@ Rung* find_moved(const Override::Limit& change, const RungName& name, PolicyDef&
   return alike.size() == 1 && change.alone ? alike.front() : nullptr;
 }
 
+// The rungs that a name means by itself.
+std::vector<Rung*> named(const RungName& name, PolicyDef& policy) {
+  std::vector<Rung*> out;
+  for (std::size_t i = 0; i < policy.then.size(); ++i) {
+    Rung& rung = policy.then[i];
+    if (is_threshold(rung, name.compare) && selects(name.selector, rung, i)) out.push_back(&rung);
+  }
+  return out;
+}
+
 // The rung that a change means, or what is wrong with it.
 std::string find_rung(const Override::Limit& change, PolicyDef& policy, Rung*& found) {
   const RungName name(change.rung);
@@ -81,20 +91,16 @@ std::string find_rung(const Override::Limit& change, PolicyDef& policy, Rung*& f
   if (!change.action.empty()) {
     found = find_moved(change, name, policy);
     if (found != nullptr) return {};
-    return "the files have changed the rungs since \"" + change.rung + "\" was set; there are " +
-           there;
+    if (position_of(name.selector))
+      return "the files have changed the rungs since \"" + change.rung + "\" was set; there are " +
+             there;
   }
-  std::size_t matches = 0;
-  for (std::size_t i = 0; i < policy.then.size(); ++i) {
-    Rung& rung = policy.then[i];
-    if (!is_threshold(rung, name.compare) || !selects(name.selector, rung, i)) continue;
-    found = &rung;
-    ++matches;
-  }
-  if (matches == 0)
+  const std::vector<Rung*> rungs = named(name, policy);
+  if (rungs.empty())
     return "\"" + change.rung + "\" means no rung of this policy; there are " + there;
-  if (matches > 1)
+  if (rungs.size() > 1)
     return "\"" + change.rung + "\" means several rungs of this policy: say which one: " + there;
+  found = rungs.front();
   return {};
 }
 
@@ -115,19 +121,18 @@ std::string set_limits(const std::vector<Override::Limit>& changes, PolicyDef& p
 
 }  // namespace
 
-void note_positions(Override& change, const Model& files) {
-  for (const PolicyDef& policy : files.policies) {
+void note_rungs(Override& change, const Model& files) {
+  for (PolicyDef policy : files.policies) {
     if (policy.name.value != change.policy) continue;
     for (Override::Limit& limit : change.limits) {
-      const auto position = position_of(RungName(limit.rung).selector);
-      if (!position || *position > policy.then.size()) continue;
-      const Rung& rung = policy.then[*position - 1];
-      const std::string_view compare = RungName(limit.rung).compare;
-      if (!is_threshold(rung, compare)) continue;
+      const RungName name(limit.rung);
+      const std::vector<Rung*> rungs = named(name, policy);
+      if (rungs.size() != 1) continue;
+      const Rung& rung = *rungs.front();
       limit.action = action_of(rung);
       limit.former = value_of(rung);
       limit.alone = std::count_if(policy.then.begin(), policy.then.end(), [&](const Rung& other) {
-                      return is_threshold(other, compare) && action_of(other) == limit.action;
+                      return is_threshold(other, name.compare) && action_of(other) == limit.action;
                     }) == 1;
     }
   }

@@ -17,8 +17,8 @@ struct Override {
   struct Limit {
     std::string rung;  ///< as given: `over`, `deny.over`, `2.over`
     Number limit;
-    /// Of a rung that is named by its position (note_positions): its action, and its own threshold
-    /// in the files. A reload may move the rung. Empty: the name says which rung it is.
+    /// Of the rung that it meant when it was set (note_rungs): its action, and its own threshold in
+    /// the files. A reload may move the rung, or add another of that name. Empty: not noted.
     std::string action{}, former{};
     bool alone = false;  ///< no other rung had that action and comparison
   };
@@ -30,8 +30,8 @@ struct Override {
   bool here = false;  ///< of this replica alone; else of all that share a board
 };
 
-/// Notes which rungs of the files the positions in an override mean, so that it follows them.
-void note_positions(Override& change, const Model& files);
+/// Notes which rungs of the files an override means, so that it follows them.
+void note_rungs(Override& change, const Model& files);
 
 /// Applies the override to its policy. Returns the error, for people, with the correct
 /// alternatives; empty: success.

@@ -29,7 +29,7 @@ std::vector<config::Override> Wiring::overrides() const {
 }
 
 asio::awaitable<admin::LoadReport> Wiring::override_policy(config::Override change) {
-  config::note_positions(change, reload_->files());
+  config::note_rungs(change, reload_->files());
   const config::Override told = change;
   admin::LoadReport report = co_await reload_->override_policy(std::move(change));
   if (report.ok && fleet_ != nullptr && !told.here) fleet_->tell_override(told);

@@ -68,7 +68,7 @@ Model ladder(const std::string& rungs) {
   return std::move(*loaded.model);
 }
 
-TEST(Override, APositionMeansTheRungThatStoodThere) {
+TEST(Override, FollowsItsRung) {
   const auto gray = [](int over, const char* length) {
     return "{over: " + std::to_string(over) + ", do: graylist, list: grey, for: " + length + "}";
   };
@@ -90,12 +90,18 @@ TEST(Override, APositionMeansTheRungThatStoodThere) {
       {like, "1.over", gray(10, "5m"), 9},
       {like, "1.over", gray(6, "1m") + ", " + gray(12, "5m"), 9},
       {same, "2.over", same, 1},
+      {"{over: 3, do: deny}", "over", "{over: 2, do: flag}, {over: 3, do: deny}", 1},
+      {"{over: 3, do: deny}", "over", "{over: 2, do: flag}, {over: 4, do: deny}", 1},
+      {"{over: 3, do: deny}", "over", "{over: 3, do: deny}, {over: 9, do: deny}", 0},
+      {"{over: 3, do: flag}", "over", "{over: 3, do: deny}", 0},
+      {"{over: 3, do: deny}", "over", "{over: 2, do: flag}, " + gray(4, "1m"), 9},
+      {two, "deny.over", "{over: 10, do: deny}, {over: 50, do: deny}", 0},
       {"{at: 5, do: flag}, {over: 9, do: deny}", "1.over", "{at: 5, do: flag}, {over: 9, do: deny}",
        9},
   };
   for (const Row& row : rows) {
     Override change = of("p", {}, {{row.rung, 30}});
-    note_positions(change, ladder(row.before));
+    note_rungs(change, ladder(row.before));
     Model after = ladder(row.after);
     const std::string wrong = apply(change, after);
     EXPECT_EQ(wrong.empty(), row.index != 9) << wrong << " of " << row.after;
@@ -103,7 +109,7 @@ TEST(Override, APositionMeansTheRungThatStoodThere) {
       EXPECT_EQ(limit_of(after.policies[0].then[i]) == Number(30), i == row.index) << row.after;
   }
   Override both = of("p", {}, {{"1.over", 10}, {"2.over", 20}});
-  note_positions(both, ladder(rows[3].before));
+  note_rungs(both, ladder(rows[3].before));
   Model changed = ladder(rows[3].before);
   EXPECT_EQ(apply(both, changed), "") << "one gets the threshold that the other has in the files";
   EXPECT_EQ(limit_of(changed.policies[0].then[0]), Number(10));
