@@ -161,8 +161,7 @@ void RateLimitCall::finish(const policies::PolicySet& set) {
   plain_.clear();
   for (std::size_t i = 0; i < descriptors_.size(); ++i) plain_.push_back(statuses_[i].what);
   all_quota_ = set.ratelimit.quota;
-  was_over_ = policies::is_over(plain_, all_quota_);
-  over_ = was_over_ && !set.ratelimit.shadow;
+  over_ = !set.ratelimit.shadow && policies::is_over(plain_, all_quota_);
   request_lines_.insert(0, verdict_line_);
 }
 

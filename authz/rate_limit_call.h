@@ -70,8 +70,6 @@ class RateLimitCall {
     const std::int64_t hits = descriptors_.empty() ? 0 : descriptors_.front().hits;
     meter_.count_call(gate_.set(), domain_, hits, over_);
   }
-  /// With enforcement; is_over() is false in shadow mode.
-  bool was_over() const noexcept { return was_over_; }
   /// The one that is nearest to its limit; null: none has any.
   const Status* scarcest() const noexcept;
   /// Lines for the app, and for the client.
@@ -127,7 +125,7 @@ class RateLimitCall {
   std::size_t open_ = 0;
   Mode mode_ = Mode::count;
   Waiting* waiting_ = nullptr;
-  bool over_ = false, was_over_ = false;
+  bool over_ = false;       // false in shadow mode
   bool all_quota_ = false;  // ratelimit.quota, of the set that answered
   Action verdict_ = Action::none;
   std::string verdict_line_, request_lines_, response_lines_, body_;

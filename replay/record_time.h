@@ -20,7 +20,6 @@ class RecordTime {
   /// Reads the time at the beginning of `text`; `used`: its length.
   std::optional<TimePoint> read_front(std::string_view text, std::size_t& used) noexcept;
   std::optional<TimePoint> from_number(double number) const noexcept;
-  bool is_pattern() const noexcept { return pattern_.has_value(); }
 
  private:
   bool is_last(std::string_view text) const noexcept {

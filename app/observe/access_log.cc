@@ -40,6 +40,7 @@ struct AccessLog::State {
   std::vector<std::unique_ptr<telemetry::RequestSink>> sinks;
   std::unique_ptr<ReopenedFile> file;  // null: stdout or stderr
   int descriptor = -1;
+  bool in_line = false;  // there was no room for the rest of it
   std::atomic<bool> reopens{false}, hurry{false};
   bool stopping = false, ended = false;  // guarded by bell.mutex
   std::condition_variable over;
@@ -103,6 +104,11 @@ void AccessLog::State::write_all(std::string& batch) {
 
 /// What could not be written.
 std::string_view AccessLog::State::write(std::string_view text, int& error) {
+  if (in_line && !text.empty() && ::write(descriptor, "\n", 1) != 1) {
+    error = errno;
+    return text;
+  }
+  in_line = false;
   const std::size_t most = file != nullptr ? kFilePiece : kPipePiece;
   while (!text.empty() && !hurry.load(std::memory_order_relaxed)) {
     if (file == nullptr) {
@@ -114,6 +120,7 @@ std::string_view AccessLog::State::write(std::string_view text, int& error) {
     if (piece.empty()) piece = text.substr(0, most);
     const ssize_t n = ::write(descriptor, piece.data(), piece.size());
     if (n > 0) {
+      in_line = piece[static_cast<std::size_t>(n) - 1] != '\n';
       text.remove_prefix(static_cast<std::size_t>(n));
     } else if (n < 0 && errno == EAGAIN) {
       ::poll(nullptr, 0, kPollMs);

@@ -50,6 +50,11 @@ Result<void> RotatedFile::rotate() {
 }
 
 Result<void> RotatedFile::write(std::string_view lines) {
+  if (in_row_ && file_ && !lines.empty()) {
+    if (::write(file_.get(), "\n", 1) != 1) return last_error();
+    in_row_ = false;
+    ++written_;
+  }
   while (!lines.empty()) {
     if (!file_) {
       if (auto opened = open(); !opened) return opened;
@@ -72,6 +77,7 @@ Result<void> RotatedFile::write(std::string_view lines) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return last_error();
     written_ += static_cast<std::uint64_t>(n);
+    in_row_ = n > 0 && piece[static_cast<std::size_t>(n) - 1] != '\n';
     lines.remove_prefix(static_cast<std::size_t>(n));
   }
   return {};

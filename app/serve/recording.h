@@ -34,6 +34,7 @@ class RotatedFile {
   std::uint64_t size_;
   unsigned kept_;
   std::uint64_t written_ = 0;
+  bool in_row_ = false;  // there was no room for the rest of it
   net::Fd file_;
 };
 

@@ -16,7 +16,6 @@ namespace weir::limiter {
 
 /// One key of one counter: half a cache line. state.h defines the payload.
 struct Slot {
-  static constexpr unsigned kSizeBits = 4;
   enum class Form : std::uint8_t { packed, pairs, block };
 
   std::uint64_t tag;      ///< 0: free

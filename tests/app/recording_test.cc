@@ -1,7 +1,10 @@
 #include "app/serve/recording.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+
+#include <csignal>
 
 #include "tests/app/scratch.h"
 
@@ -50,6 +53,24 @@ TEST(RotatedFile, GoesOnAtTheEndAndTakesARowLongerThanAFile) {
   EXPECT_EQ(scratch.read("rec.2"), "before\nafter\n");
   EXPECT_EQ(scratch.read("rec.1"), longest + "\n");
   EXPECT_EQ(scratch.read("rec"), "short\n");
+}
+
+// As on a full disk: a file may have so many bytes and no more.
+TEST(RotatedFile, EndsARowForWhichThereWasNoRoom) {
+  const Scratch scratch;
+  RotatedFile file(scratch / "rec", 1 << 20, 1);
+  ASSERT_TRUE(file.open());
+  ASSERT_TRUE(file.write("first\n"));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{10, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_FALSE(file.write("second\nthird\n"));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_TRUE(file.write("fourth\n"));
+  EXPECT_EQ(scratch.read("rec"), "first\nseco\nfourth\n");
 }
 
 TEST(RotatedFile, SaysThatItCannotWrite) {
