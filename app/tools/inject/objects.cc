@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
 #include <utility>
 
 namespace weir::app {
@@ -135,10 +137,10 @@ bool selects_pod(const YAML::Node& service, const Pod& pod) {
 }
 
 bool is_port_number(const std::string& text) {
-  if (text.empty() || text.size() > 5 || text.find_first_not_of("0123456789") != std::string::npos)
-    return false;
-  const int number = std::stoi(text);
-  return number >= 1 && number <= 65535;
+  std::uint16_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && read == end && number != 0;
 }
 
 std::string port_number(const Pod& pod, const std::string& port) {
