@@ -2,6 +2,8 @@
 
 #include <hiredis/read.h>
 
+#include <new>
+
 namespace weir::store {
 namespace {
 
@@ -17,22 +19,32 @@ Reply::Type text_type(int type) noexcept {
   return type == REDIS_REPLY_STATUS ? Reply::Type::status : Reply::Type::string;
 }
 
+/// hiredis is C: no exception may pass it. It takes null for want of memory, and the connection
+/// ends.
+template <class Add>
+void* added(Add add) noexcept {
+  try {
+    add();
+    return some();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 redisReplyObjectFunctions functions = {
     [](const redisReadTask* task, char* text, std::size_t length) -> void* {
-      building(task).add_text(text_type(task->type), {text, length});
-      return some();
+      return added([&] { building(task).add_text(text_type(task->type), {text, length}); });
     },
     [](const redisReadTask* task, int elements) -> void* {
-      building(task).add(Reply::Type::array).length = static_cast<std::uint32_t>(elements);
-      return some();
+      return added([&] {
+        building(task).add(Reply::Type::array).length = static_cast<std::uint32_t>(elements);
+      });
     },
     [](const redisReadTask* task, long long value) -> void* {
-      building(task).add(Reply::Type::integer).integer = value;
-      return some();
+      return added([&] { building(task).add(Reply::Type::integer).integer = value; });
     },
     [](const redisReadTask* task) -> void* {
-      building(task).add(Reply::Type::nil);
-      return some();
+      return added([&] { building(task).add(Reply::Type::nil); });
     },
     [](void*) {},
 };
