@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kDepthMost = 32;
 
-bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 /// Whether the quote at `at` begins a raw text: r"..." or br"...".
 bool is_raw(std::string_view text, std::size_t at) {
   std::size_t word = at;
-  while (word > 0 && is_of_word(text[word - 1])) --word;
+  while (word > 0 && is_word_char(text[word - 1])) --word;
   const std::string_view prefix = text.substr(word, at - word);
   return prefix.size() <= 2 && prefix.find_first_of("rR") != std::string_view::npos;
 }
