@@ -171,7 +171,7 @@ Session* Server::take_session() {
 void Server::on_timer(TimePoint /*now*/) {
   for (Session* session = context_->open; session != nullptr;) {
     Session* next = session->next_open_;
-    session->abort();
+    if (session->cut_at_drain()) context_->metrics.add(Metric::drain_cut);
     session = next;
   }
 }

@@ -166,6 +166,15 @@ void Session::client_gone() {
   close();
 }
 
+bool Session::cut_at_drain() {
+  const bool busy = state_ == State::reading_body || state_ == State::parked ||
+                    state_ == State::held || state_ == State::exchanging ||
+                    state_ == State::tunnelling;
+  if (busy && notes_ != nullptr) notes_->ends(RequestEnd::drained);
+  abort();
+  return busy;
+}
+
 void Session::abort() {
   if (state_ == State::closed) return;
   switch (state_) {

@@ -33,7 +33,9 @@ class Session final : public Intake {
   void run_resumed();
   /// No further request is accepted: closes the connection if no request is in progress.
   void stop_if_idle();
-  void abort();  ///< at the drain's deadline: whatever is under way is cut
+  void abort();
+  /// At the drain's deadline: what is under way is not waited for any longer. True: a request was.
+  bool cut_at_drain();
 
   /// Between two requests or before its first byte, with nothing on its way either way.
   bool is_idle() const noexcept;

@@ -67,7 +67,7 @@ constexpr auto kKeys = [] {
   return out;
 }();
 
-constexpr std::string_view kEnds[] = {"aborted", "refused", "local", "cut", "complete"};
+constexpr std::string_view kEnds[] = {"aborted", "drained", "refused", "local", "cut", "complete"};
 static_assert(std::size(kEnds) == static_cast<std::size_t>(RequestEnd::complete) + 1);
 
 constexpr auto kQuotedEnds = [] {

@@ -54,6 +54,8 @@
   X(answers_unreadable, counter, "weir_answers_unread_total", "reason=\"unreadable\"", "")        \
   X(client_aborts, counter, "weir_client_aborts_total", "",                                       \
     "Clients that left before their answer.")                                                     \
+  X(drain_cut, counter, "weir_drain_cut_requests_total", "",                                      \
+    "Requests that were under way when drain.timeout was over.")                                  \
   X(requests_waiting, gauge, "weir_requests_waiting", "",                                         \
     "Requests parked until reservations settle.")                                                 \
   X(requests_held, gauge, "weir_requests_held", "", "Requests held by a delay action.")           \

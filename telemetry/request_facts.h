@@ -13,7 +13,8 @@ namespace weir::telemetry {
 
 /// How a request ended, as the access log says it.
 enum class RequestEnd : std::uint8_t {
-  aborted,   ///< the client left first, or was cut
+  aborted,   ///< the client left first
+  drained,   ///< weir ended before the request did
   refused,   ///< a policy's or list's answer
   local,     ///< weir's own answer: what is wrong with the request, or the app was not to be had
   cut,       ///< the app broke its answer off

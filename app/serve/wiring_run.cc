@@ -567,6 +567,8 @@ void Wiring::end() {
   if (access_log_ != nullptr) access_log_->stop();
   if (tracing_ != nullptr) tracing_->stop();
   if (recording_ != nullptr) recording_->stop();
+  if (const std::int64_t cut = metrics_->sum(telemetry::Metric::drain_cut); cut != 0)
+    log_.write(Level::warn, LogLine("drain.timeout was over before requests were").add("cut", cut));
   if (!options_.viewer) log_.write(Level::info, LogLine("weir ends"));
   signals_.cancel();
   control_.stop();

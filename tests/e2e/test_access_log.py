@@ -10,7 +10,7 @@ import time
 import unittest
 
 from http_client import Client, once
-from origin import Origin, answer
+from origin import Origin, after, answer
 from weir_process import Weir, eventually
 
 DENY = """
@@ -71,6 +71,21 @@ class AccessLog(unittest.TestCase):
         self.assertGreater(posts[0]["bytes_in"], 40)
         self.assertEqual((bad.status, malformed["status"], malformed["end"]), (400, 400, "local"))
         self.assertEqual(bad.header("x-request-id"), malformed["request_id"])
+
+    def test_a_request_that_weir_does_not_wait_for_at_its_end(self):
+        with Origin(after(10, answer())) as app:
+            weir = Weir("", app.port, extra="drain: {delay: 0s, timeout: 1s}\n")
+            log = os.path.join(weir.directory, "access.log")
+            weir.head += f"access_log: {{path: {log}}}\n"
+            weir.write("")
+            with weir:
+                with Client(weir.port) as client:
+                    client.send("GET", "/slow")
+                    eventually(lambda: app.count() == 1, what="the request at the app")
+                    weir.signal(signal.SIGTERM)
+                    self.assertEqual(weir.process.wait(10), 0, weir.log())
+                self.assertEqual([line["end"] for line in lines_of(log)], ["drained"])
+                self.assertEqual(weir.logged("drain.timeout was over before requests were")[0]["cut"], 1)
 
     def test_an_id_of_a_stranger_or_an_odd_one_is_made_anew(self):
         with Origin() as app, Weir("", app.port) as weir:
