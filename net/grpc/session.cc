@@ -128,8 +128,11 @@ int Connection::on_frame(const nghttp2_frame& frame) {
   if (type == NGHTTP2_RST_STREAM) {
     // A call that waits here for somebody or for a delay is given up by its client, not by the
     // proxy that sends the reset: it has cost no more than one that was answered.
-    const bool is_free = stream->is_answered() || stream->has_waited(ctx_.worker.now());
-    if (!is_free && !resets_.spend(1)) shut_out(Abuse::resets);
+    if (stream->has_waited(ctx_.worker.now())) {
+      meter_.call_answered();
+    } else if (!stream->is_answered() && !resets_.spend(1)) {
+      shut_out(Abuse::resets);
+    }
     return 0;  // on_stream_closed() comes next
   }
   if (type == NGHTTP2_HEADERS && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {

@@ -147,7 +147,7 @@ class Forwarded:
             began = time.monotonic()
             self.assertEqual(ask(self.front, "GET", "/slow").status, 429, n)
             self.assertLess(time.monotonic() - began, 1.0)
-        value = self.weir.admin("GET", "/v1/counters/slow?key=127.0.0.1")[1]["value"]
+        value = self.weir.admin("GET", "/v1/counters/slow?key=127.0.0.1")[1]["counters"][0]["value"]
         self.assertEqual(value, 3)
         self.assertEqual(ask(self.front, "GET", "/banned").status, 403, "others are asked about as ever")
 
