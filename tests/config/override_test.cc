@@ -92,10 +92,10 @@ TEST(Override, FollowsItsRung) {
       {same, "2.over", same, 1},
       {"{over: 3, do: deny}", "over", "{over: 2, do: flag}, {over: 3, do: deny}", 1},
       {"{over: 3, do: deny}", "over", "{over: 2, do: flag}, {over: 4, do: deny}", 1},
-      {"{over: 3, do: deny}", "over", "{over: 3, do: deny}, {over: 9, in: 10m, do: deny}", 0},
+      {"{over: 3, do: deny}", "over", "{over: 3, do: deny}, {over: 9, in: 1h, do: deny}", 0},
       {"{over: 3, do: flag}", "over", "{over: 3, do: deny}", 0},
       {"{over: 3, do: deny}", "over", "{over: 2, do: flag}, " + gray(4, "1m"), 9},
-      {two, "deny.over", "{over: 10, do: deny}, {over: 50, in: 10m, do: deny}", 0},
+      {two, "deny.over", "{over: 10, do: deny}, {over: 50, in: 1h, do: deny}", 0},
       {"{at: 5, do: flag}, {over: 9, do: deny}", "1.over", "{at: 5, do: flag}, {over: 9, do: deny}",
        9},
   };
