@@ -147,6 +147,7 @@ std::optional<Number> Planning::load_limit(const Limit& limit) {
   const auto* table = std::get_if<std::uint16_t>(&limit.source);
   if (table == nullptr) return std::nullopt;
   dimensions_.clear();
+  open_dimensions_ = 0;
   if (dimension_texts_.size() < limit.table_slots.size())
     dimension_texts_.resize(limit.table_slots.size());
   for (std::size_t i = 0; i < limit.table_slots.size(); ++i) {
@@ -162,7 +163,7 @@ std::optional<Number> Planning::load_limit(const Limit& limit) {
       }
     }
   }
-  return work_.set->tables[*table]->find(dimensions_);
+  return work_.set->tables[*table]->find(dimensions_, &open_dimensions_);
 }
 
 }  // namespace weir::policies

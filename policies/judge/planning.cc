@@ -164,11 +164,12 @@ bool Planning::plan_limits(const Policy& policy, const Binding& binding) {
   for (std::size_t r = 0; r < binding.rungs.size(); ++r) {
     const Limit& limit = binding.rungs[r].limit;
     work_.plan().limits.push_back(load_limit(limit));
-    // A table has a limit for whatever it does not name: one is found for a field that it names,
-    // too, if the field cannot be read.
-    const bool known = work_.plan().limits.back() && limit.table_slots.empty();
+    const bool of_table = !limit.table_slots.empty();
+    const bool known = work_.plan().limits.back() && !of_table;
     if (known || !refuses(policy.rungs[r].effect)) continue;
-    const Unread unread = unread_in(work_.frame, *work_.set, limit);
+    // Also where a table has a limit for whatever it does not name: the field that cannot be read
+    // may be one that it names.
+    const Unread unread = unread_in(work_.frame, *work_.set, limit, open_dimensions_);
     if (unread && refuses_unread(policy, unread.name, unread.why)) return false;
   }
   return true;

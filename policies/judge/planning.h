@@ -62,6 +62,7 @@ class Planning final {
   StoreCalls& store_;
   std::vector<std::optional<std::string_view>> dimensions_;
   std::vector<std::string> dimension_texts_;  // canonical
+  std::uint32_t open_dimensions_ = 0;         // of the last table (ThresholdTable::find)
 };
 
 }  // namespace weir::policies

@@ -23,11 +23,14 @@ Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expressio
   return part;
 }
 
-Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit) {
+Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit, std::uint32_t open) {
   if (const auto* expression = std::get_if<Expression>(&limit.source)) {
     return unread_in(frame, set, *expression);
   }
   for (const SlotId slot : limit.table_slots) {
+    const bool hangs_on_it = (open & 1) != 0;
+    open >>= 1;
+    if (!hangs_on_it) continue;
     const MissReason why = why_no_text(frame, slot);
     if (is_unread(why)) return {set.slots[slot].text, why};
   }

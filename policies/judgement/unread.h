@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "policies/lang/extractors.h"
@@ -22,8 +23,9 @@ struct Unread {
 MissReason why_no_text(Frame& frame, SlotId slot);
 /// The part that this failed expression could not read.
 Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expression);
-/// The same for a threshold: also where a table has a limit for whatever it does not name.
-Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit);
+/// The same for a threshold. `open`: the fields of its table on which the limit hangs, as
+/// ThresholdTable::find() gives them.
+Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit, std::uint32_t open);
 /// The same for an event of which it is unknown whether it happened.
 Unread unread_in(Frame& frame, const PolicySet& set, EventIndex event);
 /// At the answer: whether an undecidable condition depends on a part of the request.

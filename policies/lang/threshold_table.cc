@@ -20,25 +20,29 @@ ThresholdTable::Node ThresholdTable::build(const config::TableNode& from) {
   return node;
 }
 
-const Number* ThresholdTable::find(const Node& node,
-                                   std::span<const std::optional<std::string_view>> rest) {
+const Number* ThresholdTable::find(const Node& node, std::uint32_t bit,
+                                   std::span<const std::optional<std::string_view>> rest,
+                                   std::uint32_t* open) {
   // A limit above the last dimension holds for all values below it: `"*": 1500` of a two-level
   // table.
   if (node.limit) return &*node.limit;
   if (rest.empty()) return nullptr;
   const auto descend = [&](std::string_view value) -> const Number* {
     const auto child = node.children.find(value);
-    return child == node.children.end() ? nullptr : find(child->second, rest.subspan(1));
+    return child == node.children.end() ? nullptr
+                                        : find(child->second, bit << 1, rest.subspan(1), open);
   };
   if (rest.front() && *rest.front() != kAnyValue) {
     if (const Number* found = descend(*rest.front())) return found;
   }
+  const bool names_values = node.children.size() > node.children.count(kAnyValue);
+  if (open != nullptr && !rest.front() && names_values) *open |= bit;
   return descend(kAnyValue);
 }
 
 std::optional<Number> ThresholdTable::find(
-    std::span<const std::optional<std::string_view>> dimensions) const {
-  if (const Number* found = find(root_, dimensions)) return *found;
+    std::span<const std::optional<std::string_view>> dimensions, std::uint32_t* open) const {
+  if (const Number* found = find(root_, 1, dimensions, open)) return *found;
   return std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -21,7 +22,10 @@ class ThresholdTable {
   const std::string& name() const noexcept { return name_; }
   const std::vector<std::string>& by() const noexcept { return by_; }
   /// `dimensions`: canonical text of each value; nullopt for a missing one, which only `*` matches.
-  std::optional<Number> find(std::span<const std::optional<std::string_view>> dimensions) const;
+  /// `open`, if it is not null: gets a bit for each missing dimension whose value might lead to
+  /// another limit (the first one is bit 0; of 32 at most).
+  std::optional<Number> find(std::span<const std::optional<std::string_view>> dimensions,
+                             std::uint32_t* open = nullptr) const;
 
  private:
   struct Node {
@@ -29,8 +33,9 @@ class ThresholdTable {
     std::map<std::string, Node, std::less<>> children;
   };
   static Node build(const config::TableNode& from);
-  static const Number* find(const Node& node,
-                            std::span<const std::optional<std::string_view>> rest);
+  static const Number* find(const Node& node, std::uint32_t bit,
+                            std::span<const std::optional<std::string_view>> rest,
+                            std::uint32_t* open);
 
   std::string name_;
   std::vector<std::string> by_;

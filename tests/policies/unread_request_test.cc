@@ -247,6 +247,23 @@ TEST(UnreadRequest, is_no_way_around_a_limit_that_hangs_on_it) {
   }
 }
 
+TEST(UnreadRequest, is_no_matter_where_the_table_has_the_limit_without_it) {
+  World world(
+      "events: {buy: {match: 'POST /buy', fields: {app: query.app, os: query.os}}}\n"
+      "tables: {t: {by: [app, os], values: {baidu: {ios: 1, '*': 5}, toutiao: 5, sina: {'*': "
+      "5}}}}\n"
+      "policies: [{name: p, watch: buy, key: ip, window: 1h, then: [{over: t, do: deny}]}]\n");
+  const auto effect = [&](const char* query) {
+    return world.judge(TestRequest(std::string("POST /buy?") + query)).effect;
+  };
+  EXPECT_EQ(effect("app=baidu&os=a&os=b"), "defect");
+  EXPECT_EQ(effect("app=a&app=b&os=a"), "defect");
+  EXPECT_EQ(effect("app=toutiao&os=a&os=b"), "pass") << "5, whatever os is";
+  EXPECT_EQ(effect("app=sina&os=a&os=b"), "pass") << "5 as well";
+  EXPECT_EQ(effect("app=other&os=a&os=b"), "pass") << "none, whatever os is";
+  EXPECT_EQ(effect("app=baidu"), "pass") << "what is not there is not unreadable";
+}
+
 // An application may convert a list or an object to the text that a list or a table names.
 TEST(UnreadRequest, is_a_list_in_json_where_a_text_is_asked_for) {
   const std::string head =
