@@ -93,11 +93,18 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     if (!survives_no_memory([&] { judge(now, may_wait); })) fail_for_memory(now);
   }
 
+  /// Of a request that does not reach the app.
+  void drop_ticket(TimePoint now) {
+    gate::Ticket* const ticket = std::exchange(ticket_, nullptr);
+    if (ticket == nullptr) return;
+    static_cast<void>(
+        survives_no_memory([&] { service_.judge_.finish(*ticket, gate::End::not_sent, now); }));
+  }
+
   void fail_for_memory(TimePoint now) {
     if (state_ == State::idle) return;  // it has been answered
     if (std::exchange(state_, State::idle) == State::held) service_.judge_.unhold(now);
-    if (ticket_ != nullptr)
-      service_.judge_.finish(*std::exchange(ticket_, nullptr), gate::End::not_sent, now);
+    drop_ticket(now);
     service_.metrics_.add(Metric::check_failed_ext_authz);
     call_->fail(Status::resource_exhausted, "there is no memory for the call");
   }
@@ -136,8 +143,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
       refusal.response_headers = retry;
       state_ = State::judging;
       service_.judge_.unhold(now);
-      if (ticket_ != nullptr)
-        service_.judge_.finish(*std::exchange(ticket_, nullptr), gate::End::not_sent, now);
+      drop_ticket(now);
       return refuse(refusal);
     }
     held_ = &messages_.make<CheckResponse>();
@@ -181,12 +187,8 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
 
   void cancelled(TimePoint now) override {
     if (state_ == State::parked) service_.judge_.unpark(*this);
-    if (state_ == State::held) {
-      service_.judge_.unhold(now);
-      gate::Ticket* const ticket = std::exchange(ticket_, nullptr);
-      if (ticket != nullptr) service_.judge_.finish(*ticket, gate::End::not_sent, now);
-    }
-    state_ = State::idle;
+    if (std::exchange(state_, State::idle) == State::held) service_.judge_.unhold(now);
+    drop_ticket(now);
     net::Wheel::disarm(*this);
     service_.calls_.take_back(*this);
   }

@@ -239,13 +239,15 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
   for (;;) {
     const gate::Decision decision = ctx_.judge.judge(request, now, may_wait, *this);
     const Effect& effect = decision.effect;
+    ticket_ = decision.ticket;
     ctx_.answer.clear();
     switch (effect.kind) {
       case Effect::Kind::pass: {
         const gate::Unsettled::Id id = ctx_.unsettled.next_id();
-        append_allowed(ctx_.answer, *door_->caller, effect,
-                       decision.ticket != nullptr ? &id : nullptr, frame());
-        if (decision.ticket != nullptr) ctx_.unsettled.keep(*decision.ticket, now);
+        append_allowed(ctx_.answer, *door_->caller, effect, ticket_ != nullptr ? &id : nullptr,
+                       frame());
+        if (ticket_ != nullptr) ctx_.unsettled.keep(*ticket_, now);
+        ticket_ = nullptr;
         ctx_.metrics.add(door_->caller->allowed);
         answer(ctx_.answer);
         return size;
@@ -256,7 +258,7 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
         answer(ctx_.answer);
         return size;
       case Effect::Kind::delay:
-        hold(decision);
+        hold(effect);
         return state_ == State::held ? 0 : size;
       case Effect::Kind::wait:
         if (ctx_.judge.park(*this, now)) {
@@ -279,9 +281,9 @@ void DoorSession::wait_for_others() {
     ctx_.worker.wheel().arm(*this, deadline_);
 }
 
-void DoorSession::hold(const gate::Decision& decision) {
+void DoorSession::hold(const Effect& effect) {
   const TimePoint now = ctx_.worker.now();
-  const Effect& effect = decision.effect;
+  const State before = std::exchange(state_, State::held);
   if (now + effect.hold > deadline_) {  // the caller would have left before the hold ends
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(effect.hold).count();
     const std::string retry = "Retry-After: " + std::to_string(seconds) + "\r\n";
@@ -290,13 +292,13 @@ void DoorSession::hold(const gate::Decision& decision) {
     refusal.status = 429;
     refusal.response_headers = retry;
     append_refused(ctx_.answer, *door_, refusal, frame());
+    state_ = before;
     ctx_.judge.unhold(now);
-    if (decision.ticket != nullptr) ctx_.judge.finish(*decision.ticket, gate::End::not_sent, now);
+    if (ticket_ != nullptr)
+      ctx_.judge.finish(*std::exchange(ticket_, nullptr), gate::End::not_sent, now);
     ctx_.metrics.add(door_->caller->denied);
     return answer(ctx_.answer);
   }
-  ticket_ = decision.ticket;
-  state_ = State::held;
   kept_.clear();
   for (const std::string_view lines : {effect.upstream_headers, effect.response_headers}) {
     const auto size = static_cast<std::uint32_t>(lines.size());
@@ -308,7 +310,6 @@ void DoorSession::hold(const gate::Decision& decision) {
 
 void DoorSession::release_held() {
   const TimePoint now = ctx_.worker.now();
-  ctx_.judge.unhold(now);
   Effect effect;
   std::string_view kept = kept_.view();
   for (std::string_view* const lines : {&effect.upstream_headers, &effect.response_headers}) {
@@ -317,12 +318,14 @@ void DoorSession::release_held() {
     *lines = kept.substr(sizeof size, size);
     kept.remove_prefix(sizeof size + size);
   }
-  gate::Ticket* const ticket = std::exchange(ticket_, nullptr);
   const gate::Unsettled::Id id = ctx_.unsettled.next_id();
   const std::size_t size = head_bytes_ + decoded_;
   ctx_.answer.clear();
-  append_allowed(ctx_.answer, *door_->caller, effect, ticket != nullptr ? &id : nullptr, frame());
-  if (ticket != nullptr) ctx_.unsettled.keep(*ticket, now);
+  append_allowed(ctx_.answer, *door_->caller, effect, ticket_ != nullptr ? &id : nullptr, frame());
+  if (ticket_ != nullptr) ctx_.unsettled.keep(*ticket_, now);
+  ticket_ = nullptr;
+  state_ = State::reading_body;
+  ctx_.judge.unhold(now);
   ctx_.metrics.add(door_->caller->allowed);
   answer(ctx_.answer);
   if (state_ != State::closed) in_.consume(std::min(size, in_.size()));

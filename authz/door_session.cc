@@ -245,10 +245,11 @@ void DoorSession::caller_gone() {
   const TimePoint now = ctx_.worker.now();
   if (state_ == State::parked) ctx_.judge.unpark(*this);
   if (state_ == State::held) {
+    state_ = State::reading_body;
     ctx_.judge.unhold(now);
-    gate::Ticket* const ticket = std::exchange(ticket_, nullptr);
-    if (ticket != nullptr) ctx_.judge.finish(*ticket, gate::End::not_sent, now);
   }
+  if (ticket_ != nullptr)
+    ctx_.judge.finish(*std::exchange(ticket_, nullptr), gate::End::not_sent, now);
   close();
 }
 

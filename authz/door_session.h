@@ -84,7 +84,7 @@ class DoorSession final : net::EventHandler, net::Timer, net::Sender, gate::Wait
   std::size_t judge(Request& request, std::size_t size, bool may_wait);
   void resume(TimePoint now) override;
   void wait_for_others();
-  void hold(const gate::Decision& decision);
+  void hold(const Effect& effect);
   void release_held();
   bool read_deadline(const net::RequestHead& check) noexcept;
   AnswerFrame frame() noexcept;

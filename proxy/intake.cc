@@ -262,15 +262,16 @@ std::size_t Intake::judge(Request& request, std::span<char> input, bool may_wait
 std::size_t Intake::hold(const gate::Decision& decision) {
   ticket_ = decision.ticket;
   reads_answer_ = decision.reads_answer;
+  state_ = State::held;  // first: without memory for what follows, abort() takes the hold back
   kept_.clear();
   kept_.append(ctx_.worker.blocks(), decision.effect.upstream_headers);
   lines_.append(ctx_.worker.blocks(), decision.effect.response_headers);
-  state_ = State::held;
   expect(Phase::hold, decision.effect.hold);
   return 0;  // the head stays in in_
 }
 
 void Intake::release_held(bool client_left) {
+  if (!client_left) state_ = State::draining;  // abort() must not take the hold back once more
   ctx_.judge.unhold(ctx_.worker.now());
   if (client_left) return finish(gate::End::not_sent);
   net::HeadProgress progress;

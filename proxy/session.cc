@@ -192,7 +192,8 @@ void Session::abort() {
     case State::tunnelling:
       finish(gate::End::complete);
       break;
-    default:
+    default:  // there was no memory to begin the exchange
+      finish(gate::End::not_sent);
       break;
   }
   if (fd_.get() >= 0) net::set_abort_on_close(fd_.get());
