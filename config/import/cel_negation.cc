@@ -126,6 +126,14 @@ std::string pushed(std::string_view text, int depth) {
 
 }  // namespace
 
-std::string push_negations(std::string_view text) { return pushed(text, 0); }
+std::string push_negations(std::string_view text) {
+  std::string bare;  // a comment would hide a parenthesis that is put behind it
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t next = behind(text, at);
+    if (text.substr(at, 2) != "//") bare += text.substr(at, next - at);
+    at = next;
+  }
+  return pushed(bare, 0);
+}
 
 }  // namespace weir::config
