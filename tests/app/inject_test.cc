@@ -379,6 +379,10 @@ TEST(Inject, takes_the_port_for_http_and_leaves_others_alone) {
     EXPECT_THAT(out.notes, testing::Contains("service/m: port metrics leads to deployment/shop "
                                              "past weir, which is before 3000 only"));
   }
+  const Injected named = inject(
+      kTwoPorts + service("m", "{name: http-metrics, port: 9090, targetPort: metrics}") + shop, "x",
+      native());
+  EXPECT_EQ(targets(named.text), "metrics 8480 ") << "a name that begins with http says less";
   const Injected both = inject(
       kTwoPorts + service("s",
                           "{name: a, port: 80, targetPort: 3000}, {name: b, port: 8080, "
@@ -394,6 +398,25 @@ TEST(Inject, points_a_service_that_comes_later) {
   const Injected out = app::inject({{"d.yaml", done}, {"s.yaml", later}}, native());
   ASSERT_EQ(out.problem, "");
   EXPECT_EQ(targets(out.text), "8480 ");
+  InjectOptions said = native();
+  said.app_port = "9090";
+  const std::string other = service("s", "{port: 80, targetPort: 9090}");
+  EXPECT_EQ(targets(app::inject({{"d.yaml", done}, {"s.yaml", other}}, said).text), "9090 ")
+      << "that weir forwards to 3000";
+}
+
+TEST(Inject, points_a_list_of_ports_that_two_services_share) {
+  const std::string text =
+      std::string(kTwoPorts) +
+      "kind: List\nitems:\n"
+      "- {kind: Service, metadata: {name: a}, spec: {selector: {app: shop}, ports: &p [{port: 80, "
+      "targetPort: 3000}]}}\n"
+      "- {kind: Service, metadata: {name: b}, spec: {selector: {app: shop}, ports: *p}}\n";
+  const Injected out = inject(text, "x", native());
+  ASSERT_EQ(out.problem, "");
+  const YAML::Node items = YAML::LoadAll(out.text).back()["items"];
+  for (const YAML::Node& item : items)
+    EXPECT_EQ(item["spec"]["ports"][0]["targetPort"].Scalar(), "8480") << out.text;
 }
 
 TEST(Inject, refuses_a_service_that_it_cannot_point) {

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <climits>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "app/tools/inject/edits.h"
@@ -89,22 +90,25 @@ class Injector {
     const std::vector<YAML::Node> ports = tcp_ports(at_path(service, {"spec"}));
     for (const YAML::Node& port : ports) {
       const std::string target = target_of(port);
-      if (target == kPort) continue;
+      if (target == kPort || !pointed_.insert(port.Mark().pos).second) continue;
       const std::string number = port_number(pod, target);
       // A name that no container declares.
-      const bool may_be = number.empty() && !pod.there && (ports.size() == 1 || is_for_http(port));
+      const bool may_be = number.empty() && !pod.there &&
+                          (ports.size() == 1 || sign_of_http(port) != HttpSign::none);
       if (!may_be && (number.empty() || number != pod.port)) {
         if (!pod.there)
-          out_.notes.push_back(title + ": port " + target + " leads to " + pod.title() +
-                               " past weir, which is before " + pod.port + " only");
+          out_.notes.push_back(
+              title + ": port " + target + " leads to " + pod.title() + " past weir" +
+              (pod.port.empty() ? std::string() : ", which is before " + pod.port + " only"));
         continue;
       }
       const YAML::Node given = at_path(port, {"targetPort"});
       if (!given.IsDefined()) {
         edits_.add_key(port, "port", "targetPort", YAML::Node(8480));
       } else if (!edits_.replace(port, "targetPort", std::string(kPort))) {
-        return title + ": its targetPort is empty, or has an anchor or an alias; write the port " +
-               number + " there";
+        return title +
+               ": its targetPort is empty, or has an anchor or an alias; write the port there" +
+               (number.empty() ? std::string() : ", " + number);
       }
       out_.notes.push_back(title + ": targetPort is weir's, " + std::string(kPort));
     }
@@ -176,6 +180,7 @@ class Injector {
   }
 
   Edits edits_;
+  std::set<int> pointed_;  // ports of Services, by their place: an alias is the same text
   const InjectOptions& options_;
   Injected& out_;
 };
@@ -264,7 +269,8 @@ class Injection {
   Injected run() {
     if (!read()) return fail();
     for (Pod& pod : objects_.pods) {
-      pod.port = options_.app_port.empty() ? port_of(pod, objects_.services) : options_.app_port;
+      const bool is_said = !options_.app_port.empty() && !pod.there;
+      pod.port = is_said ? options_.app_port : port_of(pod, objects_.services);
       if (!pod.is_wanted()) continue;
       if (const std::string why = why_refused(pod, options_); !why.empty())
         return fail(pod.from, why);

@@ -161,27 +161,33 @@ std::string target_of(const YAML::Node& port) {
   return target.empty() ? scalar_of(at_path(port, {"port"})) : target;
 }
 
-bool is_for_http(const YAML::Node& port) {
+HttpSign sign_of_http(const YAML::Node& port) {
   const std::string name = scalar_of(at_path(port, {"name"}));
   const std::string number = scalar_of(at_path(port, {"port"}));
-  return name == "http" || name.starts_with("http-") || name == "web" || number == "80" ||
-         scalar_of(at_path(port, {"appProtocol"})) == "http";
+  if (name == "http" || name == "web" || number == "80" ||
+      scalar_of(at_path(port, {"appProtocol"})) == "http")
+    return HttpSign::clear;
+  const bool is_metrics = name.find("metrics") != std::string::npos;
+  return name.starts_with("http-") && !is_metrics ? HttpSign::likely : HttpSign::none;
 }
 
 std::string port_of(const Pod& pod, const std::vector<Objects::Service>& services) {
   if (pod.there) return port_of_weir(pod);
   if (std::string said = annotation_of(pod, kAppPort); !said.empty()) return said;
-  std::string first;
+  std::string best;
+  HttpSign of_best = HttpSign::none;
   for (const Objects::Service& service : services) {
     if (!selects_pod(service.node, pod)) continue;
     for (const YAML::Node& port : tcp_ports(at_path(service.node, {"spec"}))) {
       const std::string number = port_number(pod, target_of(port));
       if (number.empty() || number == kPort) continue;
-      if (is_for_http(port)) return number;
-      if (first.empty()) first = number;
+      const HttpSign sign = sign_of_http(port);
+      if (!best.empty() && sign <= of_best) continue;
+      best = number;
+      of_best = sign;
     }
   }
-  return first.empty() ? first_port(pod) : first;
+  return best.empty() ? first_port(pod) : best;
 }
 
 std::vector<YAML::Node> tcp_ports(const YAML::Node& holder) {

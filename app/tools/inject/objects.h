@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -60,8 +61,9 @@ std::string port_number(const Pod& pod, const std::string& port);
 std::string target_of(const YAML::Node& port);
 /// A list of ports: those for TCP.
 std::vector<YAML::Node> tcp_ports(const YAML::Node& holder);
-/// Whether the name or the number of a Service's port says HTTP.
-bool is_for_http(const YAML::Node& port);
+/// How well the name, the number or the protocol of a Service's port says HTTP.
+enum class HttpSign : std::uint8_t { none, likely, clear };
+HttpSign sign_of_http(const YAML::Node& port);
 /// The app's port in the manifests. Of a pod that has weir: what that weir forwards to. Else that
 /// of the pod's annotation; of a Service, where one for HTTP goes before others; or the first of a
 /// container.
