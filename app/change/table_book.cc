@@ -131,16 +131,10 @@ TableRecord read_record(const json::object& from) {
 }  // namespace
 
 const TableRecord* TableBook::find(std::string_view table, std::string_view id) const noexcept {
-  const TableRecord* numbered = nullptr;
-  std::size_t with_number = 0;
-  for (const TableRecord& record : records_) {
-    if (record.table != table) continue;
-    if (record.id == id) return &record;
-    if (std::string_view(record.id).substr(0, record.id.find('-')) != id) continue;
-    numbered = &record;
-    ++with_number;
-  }
-  return with_number == 1 ? numbered : nullptr;
+  const auto found = std::find_if(records_.begin(), records_.end(), [&](const TableRecord& record) {
+    return record.table == table && record.id == id;
+  });
+  return found == records_.end() ? nullptr : &*found;
 }
 
 const TableRecord* TableBook::last_applied(std::string_view table) const noexcept {

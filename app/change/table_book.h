@@ -24,10 +24,10 @@ class TableBook {
 
   const std::vector<config::TableEdit>& edits() const noexcept { return edits_; }
   const std::deque<admin::TableRecord>& records() const noexcept { return records_; }
-  /// Ids are those of a table. `id` may be the number of an id alone, where one change has it.
+  /// Ids are those of a table.
   const admin::TableRecord* find(std::string_view table, std::string_view id) const noexcept;
   /// The ids given from now on end with `-mark`: several replicas give ids at the same time, and an
-  /// id that somebody was told must never become another change's. Without: numbers.
+  /// id that somebody was told should not become another change's. Without: numbers.
   void mark_ids(std::string mark) { mark_ = std::move(mark); }
   /// The last change of a table that holds and was not taken back; null: there is none.
   const admin::TableRecord* last_applied(std::string_view table) const noexcept;

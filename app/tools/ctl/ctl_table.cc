@@ -70,7 +70,7 @@ int change_table(const AdminDoor& door, const TableFlags& flags, const Globals& 
     }
     body["set"] = std::move(set);
   } else if (flags.change.size() > 2) {
-    return complain_usage(verb + " takes the number of one change");
+    return complain_usage(verb + " takes the id of one change");
   } else if (flags.change.size() == 2) {
     body["change"] = flags.change[1];
   }
