@@ -62,6 +62,7 @@ bool RequestSink::is_wanted(const RequestFacts& facts) const noexcept {
   if (settings_ == nullptr) return false;
   if (facts.sampled || (facts.refused && settings_->always_refused)) return true;
   const bool error = facts.status >= 500 || facts.end == RequestEnd::cut ||
+                     facts.end == RequestEnd::drained ||
                      (facts.end == RequestEnd::local && facts.status >= 400);
   return error && settings_->always_errors;
 }

@@ -2,11 +2,13 @@
 
 #include <poll.h>
 #include <sodium.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
+#include <utility>
 
 #include "app/support/thread.h"
 #include "core/no_memory.h"
@@ -25,6 +27,12 @@ constexpr std::int64_t kLooksPerSecond = 1'000 / AccessLog::kEvery.count();
 
 std::int64_t lines_of(std::string_view text) noexcept {
   return std::count(text.begin(), text.end(), '\n');
+}
+
+/// A regular file without a byte: the one before it has been moved aside.
+bool is_new_file(int descriptor) {
+  struct stat about {};
+  return ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && about.st_size == 0;
 }
 
 }  // namespace
@@ -104,11 +112,11 @@ void AccessLog::State::write_all(std::string& batch) {
 
 /// What could not be written.
 std::string_view AccessLog::State::write(std::string_view text, int& error) {
-  if (in_line && !text.empty() && ::write(descriptor, "\n", 1) != 1) {
-    error = errno;
+  if (!text.empty() && std::exchange(in_line, false) && !is_new_file(descriptor) &&
+      !write("\n", error).empty()) {
+    in_line = true;
     return text;
   }
-  in_line = false;
   const std::size_t most = file != nullptr ? kFilePiece : kPipePiece;
   while (!text.empty() && !hurry.load(std::memory_order_relaxed)) {
     if (file == nullptr) {

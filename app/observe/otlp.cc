@@ -71,7 +71,8 @@ void append_server_span(std::string& out, const RequestFacts& facts) {
   out.append(",\"kind\":").append(std::to_string(kServer)).append(",");
   append_time(out, "startTimeUnixNano", facts.begun);
   append_time(out, "endTimeUnixNano", facts.begun + std::chrono::microseconds{facts.total_us});
-  const bool failed = facts.status >= 500 || facts.end == telemetry::RequestEnd::cut;
+  const bool failed = facts.status >= 500 || facts.end == telemetry::RequestEnd::cut ||
+                      facts.end == telemetry::RequestEnd::drained;
   Attributes attributes(out);
   attributes.text("http.request.method", facts.method.view())
       .text("url.path", facts.path.view())

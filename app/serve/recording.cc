@@ -29,11 +29,14 @@ HashSecret secret_of_recordings(const HashSecret& secret) {
 }  // namespace
 
 Result<void> RotatedFile::open() {
-  file_ = net::Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  file_ = net::Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file_) return last_error();
   struct stat about {};
   if (::fstat(file_.get(), &about) != 0) return last_error();
   written_ = static_cast<std::uint64_t>(about.st_size);
+  char last = '\n';
+  in_row_ =
+      about.st_size > 0 && ::pread(file_.get(), &last, 1, about.st_size - 1) == 1 && last != '\n';
   return {};
 }
 
@@ -50,15 +53,16 @@ Result<void> RotatedFile::rotate() {
 }
 
 Result<void> RotatedFile::write(std::string_view lines) {
-  if (in_row_ && file_ && !lines.empty()) {
+  if (lines.empty()) return {};
+  if (!file_) {
+    if (auto opened = open(); !opened) return opened;
+  }
+  if (in_row_) {
     if (::write(file_.get(), "\n", 1) != 1) return last_error();
     in_row_ = false;
     ++written_;
   }
   while (!lines.empty()) {
-    if (!file_) {
-      if (auto opened = open(); !opened) return opened;
-    }
     std::string_view piece = lines;
     if (written_ + piece.size() > size_) {
       // The rows that still fit; a single row may be longer than a file, and has one of its own.

@@ -71,6 +71,11 @@ TEST(RotatedFile, EndsARowForWhichThereWasNoRoom) {
   std::signal(SIGXFSZ, handler);
   ASSERT_TRUE(file.write("fourth\n"));
   EXPECT_EQ(scratch.read("rec"), "first\nseco\nfourth\n");
+  scratch.write("rec", "fi");  // the process ended there
+  RotatedFile again(scratch / "rec", 1 << 20, 1);
+  ASSERT_TRUE(again.open());
+  ASSERT_TRUE(again.write("second\n"));
+  EXPECT_EQ(scratch.read("rec"), "fi\nsecond\n");
 }
 
 TEST(RotatedFile, SaysThatItCannotWrite) {
