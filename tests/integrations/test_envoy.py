@@ -245,6 +245,8 @@ class Cases:
             with self.subTest(allow=allow), self.newest(change=change) as site:
                 self.assertEqual(site.ask("GET", "/before").status, 200)
                 site.weir.signal(signal.SIGSTOP)
+                state = f"/proc/{site.weir.process.pid}/stat"
+                eventually(lambda state=state: open(state).read().rsplit(")", 1)[1].split()[0] == "T", what="weir stands still")
                 try:
                     begin = time.monotonic()
                     self.assertEqual(site.ask("GET", "/late").status, status)
