@@ -358,7 +358,7 @@ asio::awaitable<TableAnswer> TableDesk::set_table(TableWish wish) {
 }
 
 /// The change that the wish approves or rejects; null: `wrong` says why.
-const TableRecord* TableDesk::waiting(const TableWish& wish, std::string& wrong) const {
+const TableRecord* TableDesk::waiting(const TableWish& wish, TableAnswer& wrong) const {
   const TableRecord* found = nullptr;
   std::size_t waiting = 0;
   for (const TableRecord& record : book_.records()) {
@@ -368,17 +368,20 @@ const TableRecord* TableDesk::waiting(const TableWish& wish, std::string& wrong)
   }
   if (!wish.id.empty()) found = book_.find(wish.table, wish.id);
   if (found == nullptr || found->state != TableRecord::kPending) {
-    wrong = "no such change of this table waits for approval";
-  } else if (wish.id.empty() && waiting > 1) {
-    wrong = "several changes wait: say which, by `change`";
+    wrong = refused_change(404, "no such change of this table waits for approval");
+    return nullptr;
   }
-  return wrong.empty() ? found : nullptr;
+  if (wish.id.empty() && waiting > 1) {
+    wrong = refused_change(400, "several changes wait: say which, by `change`");
+    return nullptr;
+  }
+  return found;
 }
 
 asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
-  std::string wrong;
+  TableAnswer wrong;
   const TableRecord* const found = waiting(wish, wrong);
-  if (found == nullptr) co_return refused_change(wrong.starts_with("no ") ? 404 : 400, wrong);
+  if (found == nullptr) co_return wrong;
   const TableRecord record = *found;
   if (wish.by.empty()) co_return refused_change(400, "`by` must say who decides");
   if (wish.verb == TableWish::Verb::reject) {
@@ -408,8 +411,9 @@ asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
   co_return out;
 }
 
-/// The change that the wish takes back; null: `wrong` says why. Without an id the last one, but
-/// not somebody else's under the name of who asks: that person has not seen it yet.
+/// The change that the wish takes back; null: `wrong` says why. Without an id it is the last
+/// change. If the wish names a person (`by`), the last change must be that person's: the person may
+/// not know of a later change by somebody else.
 const TableRecord* TableDesk::to_undo(const TableWish& wish, TableAnswer& wrong) const {
   const TableRecord* const found =
       wish.id.empty() ? book_.last_applied(wish.table) : book_.find(wish.table, wish.id);

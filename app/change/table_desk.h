@@ -77,7 +77,7 @@ class TableDesk {
   boost::asio::awaitable<admin::TableAnswer> put_record(admin::TableRecord record,
                                                         std::string approve_id);
   boost::asio::awaitable<admin::TableAnswer> set_table(admin::TableWish wish);
-  const admin::TableRecord* waiting(const admin::TableWish& wish, std::string& wrong) const;
+  const admin::TableRecord* waiting(const admin::TableWish& wish, admin::TableAnswer& wrong) const;
   const admin::TableRecord* to_undo(const admin::TableWish& wish, admin::TableAnswer& wrong) const;
   boost::asio::awaitable<admin::TableAnswer> decide_table(admin::TableWish wish);
   boost::asio::awaitable<admin::TableAnswer> undo_table(admin::TableWish wish);
