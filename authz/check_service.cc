@@ -77,7 +77,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
             state_ = State::parked;
             // The judge watches how long it waits; Envoy may wait for less.
             net::Wheel::disarm(*this);
-            // The shared store answers within its own budget: judging anew would count twice.
+            // The store answers within its own budget. A second judgement would count twice.
             const bool for_others =
                 !waits_for_store() && service_.judge_.waiting_until(*this) != TimePoint::max();
             if (for_others && deadline_ != TimePoint::max()) service_.wheel_.arm(*this, deadline_);

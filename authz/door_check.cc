@@ -272,8 +272,8 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
   }
 }
 
-/// The judge watches how long it waits; the caller may wait for less. The shared store answers
-/// within its own budget, and judging anew while it does would count the event twice.
+/// The judge bounds the wait for other requests; the caller may wait for less. The shared store
+/// answers within its own budget: a second judgement in that time would count the event twice.
 void DoorSession::wait_for_others() {
   net::Wheel::disarm(*this);
   if (deadline_ == TimePoint::max() || waits_for_store()) return;

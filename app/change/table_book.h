@@ -26,8 +26,8 @@ class TableBook {
   const std::deque<admin::TableRecord>& records() const noexcept { return records_; }
   /// Ids are those of a table.
   const admin::TableRecord* find(std::string_view table, std::string_view id) const noexcept;
-  /// The ids given from now on end with `-mark`: several replicas give ids at the same time, and an
-  /// id that somebody was told should not become another change's. Without: numbers.
+  /// From now on, new ids end with `-` and `mark`. Several replicas give ids at the same time; the
+  /// mark keeps their ids apart. Without a mark, ids are numbers.
   void mark_ids(std::string mark) { mark_ = std::move(mark); }
   /// The last change of a table that holds and was not taken back; null: there is none.
   const admin::TableRecord* last_applied(std::string_view table) const noexcept;

@@ -49,7 +49,8 @@ std::optional<std::size_t> closing(std::string_view text, std::size_t at) {
   return std::nullopt;
 }
 
-/// The parts between an operator that stands in no parentheses. None: a parenthesis has no partner.
+/// The parts of a text between the operators `by` outside of all parentheses. None: a parenthesis
+/// is not closed.
 std::optional<std::vector<std::string_view>> split(std::string_view text, std::string_view by) {
   std::vector<std::string_view> out;
   std::size_t begin = 0;
