@@ -14,7 +14,7 @@
 
 namespace weir::proxy {
 
-/// Settings of the reverse proxy. Filled once by app/serve/wiring; equal for every worker.
+/// Settings of the reverse proxy. Filled once by app/serve/proxy_settings; equal for every worker.
 struct Settings {
   net::SocketAddress upstream;     ///< until Server::use_upstreams()
   std::string upstream_name;       ///< as the configuration names it, for logs and metrics

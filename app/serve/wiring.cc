@@ -12,7 +12,8 @@
 
 #include "app/change/overrides.h"
 #include "app/doors/settings.h"
-#include "app/serve/wiring_worker.h"
+#include "app/serve/proxy_settings.h"
+#include "app/serve/serving_worker.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "app/support/http_client.h"
@@ -73,13 +74,14 @@ Wiring::Wiring(Options options)
       secret_(HashSecret::random()),
       signals_(control_),
       second_(control_),
-      tasks_(control_.get_executor(), [this](const std::exception_ptr&) {
-        log_.write(Level::error, LogLine("a task ended by an exception: a bug in weir"));
-      }) {}
+      tasks_(control_.get_executor(),
+             [this](const std::exception_ptr&) {
+               log_.write(Level::error, LogLine("a task ended by an exception: a bug in weir"));
+             }),
+      workers_(control_) {}
 
-Wiring::~Wiring() {
-  if (pool_ != nullptr) pool_->stop();
-}
+// Before anything that the threads may use.
+Wiring::~Wiring() { workers_.stop(); }
 
 int Wiring::load() {
   first_ = options_.load();
@@ -214,7 +216,7 @@ int Wiring::build_stores() {
       control_, secret_, directory_ != nullptr ? directory_->path() : std::string(), clock_, log_,
       [this](const std::shared_ptr<const limiter::BulkList>& list) {
         // Each drops its share after the event that it is at: then nobody reads the list any more.
-        for (const auto& worker : workers_) worker->thread.post([list] {});
+        workers_.tell([list](ServingWorker&) {});
         boost::asio::post(control_, [list] {});
       });
   feeds_->attach(*set_);
@@ -301,7 +303,7 @@ int Wiring::build_workers() {
   connections_ = std::make_unique<net::ConnectionBudget>(
       connections, settings_.limits.connections_per_ip.value_or(
                        std::max<std::uint64_t>(1, connections - connections / 4)));
-  proxy_settings_ = proxy_settings(settings_, net::SocketAddress{}, *connections_);
+  proxy_settings_ = proxy_settings(settings_, *connections_);
   proxy_settings_.used_names = used_header_names(*set_);
   // What one worker keeps idle is no use to another, and needs descriptors.
   proxy_settings_.upstream_idle_max =
@@ -321,26 +323,29 @@ int Wiring::build_workers() {
   const std::string why =
       entrances_.make({settings_, proxy_settings_.buffer_bytes, shares.door, metrics_->rules()});
   if (!why.empty()) return fail(kUnreachable, why);
-  pool_ = std::make_unique<net::WorkerPool>(static_cast<unsigned>(count));
-  for (std::size_t i = 0; i < count; ++i) {
-    workers_.push_back(std::make_unique<Worker>(
-        (*pool_)[i], i, count, *shared_, settings_, proxy_settings_, door_settings_, entrances_,
+  workers_.make(count, [&](net::Worker& thread, std::size_t i) {
+    auto worker = std::make_unique<ServingWorker>(
+        thread, i, count, *shared_, settings_, proxy_settings_, door_settings_, entrances_,
         metrics_->cells(i), metrics_->rules(), limitador_counters_, report_->observer(i),
-        redis_ ? &*redis_ : nullptr));
-    if (recording_ != nullptr) {
-      workers_.back()->gate.record_to(&recording_->add(metrics_->cells(i)));
-    }
-    workers_.back()->gate.use(set_);
-    if (names_ != nullptr) workers_.back()->server.use_upstreams(names_->addresses());
-    Worker& worker = *workers_.back();
+        redis_ ? &*redis_ : nullptr);
+    if (recording_ != nullptr) worker->gate.record_to(&recording_->add(metrics_->cells(i)));
+    worker->gate.use(set_);
+    if (names_ != nullptr) worker->server.use_upstreams(names_->addresses());
     const std::size_t noted = noted_requests(count, machine_.memory);
-    if (access_log_ != nullptr) worker.sink = &access_log_->add(metrics_->cells(i), noted);
+    if (access_log_ != nullptr) worker->sink = &access_log_->add(metrics_->cells(i), noted);
     if (tracing_ != nullptr) {
-      worker.sink->trace(settings_.tracing.sample);
-      tracing_->read(*worker.sink);
+      worker->sink->trace(settings_.tracing.sample);
+      tracing_->read(*worker->sink);
     }
-    worker.server.observe(worker.sink, &latency_->cells(i));
+    worker->server.observe(worker->sink, &latency_->cells(i));
+    return worker;
+  });
+  if (redis_) {
+    redis_watch_ =
+        std::make_unique<RedisWatch>(control_, workers_, *synced_, log_, metrics_->control());
   }
+  const PolicySwap::Stores stores{*counters_, *lists_, *patterns_, views_, secret_};
+  swap_ = std::make_unique<PolicySwap>(stores, *feeds_, workers_, redis_.has_value(), log_);
   use_access_log(settings_);
   return kOk;
 }
@@ -368,13 +373,12 @@ int Wiring::open_api() {
   const config::Endpoint at = settings.listen ? settings.listen->value : kApiDefault;
   const auto address = door_address(at, nullptr);
   if (!address) return cannot_listen("api", endpoint_text(at), address.error());
-  api::Workers& workers = *this;
   api::ApiSettings door{*address, std::nullopt};
   if (settings.token_file) door.token_file = settings.token_file->value;
   door.hosts = settings.hosts;
   make_rate_limit_paths();
   door.others = rate_limit_paths_.get();
-  api_ = std::make_unique<api::ApiServer>(control_, door, workers, metrics_->control());
+  api_ = std::make_unique<api::ApiServer>(control_, door, workers_, metrics_->control());
   if (!door_settings_.doors.empty()) return open_api_doors(*address, at);
   const auto started = api_->start();
   if (started) return kOk;
@@ -398,24 +402,18 @@ int Wiring::open_api_doors(const net::SocketAddress& address, const config::Endp
   if (!bound) return cannot_listen("api", endpoint_text(at), bound.error());
   if (auto started = api_->start_behind(*bound); !started)
     return door_failed("api", at, settings_.api.token_file, started.error());
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    std::promise<Result<void>> listening;
-    auto done = listening.get_future();
-    workers_[i]->thread.post([&, fd = std::move((*sockets)[i]), w = workers_[i].get()]() mutable {
-      w->checks->give_others_to([api = api_.get()](net::Fd other, std::string sent) {
-        api->adopt(std::move(other), std::move(sent));
+  const auto started =
+      workers_.listen(std::move(*sockets), [api = api_.get()](ServingWorker& worker, net::Fd fd) {
+        worker.checks->give_others_to([api](net::Fd other, std::string sent) {
+          api->adopt(std::move(other), std::move(sent));
+        });
+        return worker.checks->listen(std::move(fd));
       });
-      listening.set_value(w->checks->listen(std::move(fd)));
-    });
-    if (auto started = done.get(); !started)
-      return cannot_listen("api", endpoint_text(at), started.error());
-  }
-  return kOk;
+  return started ? int{kOk} : cannot_listen("api", endpoint_text(at), started.error());
 }
 
 int Wiring::open_doors() {
-  admin::Operations& operations = *this;  // private bases: make_unique may not convert
-  admin::Pulse& pulse = *this;
+  admin::Operations& operations = *this;  // a private base: make_unique may not convert
   const admin::Stores stores{*counters_,
                              *lists_,
                              *stats_,
@@ -433,7 +431,7 @@ int Wiring::open_doors() {
   const auto health_address = bound(at);
   if (!health_address) return cannot_listen("health", endpoint_text(at), health_address.error());
   health_ = std::make_unique<admin::HealthServer>(control_, admin::HealthSettings{*health_address},
-                                                  operations, pulse, stores);
+                                                  operations, workers_, stores);
   if (auto started = health_->start(); !started)
     return cannot_listen("health", endpoint_text(at), started.error());
 
@@ -453,8 +451,8 @@ int Wiring::open_doors() {
     return door_failed("admin", back, settings_.admin.token_file, started.error());
 
   if (!settings_.proxy.upstream) {
-    pool_->start();
-    meet_redis();
+    workers_.start();
+    if (redis_watch_ != nullptr) redis_watch_->meet();
     return kOk;
   }
   const config::Endpoint& front = settings_.proxy.listen.value;
@@ -465,32 +463,17 @@ int Wiring::open_doors() {
   auto sockets = net::open_listeners(*address, workers_.size());
   if (!sockets) return cannot_listen("proxy", endpoint_text(front), sockets.error());
 
-  pool_->start();
-  meet_redis();
-  const auto started = listen_on_workers(std::move(*sockets), [](Worker& worker, net::Fd fd) {
+  workers_.start();
+  if (redis_watch_ != nullptr) redis_watch_->meet();
+  const auto started = workers_.listen(std::move(*sockets), [](ServingWorker& worker, net::Fd fd) {
     return worker.server.listen(std::move(fd));
   });
   return started ? kOk : cannot_listen("proxy", endpoint_text(front), started.error());
 }
 
-/// Each worker listens on its socket; the first failure, if there is one.
-Result<void> Wiring::listen_on_workers(std::vector<net::Fd> sockets,
-                                       std::function<Result<void>(Worker&, net::Fd)> listen) {
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    std::promise<Result<void>> listening;
-    auto done = listening.get_future();
-    // Once the promise is kept, this function goes on: what it lent is not touched afterwards.
-    (*pool_)[i].post([&, fd = std::move(sockets[i])]() mutable {
-      listening.set_value(listen(*workers_[i], std::move(fd)));
-    });
-    if (auto started = done.get(); !started) return started;
-  }
-  return {};
-}
-
 int Wiring::open_entrances() {
   const auto listen = [this](std::vector<net::Fd> sockets, std::size_t door) {
-    return listen_on_workers(std::move(sockets), [door](Worker& worker, net::Fd fd) {
+    return workers_.listen(std::move(sockets), [door](ServingWorker& worker, net::Fd fd) {
       return worker.doors[door]->listen(std::move(fd));
     });
   };
@@ -553,7 +536,7 @@ void Wiring::begin_service() {
     recording_->tell(*set_);
     recording_->start();
   }
-  close_unused_counters(*set_);  // lists that the state has and this configuration has not
+  swap_->close_unused(*set_);  // lists that the state has and this configuration has not
   tick();
   give_back_memory_of_start();
   LogLine line("weir is ready");

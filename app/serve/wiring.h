@@ -23,13 +23,15 @@
 #include "app/remote/included_texts.h"
 #include "app/remote/list_feeds.h"
 #include "app/serve/full_lists.h"
+#include "app/serve/policy_swap.h"
 #include "app/serve/rate_limit_paths.h"
 #include "app/serve/recording.h"
-#include "app/serve/redis_outage.h"
+#include "app/serve/redis_watch.h"
 #include "app/serve/report.h"
 #include "app/serve/service_manager.h"
 #include "app/serve/state.h"
 #include "app/serve/upstream_names.h"
+#include "app/serve/worker_team.h"
 #include "app/sharing/list_sharing.h"
 #include "app/sharing/view_sharing.h"
 #include "app/support/configuration.h"
@@ -39,19 +41,16 @@
 #include "authz/door_context.h"
 #include "gate/gate.h"
 #include "net/task_group.h"
-#include "net/worker_pool.h"
 #include "proxy/server.h"
 
 namespace weir::app {
-
-class CounterDesk;
 
 /// The running process: builds every room bottom-up, runs until it is told to end, drains in
 /// reverse.
 ///
 /// The calling thread is the control thread: signals, admin and health doors, reloads, reports,
 /// timers of one second. docs/architecture.md ("Threads and memory") lists all threads.
-class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
+class Wiring final : admin::Operations, app::Swap {
  public:
   struct Options {
     Loader load;
@@ -74,7 +73,6 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   int run();
 
  private:
-  struct Worker;  // a Gate and its doors
   static constexpr const char* kByApi = "the admin API";
 
   // Start, in this order; each says what is wrong and gives an exit code, 0 = go on.
@@ -86,14 +84,11 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   int find_upstreams();
   int build_workers();
   int open_logs();
-  void meet_redis();
   int open_doors();
   int open_api();
   void make_rate_limit_paths();
   int open_api_doors(const net::SocketAddress& address, const config::Endpoint& at);
   int open_entrances();
-  Result<void> listen_on_workers(std::vector<net::Fd> sockets,
-                                 std::function<Result<void>(Worker&, net::Fd)> listen);
   int door_failed(const char* door, const config::Endpoint& at,
                   const std::optional<config::Text>& token_file,
                   const boost::system::error_code& error) const;
@@ -118,32 +113,13 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   bool drain(bool begin) override;
   void audit(admin::AuditEntry entry) override;
   admin::AuditPage audit_entries(std::size_t most) const override { return audit_->last(most); }
-  // Pulse
-  std::size_t workers() const override { return workers_.size(); }
-  void ask(std::size_t worker, std::function<void()> beat) override;
-  // api::Workers
-  std::size_t count() const override { return workers_.size(); }
-  void post(std::size_t worker,
-            std::function<void(api::LineJudge& judge, TimePoint now)> work) override;
   // Swap
   boost::asio::awaitable<std::string> put_in_use(Configuration next) override;
   void reload_begins() override { manager_.reloading(); }
   void reload_ended() override;
 
-  /// Answers still to come: from every worker, once. On the control thread.
-  struct RollCall;
-  std::shared_ptr<RollCall> on_every_worker(std::function<void(Worker&)> what);
-  void do_on_worker(Worker& worker, std::function<void(Worker&)> what, std::function<void()> then);
-  void close_unused_counters(const policies::PolicySet& set);
-  void ask_about_redis();
   void take_upstreams();
-  struct StoreCall;
-  using AtDesk =
-      std::function<void(CounterDesk&, TimePoint, std::function<void(admin::StoreAnswer)>)>;
-  /// None: the worker whose desk it is has not answered.
-  boost::asio::awaitable<std::optional<admin::StoreAnswer>> at_desk(AtDesk ask);
   void rotate_credentials(const config::Server& server);
-  void heard_of_redis(std::size_t worker, std::string why);
   void wait_for_signal();
   void use_access_log(const config::Server& server);
   void tick();
@@ -203,8 +179,9 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   authz::DoorSettings door_settings_;
   Entrances entrances_;  // go after the workers
   authz::LimitadorCounters limitador_counters_;
-  std::unique_ptr<net::WorkerPool> pool_;
-  std::vector<std::unique_ptr<Worker>> workers_;  // destroyed before the pool, after its threads
+  WorkerTeam workers_;
+  std::unique_ptr<RedisWatch> redis_watch_;  // null: nothing is shared
+  std::unique_ptr<PolicySwap> swap_;
   std::unique_ptr<admin::HealthServer> health_;
   std::unique_ptr<admin::AdminServer> admin_;
   std::unique_ptr<RateLimitPaths> rate_limit_paths_;  // of the api door
@@ -212,9 +189,7 @@ class Wiring final : admin::Operations, admin::Pulse, api::Workers, app::Swap {
   std::unique_ptr<api::ApiServer> api_;  // null: not wanted, or its default port was taken
 
   std::unique_ptr<UpstreamNames> names_;  // null: there is no app
-  RedisOutage redis_outage_;
   FullLists full_lists_;
-  TimePoint places_renewed_{};
   struct Drain {
     bool by_api = false;
     TimePoint since{};       // of `by_api`: what `drain.delay` counts from

@@ -1,5 +1,5 @@
+#include "app/serve/serving_worker.h"
 #include "app/serve/wiring.h"
-#include "app/serve/wiring_worker.h"
 
 /// What operators and callers of other rate limit services ask of the process.
 namespace weir::app {
@@ -17,9 +17,9 @@ void Wiring::make_rate_limit_paths() {
         return RateLimitPaths::Facts{set_->ratelimit, !drain_.is_on(), status};
       },
       [this](auto work) {
-        Worker* const to = workers_[next_desk_++ % workers_.size()].get();
-        to->thread.post([to, work = std::move(work)] {
-          work({to->desk, to->limitador}, to->thread.now());
+        ServingWorker& to = workers_[next_desk_++ % workers_.size()];
+        to.thread.post([&to, work = std::move(work)] {
+          work({to.desk, to.limitador}, to.thread.now());
         });
       });
 }

@@ -1,29 +1,35 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "api/line_judge.h"
 #include "app/doors/entrances.h"
 #include "app/serve/counter_desk.h"
-#include "app/serve/wiring.h"
 #include "app/support/shared_store.h"
 #include "authz/door_server.h"
 #include "authz/limitador_desk.h"
 #include "authz/rate_limit_desk.h"
+#include "gate/gate.h"
 #include "gate/unsettled.h"
+#include "net/worker_pool.h"
+#include "policies/set/policy_set.h"
 #include "policies/set/sharing.h"
+#include "proxy/server.h"
 
 namespace weir::app {
 
 /// One worker's front doors and what they ask.
-struct Wiring::Worker {
-  Worker(net::Worker& in, std::size_t index, std::size_t workers, gate::Shared& shared,
-         const config::Server& settings, const proxy::Settings& proxy,
-         const authz::DoorSettings& checks_wanted, Entrances& entrances,
-         telemetry::MetricCells& cells, telemetry::RuleStats& rules,
-         authz::LimitadorCounters& limitador_counters, policies::Observer& observer,
-         const SharedStoreSettings* store)
+struct ServingWorker {
+  ServingWorker(net::Worker& in, std::size_t index, std::size_t workers, gate::Shared& shared,
+                const config::Server& settings, const proxy::Settings& proxy,
+                const authz::DoorSettings& checks_wanted, Entrances& entrances,
+                telemetry::MetricCells& cells, telemetry::RuleStats& rules,
+                authz::LimitadorCounters& limitador_counters, policies::Observer& observer,
+                const SharedStoreSettings* store)
       : thread(in),
         metrics(cells),
         gate(shared, index,
@@ -48,7 +54,7 @@ struct Wiring::Worker {
     counters.emplace(*redis, sharing, store->secret);
   }
 
-  ~Worker() {
+  ~ServingWorker() {
     checks.reset();  // what they have passed but not answered is still to be released
     doors.clear();
     unsettled.release_all(thread.now());
@@ -103,9 +109,5 @@ struct Wiring::Worker {
   authz::LimitadorDesk limitador;
   telemetry::RequestSink* sink = nullptr;  // null: neither access log nor traces
 };
-
-/// What the configuration says, as the proxy wants it.
-proxy::Settings proxy_settings(const config::Server& settings, const net::SocketAddress& upstream,
-                               net::ConnectionBudget& connections);
 
 }  // namespace weir::app

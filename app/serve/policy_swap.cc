@@ -1,0 +1,103 @@
+#include "app/serve/policy_swap.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "app/change/loss.h"
+#include "app/serve/serving_worker.h"
+#include "app/serve/worker_team.h"
+#include "core/no_memory.h"
+#include "policies/set/lineage.h"
+
+namespace weir::app {
+namespace {
+
+namespace asio = boost::asio;
+
+/// A policy, list or view of the set that all replicas share.
+std::optional<std::string> what_shares(const policies::PolicySet& set) {
+  for (const policies::Policy& policy : set.policies) {
+    if (policy.shared) return "policy \"" + policy.name + "\"";
+  }
+  for (const policies::List& list : set.lists) {
+    if (list.shared) return "list \"" + list.name + "\"";
+  }
+  for (const policies::View& view : set.views) {
+    if (view.shared) return "view \"" + view.name + "\"";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+PolicySwap::PolicySwap(Stores stores, ListFeeds& feeds, WorkerTeam& workers, bool has_redis,
+                       Log& log)
+    : stores_(stores), feeds_(feeds), workers_(workers), has_redis_(has_redis), log_(log) {}
+
+void PolicySwap::close_unused(const policies::PolicySet& set) {
+  std::vector<limiter::CounterId> used;
+  used.reserve(set.counters.size());
+  for (const policies::Counter& counter : set.counters) {
+    used.push_back(counter.id);
+    if (const auto* const average = counter.synced.average.get()) used.push_back(average->ones.id);
+  }
+  stores_.counters.close_unused(used);
+  std::vector<limiter::PatternId> patterns;
+  patterns.reserve(set.patterns.size());
+  for (const policies::Pattern& pattern : set.patterns) patterns.push_back(pattern.id);
+  stores_.patterns.close_unused(patterns);
+  std::vector<limiter::ListId> lists;
+  lists.reserve(set.lists.size());
+  for (const policies::List& list : set.lists) lists.push_back(list.id);
+  stores_.lists.close_unused(lists);
+}
+
+asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::PolicySet>& in_force,
+                                                 std::shared_ptr<policies::PolicySet> next) {
+  if (const auto shares = what_shares(*next); !has_redis_ && shares) {
+    co_return *shares +
+        " needs Redis, and this process was started without \"redis\": start it again";
+  }
+  Result<void> attached;
+  std::vector<std::string> closed;  // and may come back
+  if (!survives_no_memory([&] {
+        for (const Hash128& identity : stores_.counters.closed())
+          closed.push_back(policies::hex_of(identity));
+        attached =
+            next->attach(stores_.counters, stores_.lists, stores_.secret, &stores_.patterns);
+        next->attach_views(stores_.views);
+      })) {
+    close_unused(*in_force);
+    co_return "there is no memory for its policies beside those that are running";
+  }
+  if (!attached) {
+    close_unused(*in_force);  // what it has opened before it found no room
+    co_return "its counters (limits.memory), patterns (1,024) or lists (16,384) do not fit beside "
+              "those of the running policies: " +
+        attached.error().message();
+  }
+  if (std::string refusal = co_await feeds_.feed(*next); !refusal.empty()) {
+    close_unused(*in_force);
+    feeds_.use(*in_force);
+    co_return refusal;
+  }
+  const std::shared_ptr<const policies::PolicySet> set = next;
+  const auto names = used_header_names(*set);
+  const auto switched =
+      workers_.ask_all([set, names](ServingWorker& worker) { worker.use(set, names); });
+  const bool all = co_await WorkerTeam::complete(switched);
+  // An override is no other configuration.
+  if (in_force->source_hash != next->source_hash)
+    tell_of_counters(*in_force, *next, closed, Clock::wall(), log_);
+  in_force = std::move(next);
+  if (all) {
+    close_unused(*in_force);
+  } else {
+    log_.write(Level::error,
+               LogLine("a worker has not taken the new policies; it seems to be stuck"));
+  }
+  co_return std::string();
+}
+
+}  // namespace weir::app
