@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <boost/system/system_error.hpp>
 #include <exception>
 #include <map>
+#include <system_error>
 
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
@@ -187,6 +189,16 @@ int run(int argc, char** argv) {
   return argc == 1 ? kOk : kUsage;
 }
 
+/// What nobody expected to fail has failed.
+int failed(const std::error_code& why, const char* what) {
+  if (why == std::errc::too_many_files_open || why == std::errc::too_many_files_open_in_system) {
+    complain(std::string("too few open files; raise the limit of \"ulimit -n\": ") + what);
+    return kRefused;
+  }
+  complain(std::string("a bug in weir; please report it: ") + what);
+  return kBug;
+}
+
 }  // namespace
 }  // namespace weir::app
 
@@ -197,8 +209,12 @@ int main(int argc, char** argv) {
     return weir::app::run(argc, argv);
   } catch (const std::bad_alloc&) {
     weir::app::complain("out of memory");
+  } catch (const std::system_error& error) {
+    return weir::app::failed(error.code(), error.what());
+  } catch (const boost::system::system_error& error) {
+    return weir::app::failed(error.code(), error.what());
   } catch (const std::exception& error) {
-    weir::app::complain(std::string("a bug in weir; please report it: ") + error.what());
+    return weir::app::failed({}, error.what());
   }
   return weir::app::kBug;
 }

@@ -89,6 +89,16 @@ class HalfSentRequests(unittest.TestCase):
 
 
 class FewDescriptors(unittest.TestCase):
+    def test_a_start_with_too_few_says_so(self):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+        for limit in range(10, 25, 2):
+            started = Weir("policies: []\n", 9)
+            command = f'ulimit -n {limit}; exec "{started.binary}" serve --config "{started.config}"'
+            ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=20, env=environment)
+            self.assertIn(ended.returncode, (4, 5), ended.stderr)
+            self.assertRegex(ended.stderr, "(?i)too (few|many) open files")
+            self.assertNotIn("a bug in weir", ended.stderr)
+
     def test_clients_leave_descriptors_for_the_app_doors_and_reloads(self):
         with Origin() as origin:
             weir = Weir("policies: []\n", origin.port)
