@@ -145,9 +145,10 @@ void write_sources(std::string& out, SeriesBudget& budget, const StatusFacts& st
          [](const SourceFacts& source) { return source.entries; });
   family("weir_source_memory_bytes", "gauge", "Memory of those entries.",
          [](const SourceFacts& source) { return source.bytes; });
-  family("weir_source_age_seconds", "gauge", "How long ago what is in force was loaded.",
-         [now](const SourceFacts& source) {
-           const auto age = source.loaded == TimePoint{} ? milliseconds{0} : now - source.loaded;
+  family("weir_source_age_seconds", "gauge",
+         "How long ago what is in force was loaded; since the start, if nothing was.",
+         [&](const SourceFacts& source) {
+           const auto age = now - (source.loaded == TimePoint{} ? status.started : source.loaded);
            return static_cast<std::uint64_t>(std::max<std::int64_t>(0, age.count() / 1000));
          });
   family("weir_source_loads_total", "counter", "Texts that were put in force.",
