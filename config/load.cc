@@ -18,6 +18,7 @@
 #include "config/text/tree.h"
 #include "config/text/yaml_text.h"
 #include "core/key.h"
+#include "core/text.h"
 
 namespace weir::config {
 namespace {
@@ -37,9 +38,13 @@ std::string content_hash(std::string_view bytes) {
   return out;
 }
 
-/// Reads a regular file, or says why not. A pipe or device would block or never end; a file that is
-/// too large is cut just past the bound, and the parser says so.
-std::string read_regular(const std::string& path, std::string& text) {
+// Of a table of 1,000,000 lines, with values of 40 bytes each.
+constexpr std::size_t kTableBytes = std::size_t{64} << 20;
+constexpr std::size_t kOtherBytes = std::size_t{4} << 20;
+
+/// Reads `most` bytes of a regular file at most, or says why not. A pipe or device would block or
+/// never end.
+std::string read_regular(const std::string& path, std::size_t most, std::string& text) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return std::strerror(errno);
   std::string why;
@@ -49,7 +54,6 @@ std::string read_regular(const std::string& path, std::string& text) {
   } else if (!S_ISREG(status.st_mode)) {
     why = S_ISDIR(status.st_mode) ? "it is a directory" : "it is no regular file";
   }
-  const std::size_t most = TreeLimits{}.bytes + 1;
   while (why.empty() && text.size() < most) {
     char buffer[65536];
     const ssize_t n = ::read(fd, buffer, std::min(sizeof buffer, most - text.size()));
@@ -62,6 +66,19 @@ std::string read_regular(const std::string& path, std::string& text) {
   }
   ::close(fd);
   return why;
+}
+
+/// Reads the text of a file of the configuration, whose parser says where it is too large.
+std::string read_yaml(const std::string& path, std::string& text) {
+  return read_regular(path, TreeLimits{}.bytes + 1, text);
+}
+
+/// Reads a file that must not have more than `most` bytes.
+std::string read_whole(const std::string& path, std::size_t most, std::string& text) {
+  std::string why = read_regular(path, most + 1, text);
+  if (text.size() <= most) return why;
+  text.clear();
+  return "it has more than " + human_size(most);
 }
 
 std::string directory_of(const std::string& path) {
@@ -221,7 +238,7 @@ void include(const std::string& main_path, const std::vector<Text>& patterns, bo
         return;
       }
       SourceText file{path, {}, rate_limits, {}};
-      if (const std::string why = read_regular(path, file.text); !why.empty()) {
+      if (const std::string why = read_yaml(path, file.text); !why.empty()) {
         problems.error(pattern.where, "cannot read " + quoted(path) + ": " + why);
         continue;
       }
@@ -242,7 +259,7 @@ void read_limitador(const std::string& main_path, const Text& file, Included& ou
   const std::string path = join(directory_of(main_path), file.value);
   places.add(path);
   std::string text;
-  if (const std::string why = read_regular(path, text); !why.empty())
+  if (const std::string why = read_whole(path, kOtherBytes, text); !why.empty())
     return problems.error(file.where, "cannot read " + quoted(path) + ": " + why);
   drop_mark(text);
   Imported imported = import_limitador(text);
@@ -270,7 +287,7 @@ void read_tables(Model& model, const std::string* directory, Problems& problems,
     if (directory != nullptr) places.add(path);
     std::string text;
     const std::string why =
-        directory == nullptr ? "no files can be read here" : read_regular(path, text);
+        directory == nullptr ? "no files can be read here" : read_whole(path, kTableBytes, text);
     if (!why.empty()) {
       problems.error(table.file->where, "cannot read " + quoted(path) + ": " + why);
       continue;
@@ -291,7 +308,7 @@ void read_certificates(Model& model, const std::string* directory, Problems& pro
     file->value = join(*directory, file->value);
     places.add(file->value);
     std::string text;
-    if (const std::string why = read_regular(file->value, text); !why.empty()) {
+    if (const std::string why = read_whole(file->value, kOtherBytes, text); !why.empty()) {
       problems.error(file->where, "cannot read " + quoted(file->value) + ": " + why);
       continue;
     }
@@ -371,7 +388,7 @@ Loaded load_file(const std::string& path, const Environment& environment,
   Places places;
   places.add(path);
   SourceText main{path, {}, false, {}};
-  if (const std::string why = read_regular(path, main.text); !why.empty()) {
+  if (const std::string why = read_yaml(path, main.text); !why.empty()) {
     Loaded out;
     out.files.push_back({path, {}, {}});
     places.tell(out);

@@ -305,6 +305,32 @@ TEST_F(Directory, the_hash_is_that_of_the_content_wherever_it_lies) {
   EXPECT_NE(hash("a/weir.yaml"), before);
 }
 
+TEST_F(Directory, what_is_read_is_read_to_its_end) {
+  std::string lines;
+  for (int i = 0; i < 120'000; ++i)
+    lines += "an-application-with-a-long-name-" + std::to_string(i) + ",15\n";
+  ASSERT_GT(lines.size(), std::size_t{4} << 20);
+  write("large.csv", lines + "last,1500000\n");
+  write("weir.yaml", "weir: 1\ntables: {t: {by: [x], file: large.csv}}\n");
+  const Loaded loaded = load_file(path("weir.yaml"), {});
+  EXPECT_EQ(shown(loaded), "no problems in 1 file\n");
+  const auto& values = loaded.model->tables.at(0).values.children;
+  EXPECT_EQ(values.size(), 120'001u);
+  EXPECT_EQ(values.back().value.value, "last");
+  EXPECT_EQ(values.back().node.limit, Number(std::int64_t{1'500'000}));
+  write("large.csv", lines + "last,1500001\n");
+  EXPECT_NE(load_file(path("weir.yaml"), {}).hash, loaded.hash);
+
+  write("key.pem", std::string((std::size_t{4} << 20) + 1, 'x'));
+  write("limits.yaml", std::string((std::size_t{4} << 20) + 1, '#'));
+  write("tls.yaml",
+        "weir: 1\ngrpc: {listen: '127.0.0.1:1', tls: {cert: key.pem, key: key.pem}}\n"
+        "ratelimit: {limitador: limits.yaml}\n");
+  const std::string problems = shown(load_file(path("tls.yaml"), {}));
+  EXPECT_NE(problems.find("key.pem\": it has more than 4 MiB"), std::string::npos) << problems;
+  EXPECT_NE(problems.find("limits.yaml\": it has more than 4 MiB"), std::string::npos) << problems;
+}
+
 TEST_F(Directory, what_cannot_be_read_is_told) {
   write("weir.yaml", "weir: 1\ninclude: [missing.yaml, dir, pipe]\n");
   fs::create_directory(root_ / "dir");
