@@ -64,8 +64,7 @@ asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::Polic
   if (!survives_no_memory([&] {
         for (const Hash128& identity : stores_.counters.closed())
           closed.push_back(policies::hex_of(identity));
-        attached =
-            next->attach(stores_.counters, stores_.lists, stores_.secret, &stores_.patterns);
+        attached = next->attach(stores_.counters, stores_.lists, stores_.secret, &stores_.patterns);
         next->attach_views(stores_.views);
       })) {
     close_unused(*in_force);
@@ -91,6 +90,8 @@ asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::Polic
   if (in_force->source_hash != next->source_hash)
     tell_of_counters(*in_force, *next, closed, Clock::wall(), log_);
   in_force = std::move(next);
+  for (const policies::Pattern& pattern : in_force->patterns)
+    stores_.patterns.tune(pattern.id, pattern.spec);
   if (all) {
     close_unused(*in_force);
   } else {

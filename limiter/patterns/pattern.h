@@ -35,6 +35,13 @@ struct PatternSpec {
   std::size_t keep = 1000;  ///< of open matches per key
   milliseconds late{1'000};  ///< how far behind the watermark events still come
   friend bool operator==(const PatternSpec&, const PatternSpec&) = default;
+  /// Whether what is open of one may go on as what is open of the other: all but `keep` and `late`.
+  bool continues(const PatternSpec& other) const noexcept {
+    PatternSpec same = other;
+    same.keep = keep;
+    same.late = late;
+    return *this == same;
+  }
 };
 
 /// One event of a key with all its roles in the pattern.

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
 
+#include "core/assert.h"
 #include "limiter/patterns/pattern_bank_impl.h"
 
 namespace weir::limiter {
@@ -68,7 +71,7 @@ Result<PatternId> PatternBank::open(const Hash128& identity, const PatternSpec& 
     Impl::Entry& entry = *impl_->entries[i];
     if (!is_open(entry.generation)) {
       free = std::min(free, i);
-    } else if (entry.identity == identity && entry.spec == spec) {
+    } else if (entry.identity == identity && entry.spec.continues(spec)) {
       return PatternId{static_cast<std::uint16_t>(i), entry.generation};
     }
   }
@@ -82,6 +85,20 @@ Result<PatternId> PatternBank::open(const Hash128& identity, const PatternSpec& 
   entry.spec = spec;
   entry.generation = static_cast<std::uint16_t>(entry.generation + 1);
   return PatternId{static_cast<std::uint16_t>(free), entry.generation};
+}
+
+void PatternBank::tune(PatternId id, const PatternSpec& spec) {
+  const std::scoped_lock hold(impl_->mutex);
+  const Impl::Entry* const found = impl_->find(id);
+  if (found == nullptr || found->spec == spec) return;
+  WEIR_ASSERT(found->spec.continues(spec));
+  // Whoever reads a spec holds the lock of a shard.
+  std::vector<std::unique_lock<std::mutex>> shards;
+  shards.reserve(impl_->shards.size());
+  for (PatternShard& shard : impl_->shards) shards.emplace_back(shard.mutex);
+  PatternSpec& own = impl_->entries[id.index]->spec;
+  own.keep = spec.keep;
+  own.late = spec.late;
 }
 
 void PatternBank::close_unused(std::span<const PatternId> used) {

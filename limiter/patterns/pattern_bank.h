@@ -45,8 +45,8 @@ struct PatternView {
 ///
 /// Thread-safe: a mutex per shard, held for one key (advance: for the due ones; export_all: for one
 /// shard at a time). Allocates where a match begins. Beyond the memory bound the idlest keys are
-/// dropped, those without open matches first; dropped open matches are counted. open, close_unused
-/// and import are for one thread at a time, the control thread.
+/// dropped, those without open matches first; dropped open matches are counted. open, tune,
+/// close_unused and import are for one thread at a time, the control thread.
 class PatternBank {
  public:
   explicit PatternBank(const PatternLimits& limits);
@@ -54,9 +54,11 @@ class PatternBank {
   PatternBank(const PatternBank&) = delete;
   PatternBank& operator=(const PatternBank&) = delete;
 
-  /// The pattern of this identity, the one that is there or a new one. Error::full: over 1,024 of
-  /// them.
+  /// The pattern of this identity, the one that is there or a new one. One that is there keeps its
+  /// open matches, and its `keep` and `late` until tune(). Error::full: over 1,024 of them.
   Result<PatternId> open(const Hash128& identity, const PatternSpec& spec);
+  /// From now on `keep` and `late` of an open pattern are those of `spec`.
+  void tune(PatternId id, const PatternSpec& spec);
   /// Closes every pattern that is not in `used`, and drops its open matches.
   void close_unused(std::span<const PatternId> used);
 

@@ -320,6 +320,28 @@ TEST(PatternBank, equal_identities_are_one_pattern) {
   EXPECT_THAT(run.rows(), ElementsAre(Row{10, kTimeout, {1}}));
 }
 
+TEST(PatternBank, keep_and_late_change_under_open_matches) {
+  PatternSpec narrow = absence(10);
+  narrow.keep = 1;
+  Feeding run(narrow);
+  run.feed({0, kA});
+  PatternSpec wide = narrow;
+  wide.keep = 2;
+  wide.late = milliseconds{5'000};
+  EXPECT_EQ(*run.bank_.open({1, 2}, wide), run.id_) << "of the same shape";
+  run.feed({1, kA});
+  EXPECT_EQ(run.bank_.stats().open, 1U) << "not yet: a reload may still be refused";
+  EXPECT_EQ(run.bank_.stats().dropped, 1U);
+  run.bank_.tune(run.id_, wide);
+  run.feed({2, kA});
+  EXPECT_EQ(run.bank_.stats().open, 2U);
+  EXPECT_EQ(run.bank_.stats().dropped, 1U);
+  const PatternId used[] = {run.id_};
+  run.bank_.close_unused(used);
+  EXPECT_EQ(run.bank_.stats().open, 2U);
+  EXPECT_NE(*run.bank_.open({1, 2}, absence(11)), run.id_) << "another time is another pattern";
+}
+
 TEST(PatternBank, times_beyond_reason_are_nobodys) {
   Feeding run(absence(10));
   run.feed({INT64_MAX, kA});
