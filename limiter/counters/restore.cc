@@ -144,8 +144,9 @@ bool Bank::Restore::get_key(Reader& in, KeyRecord& key) {
   const std::uint64_t n = in.varint();
   std::int64_t ms = in.get<std::int64_t>();
   const auto it = defined.find(key.index);
-  if (!in.ok() || it == defined.end() || key.tag == 0 || n == 0 || n > kKeepMax + kBucketsMax)
-    return false;
+  // An entry has two bytes at least. Nothing else bounds them: `last` has entries of the texts,
+  // too.
+  if (!in.ok() || it == defined.end() || key.tag == 0 || n == 0 || n > in.left() / 2) return false;
   for (std::uint64_t i = 0; i < n; ++i) {
     const std::uint64_t distance = in.varint();
     const std::uint64_t bits = it->second.plain ? in.get<std::uint64_t>() : in.varint();

@@ -59,6 +59,7 @@ class Reader {
   Number number() noexcept;
   bool ok() const noexcept { return ok_; }
   bool at_end() const noexcept { return bytes_.empty(); }
+  std::size_t left() const noexcept { return bytes_.size(); }
 
  private:
   std::string_view take(std::uint64_t n) noexcept;

@@ -74,6 +74,35 @@ std::string snapshot_of(const Bank& bank, TimePoint now) {
   return out;
 }
 
+TEST(Snapshot, AKeyWithLongTextsComesBackWithTheOthers) {
+  CounterSpec last;
+  last.metric = Metric::last;
+  last.window = Window::log;
+  last.length = milliseconds{86'400'000};
+  last.keep = 5'000;
+  last.late = milliseconds{60'000};
+  const auto open = [&](Bank& bank) {
+    return std::pair(bank.open({1, 1}, last).value(), bank.open({1, 2}, CounterSpec{}).value());
+  };
+  Bank bank({std::uint64_t{64} << 20, 1'000});
+  const auto [texts, count] = open(bank);
+  Datum datum;
+  const std::string text(246, 'x');
+  datum.type = Datum::Type::text;
+  datum.text = text;
+  for (int i = 0; i < 2'000; ++i)
+    bank.charge(texts, key_of(1), at(i), {Number(std::int64_t{1}), 0, &datum}, nullptr, nullptr);
+  bank.charge(count, key_of(2), at(1), {}, nullptr, nullptr);
+
+  Bank other({std::uint64_t{64} << 20, 1'000});
+  const auto [texts_there, count_there] = open(other);
+  const auto restored = other.import(snapshot_of(bank, at(2'000)), at(2'000), at(2'000));
+  ASSERT_TRUE(restored) << restored.error().message();
+  EXPECT_EQ(spelt(other.peek(count_there, key_of(2), at(2'000))), "1");
+  EXPECT_EQ(spelt(other.peek(texts_there, key_of(1), at(2'000))),
+            spelt(bank.peek(texts, key_of(1), at(2'000))));
+}
+
 TEST(Snapshot, ComesBackIntoATableOfAnotherSize) {
   Bank bank({std::uint64_t{64} << 20, 40'000});
   const Counters counters(bank);
