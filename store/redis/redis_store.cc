@@ -124,15 +124,12 @@ void RedisStore::on_near(OpRef ref, const SharedReply& reply) {
   out.admitted = reply.admitted;
   out.at = reply.at;
   out.parts[0] = reply.parts[0];
-  tickets_.answered(ref, !submitting_);
+  tickets_.answered(ref);
 }
 
 /// whole: a radius has not been taken apart yet.
 bool RedisStore::submit(Batch& batch, TimePoint deadline, bool whole) {
-  OpRef ref;
-  ref.ticket = tickets_.open(batch, deadline);
-  ref.generation = tickets_.generation(ref.ticket);
-  const bool within = std::exchange(submitting_, true);
+  OpRef ref = tickets_.open(batch, deadline);
   for (std::size_t i = 0; i < batch.ops.size() && tickets_.batch(ref) != nullptr; ++i) {
     ref.op = static_cast<std::uint16_t>(i);
     batch.replies[i].error = SharedError::timed_out;
@@ -145,7 +142,7 @@ bool RedisStore::submit(Batch& batch, TimePoint deadline, bool whole) {
       begin(ref, batch.ops[i], batch.patient);
     }
   }
-  submitting_ = within;
+  tickets_.submitted(ref);
   if (batch.ops.empty()) cancel(batch);
   return tickets_.batch(ref) == nullptr;
 }
@@ -180,13 +177,13 @@ void RedisStore::finish(OpRef ref, SharedError error) {
   if (batch == nullptr) return;
   batch->replies[ref.op].error = error;
   ++errors_[static_cast<std::size_t>(error)];
-  tickets_.answered(ref, !submitting_);
+  tickets_.answered(ref);
 }
 
 void RedisStore::on_answer(Node& node, OpRef ref) {
   helped_at_ = worker_.now();
   if (ref.sent > 1) node.repeats().helped();
-  tickets_.answered(ref, !submitting_);
+  tickets_.answered(ref);
 }
 
 /// A server that is there and refuses (NOPERM, OOM, READONLY, MOVED outside of a cluster) looks

@@ -118,7 +118,7 @@ class RedisStore final : public SharedStore,
   bool slots_wanted_ = false;
   std::size_t slots_turn_ = 0;
   std::vector<Parked> parked_, unparking_;
-  bool submitting_ = false, running_ = false;
+  bool running_ = false;
   std::uint64_t operations_ = 0, resent_ = 0;
   std::array<std::uint64_t, limiter::kSharedErrors> errors_{};
   std::function<void()> up_;  // called once it is

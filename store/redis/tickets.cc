@@ -6,7 +6,7 @@ Tickets::~Tickets() {
   for (Ticket& ticket : all_) net::Wheel::disarm(ticket);
 }
 
-std::uint32_t Tickets::open(Batch& batch, TimePoint deadline) {
+OpRef Tickets::open(Batch& batch, TimePoint deadline) {
   if (free_.empty()) {
     Ticket& made = all_.emplace_back();
     made.owner = this;
@@ -19,14 +19,26 @@ std::uint32_t Tickets::open(Batch& batch, TimePoint deadline) {
   ticket.batch = &batch;
   ticket.open = static_cast<std::uint32_t>(batch.ops.size());
   batch.ticket_ = ticket.number;
+  ticket.submitting = true;
+  ++submitting_;
   wheel_.arm(ticket, deadline);
-  return ticket.number;
+  OpRef out;
+  out.ticket = ticket.number;
+  out.generation = ticket.generation;
+  return out;
+}
+
+void Tickets::submitted(const OpRef& ref) noexcept {
+  --submitting_;
+  Ticket& ticket = all_[ref.ticket - 1];
+  if (ticket.generation == ref.generation) ticket.submitting = false;
 }
 
 void Tickets::close(Ticket& ticket) noexcept {
   net::Wheel::disarm(ticket);
   ticket.batch->ticket_ = 0;
   ticket.batch = nullptr;
+  ticket.submitting = false;
   ++ticket.generation;
   free_.push_back(ticket.number);
 }
@@ -41,13 +53,15 @@ const limiter::SharedOp* Tickets::op(const OpRef& ref) noexcept {
   return found != nullptr ? &found->ops[ref.op] : nullptr;
 }
 
-bool Tickets::answered(const OpRef& ref, bool notify) {
+void Tickets::answered(const OpRef& ref) {
   Ticket& ticket = all_[ref.ticket - 1];
-  if (--ticket.open != 0) return false;
+  if (--ticket.open != 0) return;
+  // A connection that drops in the middle of a submission ends operations of other batches.
+  if (submitting_ != 0 && !ticket.submitting) return wheel_.arm(ticket, TimePoint{});
   Batch* const batch = ticket.batch;
+  const bool notify = !ticket.submitting;
   close(ticket);
   if (notify) batch->on_replies();
-  return true;
 }
 
 void Tickets::cancel(Batch& batch) noexcept {

@@ -26,19 +26,18 @@ class Tickets {
   explicit Tickets(net::Wheel& wheel) noexcept : wheel_(wheel) {}
   ~Tickets();
 
-  /// All replies of the batch are to come.
-  std::uint32_t open(Batch& batch, TimePoint deadline);
-  std::uint32_t generation(std::uint32_t ticket) const noexcept {
-    return all_[ticket - 1].generation;
-  }
+  /// All replies of the batch are to come. Until submitted(), its submitter looks for itself
+  /// whether it is finished, and no batch is notified: who submits is in the middle of something.
+  OpRef open(Batch& batch, TimePoint deadline);
+  void submitted(const OpRef& ref) noexcept;
   /// Null: the batch is gone.
   Batch* batch(const OpRef& ref) noexcept;
   const limiter::SharedOp* op(const OpRef& ref) noexcept;
   /// When the batch's time is over; it must still wait.
   TimePoint deadline(const OpRef& ref) const noexcept { return all_[ref.ticket - 1].deadline(); }
-  /// One reply is there (in the batch). The last one finishes the batch: `notify` says whether the
-  /// batch is notified; returns true if the batch is finished.
-  bool answered(const OpRef& ref, bool notify);
+  /// One reply is there (in the batch). The last one finishes the batch, which is notified: at
+  /// once, or at the wheel's next tick where another batch is being submitted.
+  void answered(const OpRef& ref);
   void cancel(Batch& batch) noexcept;
   std::size_t waiting() const noexcept { return all_.size() - free_.size(); }
   std::uint64_t timed_out() const noexcept { return timed_out_; }
@@ -51,12 +50,14 @@ class Tickets {
     std::uint32_t generation = 1;
     std::uint32_t number = 0;
     std::uint32_t open = 0;
+    bool submitting = false;
   };
   void close(Ticket& ticket) noexcept;
 
   net::Wheel& wheel_;
   std::deque<Ticket> all_;
   std::vector<std::uint32_t> free_;
+  std::uint32_t submitting_ = 0;  // how many
   std::uint64_t timed_out_ = 0;
 };
 
