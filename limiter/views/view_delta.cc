@@ -13,6 +13,9 @@ namespace {
 constexpr std::size_t kPaneBytes = 400;
 constexpr std::size_t kGroupCost = Index::kBytes + 2 * (96 + 16 + sizeof(std::uint32_t));
 constexpr std::size_t kMemberCost = Index::kBytes + 2 * 24;
+constexpr std::size_t kMemberBytes = 16;  // in a chunk
+// Of what is taken of a pane as a base: an answer of the store has 8 MiB at most.
+constexpr std::size_t kBaseMost = std::size_t{6} << 20;
 constexpr std::uint64_t kOddNumber = 0x9e3779b97f4a7c15;
 
 Hash128 within(const Hash128& owner, std::uint64_t lo, std::uint64_t hi) noexcept {
@@ -229,7 +232,7 @@ std::size_t ViewDelta::size_of(const Group& group) const noexcept {
     case ViewShape::Form::count:
       return group.text_size + 4;
     case ViewShape::Form::members:
-      return group.text_size + 4 + 16 * std::size_t{group.members};
+      return group.text_size + 4 + kMemberBytes * group.members;
     case ViewShape::Form::registers:
       return group.text_size + 4 + 4 * std::size_t{group.members};
     default:
@@ -247,14 +250,18 @@ void ViewDelta::keep_greatest(Pane& pane, std::size_t most) {
     const Number x = value(groups_[a]), y = value(groups_[b]);
     return x != y ? x > y : text(groups_[a]) < text(groups_[b]);
   });
-  std::size_t kept = 0, size = 0;
-  while (kept < pane.groups.size() && size + cost_of(groups_[pane.groups[kept]]) <= most) {
-    size += cost_of(groups_[pane.groups[kept++]]);
+  std::size_t kept = 0, size = 0, bytes = 0;
+  for (; kept < pane.groups.size(); ++kept) {
+    const Group& group = groups_[pane.groups[kept]];
+    size += cost_of(group);
+    bytes += size_of(group);
+    if (size > most || bytes > kBaseMost) break;
   }
   if (kept == pane.groups.size()) return;
   if (kept == 0 && !shape_.has_parts()) {  // one key has more members than that: some of them
     Group& group = groups_[pane.groups[kept++]];
-    const auto members = static_cast<std::uint32_t>(std::max<std::size_t>(1, most / kMemberCost));
+    const std::size_t room = std::min(most / kMemberCost, kBaseMost / kMemberBytes);
+    const auto members = static_cast<std::uint32_t>(std::max<std::size_t>(1, room));
     lost_ += group.members - std::min(group.members, members);
     group.members = std::min(group.members, members);
   }
@@ -265,7 +272,7 @@ void ViewDelta::keep_greatest(Pane& pane, std::size_t most) {
 /// The pane's keys; one with many members in several slices, so that no chunk becomes too large.
 void ViewDelta::slice(const Pane& pane, std::size_t most, std::vector<Slice>& out) const {
   out.clear();
-  const std::size_t each = shape_.form == ViewShape::Form::registers ? 4 : 16;
+  const std::size_t each = shape_.form == ViewShape::Form::registers ? 4 : kMemberBytes;
   const auto members_most = static_cast<std::uint32_t>(std::max<std::size_t>(1, most / 2 / each));
   for (const std::uint32_t id : pane.groups) {
     const Group& group = groups_[id];

@@ -43,7 +43,8 @@ class ViewDelta {
 
   bool empty() const noexcept { return panes_.empty(); }
   /// Appends all of it as chunks of about `most` bytes each, and is empty then. `pane_most`: the
-  /// keys of a pane with the greatest values first, and only those that take so much memory.
+  /// keys of a pane with the greatest values first, and only those that take so much memory and
+  /// have 6 MiB in chunks.
   void take(std::size_t most, std::vector<std::string>& out,
             std::optional<std::size_t> pane_most = std::nullopt);
   void clear() noexcept;

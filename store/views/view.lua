@@ -113,25 +113,27 @@ if op == 'old' then
   return out
 end
 
--- 2: bytes. Of each base, until it is more: its 'u' (0: there is none) and its chunks. Answer: now, of
+-- 2: bytes, 3: bytes at most. Of each base, until it is more than the first: its 'u' (0: there is none) and its
+-- chunks. A base that alone is more than the second is cut: its greatest keys come first. Answer: now, of
 -- how many; of each: 'u', how many chunks, the chunks.
 if op == 'bases' then
   local bytes, done = 0, 0
   out[2] = 0
   while done < #KEYS and bytes < tonumber(ARGV[2]) do
+    local names = {'u'}
+    for i = 1, call('HLEN', KEYS[done + 1]) - 1 do names[i + 1] = i end
+    local all = call('HMGET', KEYS[done + 1], unpack(names))
+    local size = 0
+    for i = 2, #all do size = size + #(all[i] or '') end
+    if done > 0 and bytes + size > tonumber(ARGV[3]) then break end
     done = done + 1
-    local chunks = call('HLEN', KEYS[done]) - 1
     local at = #out + 1
-    out[at], out[at + 1] = 0, max(chunks, 0)
-    if chunks >= 0 then
-      local names = {'u'}
-      for i = 1, chunks do names[i + 1] = i end
-      local all = call('HMGET', KEYS[done], unpack(names))
-      out[at] = tonumber(all[1] or 0)
-      for i = 2, #all do
-        out[at + i] = all[i] or ''
-        bytes = bytes + #out[at + i]
-      end
+    out[at], out[at + 1] = tonumber(all[1] or 0), 0
+    for i = 2, #all do
+      local chunk = all[i] or ''
+      bytes = bytes + #chunk
+      if bytes > tonumber(ARGV[3]) then break end
+      out[at + 1], out[at + i] = i - 1, chunk
     end
   end
   out[2] = done

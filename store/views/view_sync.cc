@@ -14,6 +14,7 @@ constexpr std::size_t kOriginsMost = 2'000;  // whose pieces are known by number
 constexpr std::size_t kOldMost = 24;         // pieces of a fold: an answer holds 8 MiB
 constexpr std::size_t kBasesOfCall = 512;    // keys
 constexpr std::size_t kBaseBytesOfCall = std::size_t{2} << 20;
+constexpr std::size_t kBaseBytesMost = std::size_t{7} << 20;
 constexpr std::int64_t kSequenceMost = std::int64_t{1} << 53;
 
 std::string bytes_of(std::uint64_t number) {
@@ -138,12 +139,14 @@ ViewSync::Question ViewSync::ask(std::string& words, TimePoint now, TimePoint wa
       for (std::size_t i = pane_; i < end; ++i) out.key(base_key(panes_[i]));
       out.word("bases");
       out.number(static_cast<std::int64_t>(kBaseBytesOfCall));
+      out.number(static_cast<std::int64_t>(kBaseBytesMost));
       break;
     }
     case Step::fold:
       out.key(base_key(panes_[pane_]));
       out.word("bases");
       out.number(1);
+      out.number(static_cast<std::int64_t>(kBaseBytesMost));
       break;
     case Step::old:
       for (const char* name : {"", ":order", ":who"}) out.key(stem_ + name);
