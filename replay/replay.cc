@@ -292,8 +292,9 @@ void Replay::write_timed() {
 /// `row`, `text`: of an event that is ours.
 void Replay::judge(const At& at, const Row& row, std::string_view text) {
   now_ = std::max(now_, at.time);
-  advance(reorder_ ? std::min(at.time - milliseconds{1}, reorder_->watermark())
-                   : now_ - milliseconds{1});
+  // Of the rows that are held at the end of input none is earlier than this one.
+  const TimePoint passed = (reorder_ ? at.time : now_) - milliseconds{1};
+  advance(reorder_ && !all_read_ ? std::min(passed, reorder_->watermark()) : passed);
   begin_step();
   if (at.ours) {
     const bool counts = part_.verdicts != EventVerdicts::Keep::severe;

@@ -28,7 +28,7 @@ void fill_bars(const PolicyTally& tally, PolicyReport& out) {
     if (tally.under) value = -value;
     whole = whole && value == std::floor(value);
     const int exponent =
-        value <= 0 ? -1000 : std::clamp(static_cast<int>(std::ceil(std::log2(value))), -20, 62);
+        value <= 0 ? -1000 : static_cast<int>(std::clamp(std::ceil(std::log2(value)), -20.0, 62.0));
     ++counts[exponent];
     ++out.bar_keys;
   });

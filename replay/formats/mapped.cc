@@ -61,9 +61,17 @@ class Mapped final : public Format {
   // The values of the line.
 
   Got read_header(std::string_view text) {
-    const auto commas = static_cast<std::size_t>(std::count(text.begin(), text.end(), ','));
-    CsvSplitter names(commas + 1);
-    static_cast<void>(names.split(text));
+    std::size_t columns = 1;
+    bool quoted = false;  // a comma in quotes ends no name
+    for (const char c : text) {
+      if (c == '"') quoted = !quoted;
+      if (c == ',' && !quoted) ++columns;
+    }
+    CsvSplitter names(columns);
+    if (names.split(text) != CsvSplitter::Got::row) {
+      columns_->problem = "the first line has no names of columns: " + std::string(names.why());
+      return bad(names.offset(), columns_->problem);
+    }
     std::string all;
     for (std::size_t i = 0; i < names.size(); ++i)
       all += (i == 0 ? "" : ", ") + std::string(names[i]);
@@ -209,8 +217,13 @@ class Mapped final : public Format {
       if (room.size() > 1) room += ',';
       append_json(room, field.name);
       room += ':';
-      const bool bare = values_[i].is_number() || values_[i].is(Type::boolean);
-      bare ? room.append(text_at(i)) : (append_json(room, text_at(i)), room);
+      if (values_[i].is(Type::json)) {
+        policies::append_json_text(room, values_[i].as_json());
+      } else if (values_[i].is_number() || values_[i].is(Type::boolean)) {
+        room += text_at(i);
+      } else {
+        append_json(room, text_at(i));
+      }
     }
     room += '}';
     room.reserve(room.size() + 64);  // the reader of JSON looks beyond the end

@@ -158,6 +158,24 @@ policies:
         self.assertEqual([(r["policy"], r["ts"], r["key"]) for r in rows],
                          [("all", 1767607200123, ["198.51.100.7"]), ("answers", 1767607200123, [])])
 
+    def test_lists_and_objects_of_a_mapped_body_are_read_as_the_app_got_them(self):
+        self.write("weir.yaml", "weir: 1\npolicies: [{name: large, watch: request, when: 'body.cart.total > 5 && body.tags[1] == \"b\"', "
+                   "window: 1m, then: [{over: 0, do: flag}]}]\n")
+        lines = [{"t": n, "i": "203.0.113.7", "m": "POST", "p": "/", "cart": {"total": total, "of": [{"x": "\u4e2d\""}]}, "tags": ["a", "b"]}
+                 for n, total in enumerate((9, 5, 6))]
+        self.write("app.ndjson", "".join(json.dumps(line) + "\n" for line in lines))
+        rows = self.verdicts("--event", "request=app.ndjson", "--map", "ts=t,ip=i,method=m,path=p,body.cart=cart,body.tags=tags")
+        self.assertEqual([r["line"] for r in rows], [1, 3])
+
+    def test_names_of_columns_may_have_commas_and_quotes(self):
+        self.write("weir.yaml", "weir: 1\npolicies: [{name: all, watch: request, key: ip, window: 1m, then: [{over: 0, do: flag}]}]\n")
+        self.write("app.csv", '"a,b","say ""t""",ip,method,path\nx,1,203.0.113.7,GET,/\n')
+        rows = self.verdicts("--event", "request=app.csv", "--map", 'ts=say "t",ip=ip,method=method,path=path')
+        self.assertEqual([(r["ts"], r["key"]) for r in rows], [(1, ["203.0.113.7"])])
+        self.write("open.csv", 'ts,"ip,method,path\n1,203.0.113.7,GET,/\n')
+        done = self.replay("--event", "request=open.csv", "--map", "ts=ts,ip=ip,method=method,path=path")
+        self.assertEqual((done.returncode, "the first line has no names of columns" in done.stdout + done.stderr), (1, True), done.stdout + done.stderr)
+
     def test_a_caller_may_come_with_its_port(self):
         self.write("weir.yaml", "weir: 1\npolicies: [{name: all, watch: request, key: ip, window: 1m, then: [{over: 0, do: flag}]}]\n")
         callers = ["203.0.113.7:4711", "203.0.113.7", "[2001:db8::1]:4711", "2001:db8::1", "::ffff:203.0.113.7"]

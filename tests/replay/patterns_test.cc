@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <optional>
 #include <sstream>
 
 #include "tests/replay/world.h"
@@ -7,6 +8,7 @@
 namespace weir::replay::patterns_test {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -90,6 +92,27 @@ TEST_F(ReplayPatterns, lateness_sorts_before_deadlines_are_looked_at) {
               ElementsAre(HasSubstr("\"key\":[\"a\"]")));
   plan.lateness = milliseconds{60'000};
   EXPECT_THAT(lines_of(replay_files(kOrders, plan).ndjson, {"pattern"}), ElementsAre());
+}
+
+TEST_F(ReplayPatterns, rows_held_at_the_end_see_the_timers_before_them) {
+  // A recording: all its rows lie within the lateness, and the verdicts are those of the traffic.
+  constexpr const char* kBans =
+      "events:\n"
+      "  order: {source: {csv: [id, what, ts], time: {field: ts, as: seconds}}}\n"
+      "  made: {is: order, when: 'what == \"make\"'}\n"
+      "  paid: {is: order, when: 'what == \"pay\"'}\n"
+      "policies:\n"
+      "  - {name: late, sequence: [made, no paid], within: 3s, key: id, then: [{do: deny, for: "
+      "1h}]}\n";
+  const auto seen = [&](std::optional<milliseconds> lateness) {
+    Plan plan = plan_of("a,make,1\na,make,10\nb,make,11\nb,make,12\n");
+    plan.lateness = lateness;
+    return lines_of(replay_files(kBans, plan).ndjson, {"verdict", "pattern"});
+  };
+  const auto as_it_came = seen(std::nullopt);
+  EXPECT_THAT(as_it_came, Contains(HasSubstr(R"("line":2,"ts":10000)")));
+  EXPECT_EQ(seen(milliseconds{1'000}), as_it_came);
+  EXPECT_EQ(seen(milliseconds{60'000}), as_it_came);
 }
 
 TEST_F(ReplayPatterns, what_is_due_when_a_late_row_begins_it_fires_at_once) {

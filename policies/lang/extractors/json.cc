@@ -320,6 +320,8 @@ bool json_has_name(JsonRef node, std::string_view name) noexcept {
   return find_member(element_of(node), name, node.index, found) != MissReason::absent;
 }
 
+void append_json_text(std::string& out, JsonRef node) { out += simdjson::minify(element_of(node)); }
+
 bool json_any(Arena& arena, JsonRef node, bool (*use)(void* context, const Value& element),
               void* context) noexcept {
   dom::array array;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/event.h"
@@ -72,6 +73,8 @@ Extracted json_element(Arena& arena, JsonRef node, std::int64_t index) noexcept;
 std::int64_t json_size(JsonRef node) noexcept;
 bool json_is_array(JsonRef node) noexcept;
 bool json_has_name(JsonRef object, std::string_view name) noexcept;
+/// Appends the object or array as JSON without blanks.
+void append_json_text(std::string& out, JsonRef node);
 /// Calls `use(context, element)` for each element of an array until it returns true; whether it
 /// did.
 bool json_any(Arena& arena, JsonRef array, bool (*use)(void* context, const Value& element),
