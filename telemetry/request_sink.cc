@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/no_memory.h"
 namespace weir::telemetry {
 namespace {
 
@@ -48,14 +49,14 @@ bool RequestSink::draw(std::uint64_t below) noexcept {
 }
 
 RequestFacts* RequestSink::lend() noexcept {
-  if (lent_ == facts_most_) {
+  RequestFacts* facts = nullptr;
+  if (lent_ == facts_most_ || !survives_no_memory([&] { facts = &facts_.lend(); })) {
     cells_.add(Metric::access_lost);
     return nullptr;
   }
   ++lent_;
-  RequestFacts& facts = facts_.lend();
-  facts.clear();
-  return &facts;
+  facts->clear();
+  return facts;
 }
 
 bool RequestSink::is_wanted(const RequestFacts& facts) const noexcept {
