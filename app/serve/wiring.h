@@ -22,6 +22,7 @@
 #include "app/observe/tracing.h"
 #include "app/remote/included_texts.h"
 #include "app/remote/list_feeds.h"
+#include "app/serve/app_failures.h"
 #include "app/serve/full_lists.h"
 #include "app/serve/policy_swap.h"
 #include "app/serve/rate_limit_paths.h"
@@ -190,6 +191,7 @@ class Wiring final : admin::Operations, app::Swap {
 
   std::unique_ptr<UpstreamNames> names_;  // null: there is no app
   FullLists full_lists_;
+  AppFailures app_failures_;
   struct Drain {
     bool by_api = false;
     TimePoint since{};       // of `by_api`: what `drain.delay` counts from

@@ -108,6 +108,7 @@ void Wiring::tick() {
   }
   if (redis_watch_ != nullptr) redis_watch_->tick();
   full_lists_.tell(*set_, *lists_, now, log_);
+  if (!options_.viewer) app_failures_.tell(*metrics_, now, log_);  // `weir dev` says so itself
   if (names_ != nullptr && names_->tick(now)) take_upstreams();
   if (options_.every_second) options_.every_second(*metrics_, *stats_);
 }

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "app/support/log.h"
+#include "core/clock.h"
+#include "telemetry/metrics.h"
+
+namespace weir::app {
+
+/// Requests that got no good answer from the app, and which of that is worth a line in the log: the
+/// first at once, then one line a minute. Not thread-safe.
+class AppFailures {
+ public:
+  static constexpr milliseconds kAgain{60'000};
+
+  struct Counts {
+    std::int64_t connect = 0;    ///< nobody listens there
+    std::int64_t silent = 0;     ///< no answer in time, or the connection ended before it
+    std::int64_t malformed = 0;  ///< no HTTP/1.1 that weir takes
+    std::int64_t cut = 0;        ///< the answer ended early
+    std::int64_t sum() const noexcept { return connect + silent + malformed + cut; }
+  };
+  /// `all`: since weir began. What the log has to tell now; none: it says nothing.
+  std::optional<Counts> hear(const Counts& all, TimePoint now);
+  /// Asks the metrics, and tells the log.
+  void tell(const telemetry::Metrics& metrics, TimePoint now, Log& log);
+
+ private:
+  Counts told_;
+  TimePoint again_{};
+};
+
+}  // namespace weir::app
