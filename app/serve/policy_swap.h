@@ -17,8 +17,8 @@ namespace weir::app {
 
 class WorkerTeam;
 
-/// Puts another policy set in the place of the one in force: its counters, lists, patterns and views
-/// are opened beside those that are there, every worker takes it, and what it does not use is
+/// Puts another policy set in the place of the one in force: its counters, lists, patterns and
+/// views are opened beside those that are there, every worker takes it, and what it does not use is
 /// closed. On the control thread. Everything given must outlive the swap.
 class PolicySwap {
  public:

@@ -2,8 +2,7 @@
 
 namespace weir::app {
 
-proxy::Settings proxy_settings(const config::Server& settings,
-                               net::ConnectionBudget& connections) {
+proxy::Settings proxy_settings(const config::Server& settings, net::ConnectionBudget& connections) {
   proxy::Settings out;
   out.upstream_authority = settings.proxy.upstream_authority;
   if (settings.proxy.upstream && settings.proxy.upstream->value.is_unix()) {

@@ -24,8 +24,8 @@ constexpr const char* kBusyWorker = "its worker is busy";
 
 }  // namespace
 
-RedisWatch::RedisWatch(asio::io_context& control, WorkerTeam& workers,
-                       limiter::SyncTable& synced, Log& log, telemetry::MetricCells& metrics)
+RedisWatch::RedisWatch(asio::io_context& control, WorkerTeam& workers, limiter::SyncTable& synced,
+                       Log& log, telemetry::MetricCells& metrics)
     : control_(control), workers_(workers), synced_(synced), log_(log), metrics_(metrics) {}
 
 void RedisWatch::meet() {

@@ -26,12 +26,12 @@ class WorkerTeam;
 /// outlive the threads of the workers.
 class RedisWatch {
  public:
-  RedisWatch(boost::asio::io_context& control, WorkerTeam& workers,
-             limiter::SyncTable& synced, Log& log, telemetry::MetricCells& metrics);
+  RedisWatch(boost::asio::io_context& control, WorkerTeam& workers, limiter::SyncTable& synced,
+             Log& log, telemetry::MetricCells& metrics);
 
   /// Connects the workers, and gives them some time for it: a request's budget is too short for a
-  /// connection to be made, so that the first ones would be judged as if there were no Redis. Blocks
-  /// for 300 ms at most; where there is no Redis, weir starts without it.
+  /// connection to be made, so that the first ones would be judged as if there were no Redis.
+  /// Blocks for 300 ms at most; where there is no Redis, weir starts without it.
   void meet();
   /// Once a second: figures into the metrics, an outage into the log, places of requests that are
   /// open kept.

@@ -32,7 +32,8 @@ class WorkerTeam final : public admin::Pulse, public api::Workers {
   WorkerTeam& operator=(const WorkerTeam&) = delete;
 
   /// Makes the workers, whose threads begin with start(). Called once.
-  using Make = std::function<std::unique_ptr<ServingWorker>(net::Worker& thread, std::size_t index)>;
+  using Make =
+      std::function<std::unique_ptr<ServingWorker>(net::Worker& thread, std::size_t index)>;
   void make(std::size_t count, const Make& one);
   void start();
   /// Ends the threads; what was posted and has not begun is dropped. May be called again.
@@ -46,8 +47,8 @@ class WorkerTeam final : public admin::Pulse, public api::Workers {
   /// On every worker, again and again until there is memory for it: a worker without new policies
   /// would judge by the old ones. The call is complete when all have done it.
   std::shared_ptr<RollCall> ask_all(const Task& what);
-  /// Every worker stops accepting, and cuts what is open at `timeout` from now. The call is complete
-  /// when none has a connection left.
+  /// Every worker stops accepting, and cuts what is open at `timeout` from now. The call is
+  /// complete when none has a connection left.
   std::shared_ptr<RollCall> finish_within(milliseconds timeout);
   /// Whether all have answered, at the latest when the call's limit has passed.
   static boost::asio::awaitable<bool> complete(std::shared_ptr<RollCall> call);

@@ -250,12 +250,15 @@ void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
     }
     const Duration& ban = rung.durations.front();
     if (ban.value >= window->length) continue;
+    // A window in buckets counts the whole bucket that its beginning is in.
+    const bool rough = window->kind == WindowDef::Kind::last && !window->exact;
+    const milliseconds free =
+        window->length + (rough ? window->length / window->buckets : milliseconds{0});
     reader.problems().warning(
         ban.where,
         "the end of this ban is not freedom: what was counted stays in the window of " +
             format_duration(window->length) + ", so that the next event bans again",
-        "add clear: true to the rung, or write for: " + format_duration(window->length) +
-            " or more");
+        "add clear: true to the rung, or write for: " + format_duration(free) + " or more");
   }
 }
 

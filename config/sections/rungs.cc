@@ -103,11 +103,12 @@ constexpr Row<RungDraft> kRung[] = {
       R"({"anyOf":[{"$ref":"#/$defs/duration"},{"type":"array","minItems":1,"items":{"$ref":"#/$defs/duration"}}]})",
       "duration, 1s to 366d; a list = escalation; `window` = until the fixed or calendar window "
       "ends",
-      "", "How long the key is remembered."},
+      "",
+      "How long the key is remembered: for what the policy judges, or for all by a named `list`."},
      read_durations},
     {{"forget", shape::kDuration, "duration, 1s to 366d",
       "that of the list, else the longest `for`",
-      "After so long without a firing an escalation begins anew."},
+      "So long after the end of an entry an escalation begins anew."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.forget = m.key;
        if (const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366}))

@@ -151,7 +151,8 @@ class Builder : public YAML::EventHandler {
 
   Node& make(Node::Kind kind, const YAML::Mark& mark, std::uint32_t length) {
     if (++made_ > limits_.nodes) {
-      problems_.error(place(mark, 1), "more than " + std::to_string(limits_.nodes) + " nodes");
+      problems_.error(place(mark, 1), "more than " + std::to_string(limits_.nodes) + " nodes",
+                      kManyNodes);
       throw Stop{};
     }
     Node& node = tree_.make(kind, place(mark, length));

@@ -110,7 +110,7 @@ bool check_text(std::string_view text, std::uint32_t file, const TreeLimits& lim
       return false;
     }
     if (flow_signs > 2 * limits.nodes) {
-      problems.error(where, "more than " + std::to_string(limits.nodes) + " nodes");
+      problems.error(where, "more than " + std::to_string(limits.nodes) + " nodes", kManyNodes);
       return false;
     }
     where.column += static_cast<std::uint32_t>(d.length);

@@ -8,6 +8,10 @@
 /// The text level of the YAML reader: encoding, tokens, and YAML's traps. For tree.cc alone.
 namespace weir::config {
 
+/// What helps a file with too many nodes.
+inline constexpr const char* kManyNodes =
+    "share the file out with include; many entries of a list are better in its file: one a line";
+
 /// UTF-8, no control or invisible direction characters, within the bounds. False: a problem was
 /// reported.
 bool check_text(std::string_view text, std::uint32_t file, const TreeLimits& limits,

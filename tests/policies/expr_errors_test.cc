@@ -43,6 +43,9 @@ const Case kSyntax[] = {
     {"body.", "error 6+1: the expression ends where a name should stand\n"},
     {"true ? 1", "error 9+1: the expression ends where \":\" should stand\n"},
     {"status = 1", "error 8+1: \"=\" is no operator | write == to compare\n"},
+    {"path =~ '^/a'",
+     "error 6+1: \"=~\" is no operator | write path.matches(\"^/api/\"), with ! before it for the "
+     "contrary\n"},
     {"a & b", "error 3+1: \"&\" is no operator | write && or and\n"},
     {"a | b", "error 3+1: \"|\" is no operator | write || or or\n"},
     {"{}", "error 1+1: maps are not part of the language\n"},

@@ -99,6 +99,11 @@ class Lexer {
     token.kind = Token::Kind::mark;
     const std::string_view rest = text_.substr(at_);
     if (rest.starts_with("<>")) return fail(at_, "\"<>\" is no operator", "write !=");
+    for (const char* const matching : {"=~", "!~", "~"}) {
+      if (rest.starts_with(matching))
+        return fail(at_, "\"" + std::string(matching) + "\" is no operator",
+                    "write path.matches(\"^/api/\"), with ! before it for the contrary");
+    }
     for (const std::string_view mark : kMarks) {
       if (!rest.starts_with(mark)) continue;
       token.text = mark;
