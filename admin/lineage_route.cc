@@ -2,6 +2,7 @@
 
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "core/key.h"
 #include "policies/set/lineage.h"
 
 namespace weir::admin {
@@ -29,7 +30,7 @@ net::HttpReply get_lineage(Call& call) {
   }
   json::array closed;
   for (const Hash128& identity : call.stores.counters.closed())
-    closed.emplace_back(policies::hex_of(identity));
+    closed.emplace_back(hex_of(identity));
   return json_reply({{"lineage", std::move(rows)}, {"closed", std::move(closed)}});
 }
 

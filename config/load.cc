@@ -29,13 +29,7 @@ constexpr int kLinksAtMost = 40;  // on the way to a file, as in the kernel
 /// Sixteen bytes as hex digits of a hash without a secret, so that it is equal everywhere: it names
 /// a version, and protects nothing.
 std::string content_hash(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const Hash128 hash = HashSecret::from_bytes({}).hash(bytes);
-  std::string out;
-  for (const std::uint64_t half : {hash.hi, hash.lo}) {
-    for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[(half >> shift) & 15];
-  }
-  return out;
+  return hex_of(HashSecret::from_bytes({}).hash(bytes));
 }
 
 // Of a table of 1,000,000 lines, with values of 40 bytes each.

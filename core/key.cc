@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/chars/hex.h"
+
 namespace weir {
 
 HashSecret HashSecret::random() {
@@ -29,10 +31,15 @@ HashSecret HashSecret::from_text(std::string_view text) {
 }
 
 std::string key_mark(const HashSecret& secret, std::string_view key) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  const std::uint64_t hash = secret.hash(key).lo;
   std::string out = "#";
-  for (int shift = 60; shift >= 0; shift -= 4) out += kHex[hash >> shift & 15];
+  append_hex(out, secret.hash(key).lo, 16);
+  return out;
+}
+
+std::string hex_of(const Hash128& hash) {
+  std::string out;
+  append_hex(out, hash.hi, 16);
+  append_hex(out, hash.lo, 16);
   return out;
 }
 

@@ -47,6 +47,8 @@ class HashSecret {
 /// Replaces a key where its text must not appear: `#` and 16 hex digits. Under one secret, equal
 /// keys have equal marks. Without the secret, a mark reveals nothing.
 std::string key_mark(const HashSecret& secret, std::string_view key);
+/// 32 hex digits, `hi` first.
+std::string hex_of(const Hash128& hash);
 
 /// Builds the bytes of a key: length-prefixed parts, so that `a_b`+`c` is never `a`+`b_c`. Reused
 /// from request to request: keeps its memory.

@@ -2,19 +2,14 @@
 
 #include <charconv>
 
+#include "core/chars/hex.h"
+
 namespace weir {
 namespace {
 
 bool read_int(std::string_view text, int most, int& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc() && end == text.data() + text.size() && out >= 0 && out <= most;
-}
-
-int hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 bool decode(std::string_view text, std::string& out) {
@@ -24,8 +19,9 @@ bool decode(std::string_view text, std::string& out) {
       out += text[i];
       continue;
     }
-    if (i + 2 >= text.size() || hex(text[i + 1]) < 0 || hex(text[i + 2]) < 0) return false;
-    out += static_cast<char>(hex(text[i + 1]) * 16 + hex(text[i + 2]));
+    if (i + 2 >= text.size() || hex_value(text[i + 1]) < 0 || hex_value(text[i + 2]) < 0)
+      return false;
+    out += static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
     i += 2;
   }
   return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/chars/hex.h"
 #include "core/utf8.h"
 
 namespace weir {
@@ -21,11 +22,7 @@ constexpr std::array<Range, 24> kHidden{
      {0x3164, 0x3164},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},   {0xfff0, 0xfffb},
      {0x110bd, 0x110cd}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}}};
 
-void append_unit(std::string& out, unsigned unit) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  out += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) out += kHex[unit >> shift & 15];
-}
+void append_unit(std::string& out, unsigned unit) { append_hex(out += "\\u", unit, 4); }
 
 }  // namespace
 

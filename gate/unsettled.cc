@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/assert.h"
+#include "core/chars/hex.h"
 
 namespace weir::gate {
 
@@ -18,8 +19,7 @@ constexpr unsigned kWorkerBits = 12;
 constexpr std::size_t kHalf = Unsettled::kIdSize / 2;
 
 void put_hex(char* out, std::uint64_t value) noexcept {
-  constexpr char kDigits[] = "0123456789abcdef";
-  for (std::size_t i = 0; i < kHalf; ++i) out[i] = kDigits[(value >> (60 - 4 * i)) & 15];
+  for (std::size_t i = 0; i < kHalf; ++i) out[i] = hex_digit(value >> (60 - 4 * i));
 }
 
 std::optional<std::uint64_t> read_hex(std::string_view text) noexcept {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/chars/hex.h"
+
 namespace weir::telemetry {
 namespace {
 
@@ -47,10 +49,9 @@ std::optional<TraceContext> parse_traceparent(std::string_view text) noexcept {
 }
 
 char* put_hex(char* out, const std::uint8_t* bytes, std::size_t count) noexcept {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   for (std::size_t i = 0; i < count; ++i) {
-    *out++ = kDigits[bytes[i] >> 4];
-    *out++ = kDigits[bytes[i] & 15];
+    *out++ = hex_digit(bytes[i] >> 4);
+    *out++ = hex_digit(bytes[i]);
   }
   return out;
 }

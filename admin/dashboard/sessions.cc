@@ -2,17 +2,14 @@
 
 #include <algorithm>
 
+#include "core/chars/hex.h"
+
 namespace weir::admin {
 namespace {
 
 std::string random_digits() {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  const HashSecret random = HashSecret::random();
   std::string out;
-  for (const std::uint8_t byte : random.bytes()) {
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
-  }
+  append_hex(out, HashSecret::random().bytes());
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <memory>
 
+#include "core/chars/hex.h"
 #include "core/key.h"
 #include "net/deadline.h"
 #include "net/task_group.h"
@@ -28,10 +29,8 @@ constexpr std::size_t kBodyMost = std::size_t{1} << 20;
 constexpr std::size_t kTokenMost = 4096;
 
 std::string new_id() {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  const HashSecret random = HashSecret::random();
   std::string out;
-  for (const std::uint8_t byte : random.bytes()) out += {kHex[byte >> 4], kHex[byte & 15]};
+  append_hex(out, HashSecret::random().bytes());
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "admin/operator/undo_log.h"
 
+#include "core/chars/hex.h"
 #include "core/key.h"
 
 namespace weir::admin {
@@ -7,13 +8,9 @@ namespace {
 
 // Nobody can guess the token. It is not a secret either: a caller that may undo may also change.
 std::string new_token() {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   const HashSecret random = HashSecret::random();
   std::string out;
-  for (std::size_t i = 0; i < 8; ++i) {
-    out += kHex[random.bytes()[i] >> 4];
-    out += kHex[random.bytes()[i] & 15];
-  }
+  append_hex(out, std::span(random.bytes()).first(8));
   return out;
 }
 

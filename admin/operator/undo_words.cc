@@ -29,14 +29,6 @@ TimePoint own_time(const json::value& ms, milliseconds ahead) {
   return time >= to_ms(limiter::kForever) ? limiter::kForever : from_ms(time) - ahead;
 }
 
-std::string key_text(const Hash128& key) {
-  std::string out;
-  for (const std::uint64_t half : {key.hi, key.lo}) {
-    for (int shift = 60; shift >= 0; shift -= 4) out += "0123456789abcdef"[(half >> shift) & 15];
-  }
-  return out;
-}
-
 std::uint64_t half_of(std::string_view text) {
   std::uint64_t out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
@@ -110,7 +102,7 @@ std::vector<std::string> undo_words(const UndoChange& change, milliseconds ahead
   };
   for (const UndoStep& step : change.steps) {
     json::object one;
-    one["key"] = key_text(step.key);
+    one["key"] = hex_of(step.key);
     one["before"] = step.before ? json::value(entry_json(*step.before, ahead)) : json::value();
     const std::size_t more = json::serialize(one).size();
     if (!steps.empty() && size + more > kPieceMost) finish();

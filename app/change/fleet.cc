@@ -9,6 +9,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "app/change/overrides.h"
+#include "core/chars/hex.h"
 #include "core/clock.h"
 #include "core/text.h"
 
@@ -49,13 +50,9 @@ std::string end_words(const std::string& policy) {
 
 /// Unlike all others', also after a restart in the same place.
 std::string replica_name() {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   const HashSecret random = HashSecret::random();
   std::string out = host_name() + "/";
-  for (std::size_t i = 0; i < 4; ++i) {
-    out += kHex[random.bytes()[i] >> 4];
-    out += kHex[random.bytes()[i] & 15];
-  }
+  append_hex(out, std::span(random.bytes()).first(4));
   return out;
 }
 

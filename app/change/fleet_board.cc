@@ -28,15 +28,6 @@ store::Settings patient_settings(store::Settings settings) {
   return settings;
 }
 
-std::string hex_text(const Hash128& hash) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out;
-  for (const std::uint64_t half : {hash.hi, hash.lo}) {
-    for (int shift = 60; shift >= 0; shift -= 4) out += kHex[(half >> shift) & 15];
-  }
-  return out;
-}
-
 std::vector<std::string> board_keys(const HashSecret& secret) {
   std::string stem = "weir:fleet:{";
   limiter::append_hashed_key(stem, secret.hash("fleet"));
@@ -85,7 +76,7 @@ FleetBoard::FleetBoard(boost::asio::io_context& control, store::Settings redis,
     : control_(control),
       secret_(secret),
       listener_(std::move(listener)),
-      sync_(std::move(name), hex_text(HashSecret::random().hash("epoch"))),
+      sync_(std::move(name), hex_of(HashSecret::random().hash("epoch"))),
       store_(worker_, patient_settings(std::move(redis)), random_origin()),
       call_(std::make_unique<Call>(secret)) {}
 
@@ -220,7 +211,7 @@ std::vector<store::BoardItem> FleetBoard::items(std::string_view prefix, TimePoi
 std::string FleetBoard::sealed(std::string_view name, std::string_view value) const {
   std::string text = "fleet ";
   text.append(name).append(1, '\0').append(value);
-  return hex_text(secret_.hash(text)) + std::string(value);
+  return hex_of(secret_.hash(text)) + std::string(value);
 }
 
 bool FleetBoard::unseal(std::string_view name, std::string& value) const {

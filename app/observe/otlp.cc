@@ -14,7 +14,7 @@ constexpr int kServer = 2, kClient = 3;
 constexpr int kStatusError = 2;
 
 template <std::size_t N>
-void append_hex(std::string& out, std::string_view name, const std::array<std::uint8_t, N>& bytes) {
+void append_id(std::string& out, std::string_view name, const std::array<std::uint8_t, N>& bytes) {
   std::array<char, 2 * N> digits;
   telemetry::put_hex(digits.data(), bytes.data(), N);
   out.append("\"").append(name).append("\":\"").append(digits.data(), digits.size()).append("\",");
@@ -61,9 +61,9 @@ std::string error_type(const RequestFacts& facts, bool answered) {
 
 void append_server_span(std::string& out, const RequestFacts& facts) {
   out += '{';
-  append_hex(out, "traceId", facts.trace.trace_id);
-  append_hex(out, "spanId", facts.trace.span_id);
-  if (facts.parent != decltype(facts.parent){}) append_hex(out, "parentSpanId", facts.parent);
+  append_id(out, "traceId", facts.trace.trace_id);
+  append_id(out, "spanId", facts.trace.span_id);
+  if (facts.parent != decltype(facts.parent){}) append_id(out, "parentSpanId", facts.parent);
   std::string name(facts.method.view());
   if (!facts.route.view().empty()) name.append(" ").append(facts.route.view());
   out += "\"name\":";
@@ -96,9 +96,9 @@ void append_server_span(std::string& out, const RequestFacts& facts) {
 
 void append_client_span(std::string& out, const RequestFacts& facts) {
   out += ",{";
-  append_hex(out, "traceId", facts.trace.trace_id);
-  append_hex(out, "spanId", facts.client_span);
-  append_hex(out, "parentSpanId", facts.trace.span_id);
+  append_id(out, "traceId", facts.trace.trace_id);
+  append_id(out, "spanId", facts.client_span);
+  append_id(out, "parentSpanId", facts.trace.span_id);
   out += "\"name\":";
   append_json(out, facts.method.view());
   out.append(",\"kind\":").append(std::to_string(kClient)).append(",");

@@ -7,6 +7,7 @@
 #include "app/change/loss.h"
 #include "app/serve/serving_worker.h"
 #include "app/serve/worker_team.h"
+#include "core/key.h"
 #include "core/no_memory.h"
 #include "policies/set/lineage.h"
 
@@ -63,7 +64,7 @@ asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::Polic
   std::vector<std::string> closed;  // and may come back
   if (!survives_no_memory([&] {
         for (const Hash128& identity : stores_.counters.closed())
-          closed.push_back(policies::hex_of(identity));
+          closed.push_back(hex_of(identity));
         attached = next->attach(stores_.counters, stores_.lists, stores_.secret, &stores_.patterns);
         next->attach_views(stores_.views);
       })) {

@@ -4,6 +4,7 @@
 
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/hex.h"
 #include "core/utf8.h"
 
 namespace weir::config {
@@ -20,7 +21,6 @@ bool is_shown(Utf8 c) {
 }
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string out = "\"";
   while (!text.empty()) {
     const char c = text.front();
@@ -42,8 +42,7 @@ std::string in_quotes(std::string_view text) {
     if (c == '\n' || c == '\t' || c == '\r') {
       out += c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
     } else {
-      (out += 'x') += kHex[static_cast<unsigned char>(c) >> 4];
-      out += kHex[static_cast<unsigned char>(c) & 15];
+      append_hex(out += 'x', static_cast<unsigned char>(c), 2);
     }
   }
   return out + '"';

@@ -1,5 +1,6 @@
 #include "config/text/look_alikes.h"
 
+#include "core/chars/hex.h"
 #include "core/utf8.h"
 
 namespace weir::config {
@@ -96,9 +97,8 @@ LookAlike look_alike(char32_t c) {
 }
 
 std::string look_alike_text(char32_t c) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string code;
-  for (int shift = 12; shift >= 0; shift -= 4) code += kHex[(c >> shift) & 15];
+  for (int shift = 12; shift >= 0; shift -= 4) code += upper_hex_digit(c >> shift);
   return std::string(look_alike(c).name) + " (U+" + code + ")";
 }
 

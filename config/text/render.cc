@@ -4,6 +4,7 @@
 #include <set>
 
 #include "config/text/secrets.h"
+#include "core/chars/hex.h"
 #include "core/text.h"
 #include "core/utf8.h"
 #include "core/visible.h"
@@ -24,12 +25,8 @@ std::vector<std::size_t> line_starts(std::string_view text) {
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-void append_hex(std::string& out, char c) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const auto byte = static_cast<unsigned char>(c);
-  out += "\\x";
-  out += kDigits[byte >> 4];
-  out += kDigits[byte & 15];
+void append_byte(std::string& out, char c) {
+  append_hex(out += "\\x", static_cast<unsigned char>(c), 2);
 }
 
 /// Length of the UTF-8 sequence at `i`; 0 if it is malformed, or nothing for a terminal.
@@ -44,7 +41,7 @@ std::string printable(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t n = shown_sequence(text, i);
     if (n == 0) {
-      append_hex(out, text[i++]);
+      append_byte(out, text[i++]);
     } else {
       out.append(text, i, n);
       i += n;
@@ -85,7 +82,7 @@ Shown show(std::string_view line, std::size_t begin, std::size_t end) {
       ++i;
     } else if (n == 0) {
       std::string hex;
-      append_hex(hex, line[i++]);
+      append_byte(hex, line[i++]);
       put(hex, 4);
     } else {
       put(line.substr(i, n), 1);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "core/chars/hex.h"
 #include "core/utf8.h"
 
 namespace weir::config {
@@ -236,7 +237,6 @@ bool is_masked_name(std::string_view text) {
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t kLongest = 80;
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string out = "\"";
   const bool cut = text.size() > kLongest;
   if (cut) {
@@ -251,9 +251,7 @@ std::string quoted(std::string_view text) {
     } else if (c == '\t') {
       out += "\\t";
     } else if (byte < 0x20 || byte == 0x7F) {
-      out += "\\x";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      append_hex(out += "\\x", byte, 2);
     } else {
       out += c;
     }

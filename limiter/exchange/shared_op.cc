@@ -1,6 +1,7 @@
 #include "limiter/exchange/shared_op.h"
 
 #include "core/assert.h"
+#include "core/chars/hex.h"
 
 namespace weir::limiter {
 namespace {
@@ -59,9 +60,8 @@ const SharedErrorRow& row_of(SharedError error) noexcept {
 }
 
 std::string name_in_store(const Hash128& identity) {
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
-  for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[(identity.lo >> shift) & 15U];
+  append_hex(out, identity.lo, 16);
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/chars/hex.h"
 #include "net/http/scan.h"
 
 namespace weir::net {
@@ -9,7 +10,8 @@ namespace {
 
 using Refusal = HttpRefusal;
 
-constexpr int hex_value(unsigned char c) noexcept {
+// Of an unsigned byte, as the automaton has it: weir::hex_value makes other code of it.
+constexpr int size_digit(unsigned char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
@@ -52,7 +54,7 @@ Refusal ChunkedDecoder::head_byte(unsigned char c) noexcept {
   switch (state_) {
     case State::size_first:
     case State::size: {
-      const int value = hex_value(c);
+      const int value = size_digit(c);
       if (value >= 0) {
         if (left_ >> 59 != 0) return Refusal::chunk_size;  // 2^63 and more
         if (++digits_ > 16) return Refusal::chunk_size;
@@ -143,9 +145,8 @@ Refusal ChunkedDecoder::tail_byte(unsigned char c) noexcept {
 }
 
 std::size_t write_chunk_head(std::array<char, 18>& out, std::uint64_t size) noexcept {
-  constexpr char kHex[] = "0123456789abcdef";
   const int digits = size == 0 ? 1 : (67 - __builtin_clzll(size)) / 4;
-  for (int i = digits; i-- > 0; size >>= 4) out[static_cast<std::size_t>(i)] = kHex[size & 15];
+  for (int i = digits; i-- > 0; size >>= 4) out[static_cast<std::size_t>(i)] = hex_digit(size);
   out[static_cast<std::size_t>(digits)] = '\r';
   out[static_cast<std::size_t>(digits) + 1] = '\n';
   return static_cast<std::size_t>(digits) + 2;

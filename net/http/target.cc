@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/assert.h"
+#include "core/chars/hex.h"
 
 namespace weir::net {
 namespace {
@@ -131,10 +132,9 @@ class Builder {
     size_ += text.size();
   }
   void put_escape(unsigned char c) noexcept {
-    constexpr char kHex[] = "0123456789ABCDEF";
     put('%');
-    put(kHex[c >> 4]);
-    put(kHex[c & 15]);
+    put(upper_hex_digit(c >> 4));
+    put(upper_hex_digit(c));
   }
 
   std::size_t size() const noexcept { return size_; }

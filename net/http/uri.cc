@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "core/chars/hex.h"
+
 namespace weir::net {
 namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool is_port_or_empty(std::string_view text) {
   return text.size() <= 5 &&
@@ -36,7 +31,7 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus) {
       continue;
     }
     if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_digit(text[i + 1]), low = hex_digit(text[i + 2]);
+    const int high = hex_value(text[i + 1]), low = hex_value(text[i + 2]);
     if (high < 0 || low < 0) return std::nullopt;
     out += static_cast<char>(high * 16 + low);
     i += 2;

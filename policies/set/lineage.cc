@@ -1,23 +1,14 @@
 #include "policies/set/lineage.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "core/key.h"
 #include "limiter/counters/heritage.h"
 #include "limiter/kinds/kinds.h"
 #include "limiter/kinds/windows.h"
 #include "policies/set/describe.h"
 
 namespace weir::policies {
-
-std::string hex_of(const Hash128& hash) {
-  char out[40];
-  const int size =
-      std::snprintf(out, sizeof out, "%016llx%016llx", static_cast<unsigned long long>(hash.hi),
-                    static_cast<unsigned long long>(hash.lo));
-  return {out, static_cast<std::size_t>(size)};
-}
-
 namespace {
 
 bool trails(limiter::Window window) noexcept {

@@ -53,8 +53,6 @@ std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
                                          std::span<const Lineage> next,
                                          std::span<const std::string> closed = {});
 
-std::string hex_of(const Hash128& identity);
-
 /// `policy "login-per-ip": count over the last 20m begins empty (now: count over the last 10m)`.
 std::string text_of(const Inheritance& change);
 

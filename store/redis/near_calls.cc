@@ -1,5 +1,7 @@
 #include "store/redis/near_calls.h"
 
+#include "core/chars/hex.h"
+
 namespace weir::store {
 namespace {
 
@@ -11,10 +13,8 @@ using limiter::SharedVerb;
 
 /// A `+` and the cell: no key that people can read has one (limiter::ReadableKey).
 void spell(std::string_view key, PlaceGrid::Cell cell, std::string& out) {
-  constexpr char kDigits[] = "0123456789abcdef";
   out = key;
-  out += '+';
-  for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[cell >> shift & 15U];
+  append_hex(out += '+', cell, 16);
 }
 
 bool admits(SharedVerb verb) noexcept {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/assert.h"
+#include "core/chars/hex.h"
 #include "embedded/redis_scripts.h"
 #include "store/redis/parameters.h"
 
@@ -71,11 +72,7 @@ std::string sha1(std::string_view text) {
   WEIR_ASSERT(EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha1(), nullptr) ==
               1);
   std::string out;
-  for (unsigned i = 0; i < length; ++i) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    out += kDigits[digest[i] >> 4U];
-    out += kDigits[digest[i] & 15U];
-  }
+  append_hex(out, std::span(digest).first(length));
   return out;
 }
 

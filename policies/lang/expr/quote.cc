@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/chars/hex.h"
 #include "core/number.h"
 
 namespace weir::policies::expr {
@@ -16,7 +17,6 @@ bool is_identifier(std::string_view text) noexcept {
 }
 
 std::string quoted(std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -27,7 +27,7 @@ std::string quoted(std::string_view text) {
     } else if (c == '\t') {
       out.append("\\t");
     } else if (byte < 0x20 || byte == 0x7f) {
-      out.append({'\\', 'u', '0', '0', kHex[byte >> 4], kHex[byte & 15]});
+      append_hex(out += "\\u", byte, 4);
     } else {
       out.push_back(c);
     }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/case_fold.h"
+#include "core/chars/hex.h"
 #include "core/utf8.h"
 #include "policies/lang/extractors/blank.h"
 #include "policies/lang/extractors/escapes.h"
@@ -89,7 +90,7 @@ class EncodedText {
     if (text_.size() - at_ < 6) return std::nullopt;
     char32_t code = 0;
     for (std::size_t k = 2; k < 6; ++k) {
-      const int digit = hex_digit(text_[at_ + k]);
+      const int digit = hex_value(text_[at_ + k]);
       if (digit < 0) return std::nullopt;
       code = code * 16 + static_cast<char32_t>(digit);
     }
