@@ -6,6 +6,7 @@
 #include "admin/operator/counts.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "core/chars/ascii.h"
 #include "net/http/fields.h"
 
 namespace weir::admin {
@@ -68,7 +69,7 @@ struct Search {
   std::size_t left = kSearchMost;  // entries that may still be looked at
 
   bool finds(std::string_view in) const {
-    const auto same = [](char a, char b) { return net::ascii_lower(a) == b; };
+    const auto same = [](char a, char b) { return ascii::lower(a) == b; };
     return std::search(in.begin(), in.end(), text.begin(), text.end(), same) != in.end();
   }
   bool finds(const limiter::ListEntry& entry) const {
@@ -182,8 +183,7 @@ std::string read_page_wish(const Call& call, PageWish& wish) {
     const auto text = call.query.one("search");
     if (!text || text->size() > kSearchBytesMax)
       return "`search` is a text of at most " + std::to_string(kSearchBytesMax) + " bytes";
-    wish.search.text = *text;
-    for (char& c : wish.search.text) c = net::ascii_lower(c);
+    wish.search.text = ascii::lowered(*text);
   }
   return {};
 }

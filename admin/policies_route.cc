@@ -6,6 +6,7 @@
 #include "admin/operator/counts.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "core/chars/ascii.h"
 #include "net/http/fields.h"
 
 namespace weir::admin {
@@ -15,7 +16,7 @@ constexpr std::size_t kPoliciesMost = 1000;
 
 // Whether the name has the text, whatever its case.
 bool has_text(std::string_view name, std::string_view text) {
-  const auto same = [](char a, char b) { return net::ascii_lower(a) == net::ascii_lower(b); };
+  const auto same = [](char a, char b) { return ascii::lower(a) == ascii::lower(b); };
   return std::search(name.begin(), name.end(), text.begin(), text.end(), same) != name.end();
 }
 

@@ -3,6 +3,7 @@
 
 #include "api/event_reader.h"
 #include "config/text/units.h"
+#include "core/chars/ascii.h"
 #include "net/http/fields.h"
 #include "net/http/target.h"
 #include "net/http/uri.h"
@@ -21,8 +22,7 @@ JsonWrong wrong(const JsonMember& member, std::string what) { return {member.at,
 bool is_token(std::string_view text) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           kMarks.find(c) != std::string_view::npos;
+    return ascii::is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
   });
 }
 
@@ -36,8 +36,7 @@ void append_escaped(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool bare = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                      c == '-' || c == '.' || c == '_' || c == '~';
+    const bool bare = ascii::is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
     if (bare) {
       out.push_back(c);
     } else {
@@ -106,8 +105,7 @@ EventReader::Wrong EventReader::read_method(const Member& member) {
   if (member.kind != Kind::text || !is_token(member.text) || member.text.size() > 32) {
     return wrong(member, "`method` is no HTTP method");
   }
-  if (std::any_of(member.text.begin(), member.text.end(),
-                  [](char c) { return c >= 'a' && c <= 'z'; }))
+  if (std::any_of(member.text.begin(), member.text.end(), ascii::is_lower))
     return wrong(member, "a method is written in capitals; the proxy answers others with 400");
   request_.method = member.text;
   return std::nullopt;

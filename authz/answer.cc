@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "core/chars/ascii.h"
 #include "core/http_status.h"
 #include "net/http/fields.h"
 
@@ -75,7 +76,7 @@ void append_allowed(std::string& out, const CallerRow& caller, const Effect& eff
       out.append(name).append(":\r\n");
     } else if (caller.envoy) {
       out += first ? "x-envoy-auth-headers-to-remove: " : ", ";
-      for (const char c : name) out += net::ascii_lower(c);
+      for (const char c : name) out += ascii::lower(c);
       first = false;
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "net/http/scan.h"
 
 namespace weir::authz {
@@ -20,7 +21,7 @@ std::string_view only_field(std::span<const HeaderField> fields, std::string_vie
 
 bool is_method(std::string_view text) noexcept {
   return !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    return ascii::is_upper(c) || ascii::is_digit(c) || c == '-' || c == '_';
   });
 }
 
@@ -60,7 +61,7 @@ std::string_view read_host(std::string_view authority, std::span<char> room) noe
   }
   if (host.ends_with('.')) host.remove_suffix(1);
   if (host.empty() || host.size() > room.size()) return {};
-  std::transform(host.begin(), host.end(), room.begin(), net::ascii_lower);
+  std::transform(host.begin(), host.end(), room.begin(), ascii::lower);
   return {room.data(), host.size()};
 }
 

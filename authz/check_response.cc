@@ -4,6 +4,7 @@
 #include <string>
 
 #include "authz/answer.h"
+#include "core/chars/ascii.h"
 #include "core/http_status.h"
 #include "core/utf8.h"
 #include "net/http/fields.h"
@@ -72,7 +73,7 @@ void put_header(HeaderValueOption& option, std::string_view name, std::string_vi
   auto& header = *option.mutable_header();
   std::string& key = *header.mutable_key();
   key.resize(name.size());
-  std::transform(name.begin(), name.end(), key.begin(), net::ascii_lower);
+  std::transform(name.begin(), name.end(), key.begin(), ascii::lower);
   put_text(*header.mutable_value(), value, false);
 }
 

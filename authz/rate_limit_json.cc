@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 
+#include "core/chars/ascii.h"
 #include "core/json_numbers.h"
 #include "core/utf8.h"
 #include "net/http/fields.h"
@@ -44,7 +45,7 @@ class Twice {
     name_.append(part);
     std::string plain;
     for (const char c : name_) {
-      if (c != '_') plain += net::ascii_lower(c);
+      if (c != '_') plain += ascii::lower(c);
     }
     const bool is_new = objects_.back().insert(std::move(plain)).second;
     if (!is_new && name.empty()) name = name_;
@@ -137,11 +138,10 @@ class RequestReader {
                std::floor(value.get_double()) == value.get_double()) {
       out = static_cast<std::uint64_t>(value.get_double());
     } else if (value.is_string()) {
-      const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
       const json::string& text = value.get_string();
       boost::system::error_code error;
       json::value inner;
-      if (!text.empty() && is_digit(text.front()) && is_digit(text.back()))
+      if (!text.empty() && ascii::is_digit(text.front()) && ascii::is_digit(text.back()))
         inner = json::parse(text, error);
       if (!error && inner.is_number()) return number(inner, what, most);
     }

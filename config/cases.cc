@@ -4,6 +4,7 @@
 #include "config/text/shapes.h"
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 #include "core/text.h"
 
 namespace weir::config {
@@ -32,8 +33,7 @@ void take_form(Reader& reader, const Member& m, CaseStep& out) {
     for (const char c : text) {
       const auto byte = static_cast<unsigned char>(c);
       // `<` and `>` stand: `<n>` is replaced later, and the reader of forms takes them as they are.
-      const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                         (c >= 'a' && c <= 'z') ||
+      const bool plain = ascii::is_letter_or_digit(c) ||
                          std::string_view("-._~<>").find(c) != std::string_view::npos;
       if (plain) {
         body += c;

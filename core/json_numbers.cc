@@ -3,11 +3,13 @@
 #include <charconv>
 #include <string_view>
 
+#include "core/chars/ascii.h"
+
 namespace weir {
 namespace {
 
 bool is_number_sign(char c) {
-  return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+  return ascii::is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
 void append_plain_number(std::string& out, std::string_view number) {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "core/chars/ascii.h"
 #include "core/chars/hex.h"
 
 namespace weir {
@@ -57,8 +58,8 @@ Result<RedisEndpoint> parse_redis_endpoint(std::string_view text, std::uint16_t 
   }
   if (out.host.empty() || out.host.size() > 253) return Error::malformed;
   for (const char c : out.host) {
-    const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '-' || c == '.' || c == '_' || c == ':' || c == '%';
+    const bool good =
+        ascii::is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == ':' || c == '%';
     if (!good) return Error::malformed;
   }
   if (!port.empty()) {

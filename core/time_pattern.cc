@@ -4,16 +4,15 @@
 #include <array>
 #include <cmath>
 
+#include "core/chars/ascii.h"
+
 namespace weir {
 namespace {
 
 constexpr std::int64_t kMsMost = 253'402'300'799'999;  // the end of the year 9999
 constexpr std::string_view kDirectives = "YymdejbBhaAHIpMSzZsntDFTR%";
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-bool is_letter(char c) noexcept { return lower(c) >= 'a' && lower(c) <= 'z'; }
 
 constexpr std::array<std::string_view, 12> kMonths{"january",   "february", "march",    "april",
                                                    "may",       "june",     "july",     "august",
@@ -53,7 +52,7 @@ struct Cursor {
 
   bool number(int digits_most, int least, int most, int& out) noexcept {
     int value = 0, digits = 0;
-    while (digits < digits_most && at != end && is_digit(*at)) {
+    while (digits < digits_most && at != end && ascii::is_digit(*at)) {
       value = value * 10 + (*at++ - '0');
       ++digits;
     }
@@ -62,11 +61,11 @@ struct Cursor {
   }
   /// `.123`, in milliseconds, later digits dropped; none is 0.
   std::int64_t fraction() noexcept {
-    if (end - at < 2 || (*at != '.' && *at != ',') || !is_digit(at[1])) return 0;
+    if (end - at < 2 || (*at != '.' && *at != ',') || !ascii::is_digit(at[1])) return 0;
     ++at;
     std::int64_t ms = 0;
     int digits = 0;
-    while (at != end && is_digit(*at)) {
+    while (at != end && ascii::is_digit(*at)) {
       if (digits++ < 3) ms = ms * 10 + (*at - '0');
       ++at;
     }
@@ -77,13 +76,13 @@ struct Cursor {
   template <std::size_t N>
   int name(const std::array<std::string_view, N>& names) noexcept {
     if (end - at < 3) return -1;
-    const std::array<char, 3> three{lower(at[0]), lower(at[1]), lower(at[2])};
+    const std::array<char, 3> three{ascii::lower(at[0]), ascii::lower(at[1]), ascii::lower(at[2])};
     for (std::size_t i = 0; i < N; ++i) {
       if (names[i][0] != three[0] || names[i][1] != three[1] || names[i][2] != three[2]) continue;
       const std::size_t size = names[i].size();
       std::size_t same = 3;
       while (same<size&& static_cast<std::size_t>(end - at)> same &&
-             lower(at[same]) == names[i][same]) {
+             ascii::lower(at[same]) == names[i][same]) {
         ++same;
       }
       at += same == size ? size : 3;
@@ -99,14 +98,14 @@ struct Cursor {
     int hours = 0, minutes = 0;
     if (end - at < 2 || !number(2, 0, 23, hours)) return false;
     if (at != end && *at == ':') ++at;
-    if (at != end && is_digit(*at) && !number(2, 0, 59, minutes)) return false;
+    if (at != end && ascii::is_digit(*at) && !number(2, 0, 59, minutes)) return false;
     offset = (hours * 60 + minutes) * 60;
     if (west) offset = -offset;
     return true;
   }
   bool zone_name() noexcept {
     const char* const from = at;
-    while (at != end && is_letter(*at)) ++at;
+    while (at != end && ascii::is_letter(*at)) ++at;
     const std::string_view word(from, static_cast<std::size_t>(at - from));
     return word == "UTC" || word == "GMT" || word == "Z";
   }
@@ -115,7 +114,7 @@ struct Cursor {
     const char* const from = at;
     const char* const most = from + std::min<std::ptrdiff_t>(end - from, 16);
     std::int64_t value = 0;
-    while (at != most && is_digit(*at)) value = value * 10 + (*at++ - '0');
+    while (at != most && ascii::is_digit(*at)) value = value * 10 + (*at++ - '0');
     out = value;
     return at != from;
   }
@@ -155,8 +154,8 @@ bool step(char directive, Cursor& c, Parts& p) noexcept {
     case 'I':
       return p.twelve = true, c.number(2, 1, 12, p.hour);
     case 'p':
-      if (c.end - c.at < 2 || lower(c.at[1]) != 'm') return false;
-      p.half = lower(*c.at) == 'a' ? 0 : lower(*c.at) == 'p' ? 1 : -1;
+      if (c.end - c.at < 2 || ascii::lower(c.at[1]) != 'm') return false;
+      p.half = ascii::lower(*c.at) == 'a' ? 0 : ascii::lower(*c.at) == 'p' ? 1 : -1;
       c.at += 2;
       return p.half >= 0;
     case 'M':
@@ -218,7 +217,7 @@ std::optional<TimePattern> TimePattern::compile(std::string_view pattern, Proble
   };
   const auto spell = [&](std::string_view text) {
     for (const char c : text) {
-      if (is_letter(c))
+      if (ascii::is_letter(c))
         add(c);
       else
         out.steps_.push_back({0, c});

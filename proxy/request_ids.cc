@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
+
 namespace weir::proxy {
 namespace {
 
 bool is_sane_id(std::string_view id) noexcept {
   return !id.empty() && id.size() <= 128 && std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+    return ascii::is_letter_or_digit(c) ||
            std::string_view{"._:/+=@-"}.find(c) != std::string_view::npos;
   });
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/assert.h"
+#include "core/chars/ascii.h"
 
 namespace weir::replay {
 
@@ -32,8 +33,7 @@ std::optional<TimePoint> RecordTime::read(std::string_view text) noexcept {
 std::optional<TimePoint> RecordTime::read_front(std::string_view text, std::size_t& used) noexcept {
   if (!pattern_) {
     used = 0;
-    while (used < text.size() && (text[used] == '.' || (text[used] >= '0' && text[used] <= '9')))
-      ++used;
+    while (used < text.size() && (text[used] == '.' || ascii::is_digit(text[used]))) ++used;
     return read(text.substr(0, used));
   }
   // A digit right behind could belong to a longer fraction, so the next character must be the same

@@ -1,3 +1,4 @@
+#include "core/chars/ascii.h"
 #include "core/json_numbers.h"
 #include "core/text.h"
 #include "replay/report.h"
@@ -24,7 +25,7 @@ class JsonWriter {
   void real(double value) { comma(), append_number(out, Number::real(value)), first_ = false; }
   /// A number as it is shown; none, or one that JSON can't write: null.
   void shown(std::string_view number) {
-    const bool finite = !number.empty() && number.back() >= '0' && number.back() <= '9';
+    const bool finite = !number.empty() && ascii::is_digit(number.back());
     comma(), out += finite ? number : "null", first_ = false;
   }
   void boolean(bool value) { comma(), out += value ? "true" : "false", first_ = false; }

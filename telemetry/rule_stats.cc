@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "telemetry/metrics.h"
 
 namespace weir::telemetry {
@@ -10,7 +11,7 @@ namespace {
 /// The end of a run of one to three digits at `at`; `at` if there is none.
 std::size_t after_digits(std::string_view text, std::size_t at) noexcept {
   std::size_t end = at;
-  while (end < text.size() && end - at < 3 && text[end] >= '0' && text[end] <= '9') ++end;
+  while (end < text.size() && end - at < 3 && ascii::is_digit(text[end])) ++end;
   return end;
 }
 

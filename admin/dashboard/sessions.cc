@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "core/chars/hex.h"
 
 namespace weir::admin {
@@ -20,8 +21,7 @@ std::string cookie_name(std::string_view host) {
   const std::size_t colon = host.rfind(':');
   const std::string_view port =
       colon == std::string_view::npos ? std::string_view() : host.substr(colon + 1);
-  const bool digits = !port.empty() && std::all_of(port.begin(), port.end(),
-                                                   [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits = !port.empty() && std::all_of(port.begin(), port.end(), ascii::is_digit);
   return out.append(digits ? port : "80");
 }
 

@@ -7,6 +7,7 @@
 #include "app/doctor/checks.h"
 #include "app/doctor/redis_talk.h"
 #include "app/support/shared_store.h"
+#include "core/chars/ascii.h"
 #include "core/text.h"
 #include "core/ticks.h"
 
@@ -279,8 +280,7 @@ class ServerCheck {
     }
     std::string refused;
     for (std::size_t i = 2; i < reply->size(); ++i) {
-      std::string word(reply->text((*reply)[i]));
-      for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+      const std::string word = ascii::lowered(reply->text((*reply)[i]));
       if ((refused + " ").find("+" + word + " ") != std::string::npos) continue;
       refused += (refused.empty() ? "+" : " +") + word;
     }

@@ -9,6 +9,7 @@
 #include "app/remote/fetch.h"
 #include "app/support/files.h"
 #include "config/text/secrets.h"
+#include "core/chars/ascii.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -27,13 +28,6 @@ std::string leading_word(std::string_view text) {
 bool is_sha256(std::string_view text) noexcept {
   return text.size() == 2 * crypto_hash_sha256_BYTES &&
          text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
-}
-
-std::string lower_hex(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
 }
 
 /// Bytes of a header that go back to the server: no line ends, not too long.
@@ -74,9 +68,8 @@ bool is_web_page(std::string_view text) noexcept {
   constexpr std::string_view kBegins[] = {"<!doctype", "<html", "<head", "<body"};
   return std::any_of(std::begin(kBegins), std::end(kBegins), [&](std::string_view begin) {
     return text.size() >= begin.size() &&
-           std::equal(begin.begin(), begin.end(), text.begin(), [](char a, char b) {
-             return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
-           });
+           std::equal(begin.begin(), begin.end(), text.begin(),
+                      [](char a, char b) { return a == ascii::lower(b); });
   });
 }
 
@@ -137,7 +130,7 @@ bool RemoteText::restore() {
   if (lines[0] != kFirstLine || lines[1] != def_.name()) return false;
   // What no longer is as it must be (a new key, a new checksum) is not taken from the disk either.
   const bool pinned = def_.sha256 && !def_.sha256->value.starts_with("http");
-  if (pinned && lower_hex(def_.sha256->value) != sha256_hex(rest)) return false;
+  if (pinned && ascii::lowered(def_.sha256->value) != sha256_hex(rest)) return false;
   text_ = std::string(rest);
   has_text_ = true;
   etag_ = tame(lines[2]);
@@ -234,8 +227,8 @@ std::string RemoteText::wrong_with(const std::string& body, milliseconds deadlin
         return "\"" + def_.sha256->value + "\": it does not begin with a SHA-256";
     }
     const std::string is = sha256_hex(body);
-    if (lower_hex(wanted) != is)
-      return "the checksum is wrong: it is " + is + ", and must be " + lower_hex(wanted);
+    if (ascii::lowered(wanted) != is)
+      return "the checksum is wrong: it is " + is + ", and must be " + ascii::lowered(wanted);
   }
   if (!def_.signer) return {};
   std::string signature;

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "net/http/scan.h"
 #include "net/http/target.h"
 
 namespace weir::app {
-namespace {
-
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
-}  // namespace
 
 std::string RequestDraft::take_url(const policies::PolicySet& set) {
   request_.scheme = "http";
@@ -48,7 +44,7 @@ std::string RequestDraft::take_url(const policies::PolicySet& set) {
 RequestDraft::Headers::const_iterator RequestDraft::find(std::string_view name) const {
   return std::find_if(text_.headers.begin(), text_.headers.end(), [&](const auto& line) {
     return std::equal(line.first.begin(), line.first.end(), name.begin(), name.end(),
-                      [](char a, char b) { return lower(a) == b; });
+                      [](char a, char b) { return ascii::lower(a) == b; });
   });
 }
 
@@ -60,7 +56,7 @@ void RequestDraft::take_host() {
   const auto field = find("host");
   if (host_.empty()) host_ = field != headers.end() ? field->second : "localhost";
   if (field == headers.end()) headers.emplace(headers.begin(), "Host", host_);
-  std::transform(host_.begin(), host_.end(), host_.begin(), lower);
+  std::transform(host_.begin(), host_.end(), host_.begin(), ascii::lower);
   request_.host = std::string_view(host_).substr(
       0, host_.starts_with('[') ? host_.find(']') + 1 : host_.find(':'));
 }

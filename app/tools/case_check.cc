@@ -4,6 +4,7 @@
 #include "app/tools/case_flight.h"
 #include "app/tools/case_run.h"
 #include "config/text/units.h"
+#include "net/http/fields.h"
 #include "policies/explain/explain.h"
 #include "policies/set/describe.h"
 #include "policies/set/text_keys.h"
@@ -12,22 +13,13 @@
 namespace weir::app {
 namespace {
 
-bool same_word(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    const auto lower = [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-    };
-    return lower(x) == lower(y);
-  });
-}
-
 /// The value of a header field among whole lines; null: there is none.
 std::optional<std::string_view> find_line(std::string_view lines, std::string_view name) {
   while (!lines.empty()) {
     const std::size_t end = lines.find("\r\n");
     const std::string_view line = lines.substr(0, end);
     const std::size_t colon = line.find(':');
-    if (colon != std::string_view::npos && same_word(line.substr(0, colon), name)) {
+    if (colon != std::string_view::npos && net::same_ignoring_case(line.substr(0, colon), name)) {
       std::string_view value = line.substr(colon + 1);
       while (value.starts_with(' ')) value.remove_prefix(1);
       return value;

@@ -7,12 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/chars/ascii.h"
+
 namespace weir::config {
 namespace {
 
 constexpr int kDepthMost = 32;
 
-bool is_word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_word_char(char c) { return ascii::is_letter_or_digit(c) || c == '_'; }
 
 /// Whether the quote at `at` begins a raw text: r"..." or br"...".
 bool is_raw(std::string_view text, std::size_t at) {

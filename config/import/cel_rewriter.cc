@@ -5,12 +5,13 @@
 
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
 
-bool begins_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_of_word(char c) { return begins_word(c) || (c >= '0' && c <= '9'); }
+bool begins_word(char c) { return ascii::is_letter(c) || c == '_'; }
+bool is_of_word(char c) { return begins_word(c) || ascii::is_digit(c); }
 bool is_quote(char c) { return c == '"' || c == '\''; }
 
 bool contains(const std::vector<std::string>& all, const std::string& one) {
@@ -26,7 +27,7 @@ std::optional<std::string> CelRewriter::rewrite() {
       literal(false);
     } else if (begins_word(c)) {
       name();
-    } else if (c >= '0' && c <= '9') {
+    } else if (ascii::is_digit(c)) {
       number();
     } else {
       symbol();
@@ -89,13 +90,12 @@ void CelRewriter::equality() {
 
 bool CelRewriter::is_constant_before() const {
   const std::size_t end = out_.find_last_not_of(' ');
-  return end != std::string::npos &&
-         (is_quote(out_[end]) || (out_[end] >= '0' && out_[end] <= '9'));
+  return end != std::string::npos && (is_quote(out_[end]) || ascii::is_digit(out_[end]));
 }
 
 bool CelRewriter::is_constant_after() const {
   const char c = next();
-  return is_quote(c) || c == '-' || (c >= '0' && c <= '9');
+  return is_quote(c) || c == '-' || ascii::is_digit(c);
 }
 
 void CelRewriter::end_part(std::size_t length) {
@@ -262,7 +262,7 @@ void CelRewriter::indexed() {
   ++at_;
   blanks();
   std::string digits;
-  while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') digits += text_[at_++];
+  while (at_ < text_.size() && ascii::is_digit(text_[at_])) digits += text_[at_++];
   blanks();
   if (digits.empty() || at_ >= text_.size() || text_[at_] != ']') {
     why = "it computes which descriptor it asks";

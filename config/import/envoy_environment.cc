@@ -6,6 +6,7 @@
 
 #include "config/import/yaml_writer.h"
 #include "config/load.h"
+#include "core/chars/ascii.h"
 
 /// The environment of envoyproxy/ratelimit as weir's settings, which read its files where they lie.
 namespace weir::config {
@@ -318,9 +319,7 @@ class EnvironmentWriter {
   }
 
   void write_log() {
-    std::string level = text("LOG_LEVEL", "warn");
-    std::transform(level.begin(), level.end(), level.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    std::string level = ascii::lowered(text("LOG_LEVEL", "warn"));
     if (level == "warning") level = "warn";
     if (level == "fatal" || level == "panic") level = "error";
     begin("log");

@@ -6,16 +6,12 @@
 
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
 
 using Kind = HaproxyField::Kind;
-
-std::string lower_ascii(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return text;
-}
 
 bool is_header_fetch(const std::string& name) {
   return name == "hdr" || name == "req.hdr" || name == "fhdr" || name == "req.fhdr";
@@ -25,13 +21,13 @@ std::optional<HaproxyField> header_field(const std::string& fetch, const std::st
   // The last value is what HAProxy takes by itself.
   const std::size_t comma = argument.find(',');
   if (comma != std::string::npos && argument.substr(comma + 1) != "-1") return std::nullopt;
-  std::string header = lower_ascii(argument.substr(0, comma));
+  std::string header = ascii::lowered(argument.substr(0, comma));
   std::replace(header.begin(), header.end(), '-', '_');
   const bool address = fetch == "hdr_ip" || fetch == "req.hdr_ip" || header == "x_forwarded_for";
   if (!is_name(header, false)) return std::nullopt;
   if (address)
     return HaproxyField{
-        Kind::address, "ip", false, {}, lower_ascii(argument.substr(0, comma)), 32, 128};
+        Kind::address, "ip", false, {}, ascii::lowered(argument.substr(0, comma)), 32, 128};
   if (header == "host") return HaproxyField{Kind::text, "host", true, {}, {}, 32, 128};
   const Kind kind = fetch == "fhdr" || fetch == "req.fhdr" ? Kind::text : Kind::header;
   return HaproxyField{kind, "header." + header, true, {}, {}, 32, 128};
@@ -142,7 +138,7 @@ bool is_normal_path(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    const bool letter = ascii::is_letter_or_digit(c);
     if (c == '%') {
       if (i + 2 >= text.size() || kHex.find(text[i + 1]) == std::string_view::npos ||
           kHex.find(text[i + 2]) == std::string_view::npos)
@@ -161,8 +157,7 @@ bool may_end_with_slash(std::string_view pattern) {
   if (slash == std::string_view::npos) return false;
   if (pattern.find('|') != std::string_view::npos || slash + 1 >= pattern.size()) return true;
   const char next = pattern[slash + 1];
-  const bool letter = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') ||
-                      (next >= '0' && next <= '9') || next == '-' || next == '_';
+  const bool letter = ascii::is_letter_or_digit(next) || next == '-' || next == '_';
   if (!letter) return true;
   return slash + 2 < pattern.size() &&
          std::string_view("?*{").find(pattern[slash + 2]) != std::string_view::npos;
@@ -185,7 +180,7 @@ std::string path_comparison(const HaproxyField& path, const std::string& method,
     return {};
   }
   const std::string left = fold ? path.expression() + ".lowerAscii()" : path.expression();
-  const std::string pattern = fold ? lower_ascii(given) : given, text = expression_text(pattern);
+  const std::string pattern = fold ? ascii::lowered(given) : given, text = expression_text(pattern);
   const bool slash = pattern.ends_with('/') && pattern != "/";
   // Of `/api/` weir's path is `/api`.
   const std::string at_end = matches("url", flag + "^[^?]*" + quoted_pattern(pattern) + "([?]|$)");
@@ -256,7 +251,7 @@ std::string text_comparison(const HaproxyField& field, const std::string& method
   const std::string flag = fold && !host ? "(?i)" : "", name = field.expression();
   if (method == "dir" || method == "dom") {
     const std::string word =
-        word_pattern(host ? lower_ascii(given) : given, method == "dir" ? "/?" : "/?.:");
+        word_pattern(host ? ascii::lowered(given) : given, method == "dir" ? "/?" : "/?.:");
     if (word.empty()) why = "a condition in it has nothing to compare with";
     return word.empty() ? "" : matches(name, flag + word);
   }
@@ -272,7 +267,7 @@ std::string text_comparison(const HaproxyField& field, const std::string& method
                              quoted_pattern(given) + std::string(method == "beg" ? "" : kPartEnds));
   }
   const std::string left = flag.empty() ? name : name + ".lowerAscii()";
-  const std::string text = expression_text(host || fold ? lower_ascii(given) : given);
+  const std::string text = expression_text(host || fold ? ascii::lowered(given) : given);
   if (method == "beg") return left + ".startsWith(" + text + ")";
   if (method == "end") return left + ".endsWith(" + text + ")";
   if (method == "sub") return left + ".contains(" + text + ")";

@@ -5,6 +5,7 @@
 
 #include "config/import/tokens.h"
 #include "config/text/units.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -97,10 +98,7 @@ bool is_total(std::string_view fetch) {
 }
 
 bool names_count(const HaproxySection& section, std::string_view word) {
-  const auto in_name = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.';
-  };
+  const auto in_name = [](char c) { return ascii::is_letter_or_digit(c) || c == '_' || c == '.'; };
   while (!word.empty()) {
     std::size_t end = 0;
     while (end < word.size() && in_name(word[end])) ++end;

@@ -4,6 +4,7 @@
 
 #include "config/import/yaml_writer.h"
 #include "core/address.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -15,7 +16,7 @@ bool alike(const NginxScope& a, const NginxScope& b) {
 
 bool is_header(std::string_view name) {
   return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+    return ascii::is_letter_or_digit(c) || c == '-';
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/text/units.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -67,7 +68,7 @@ std::vector<Part> parts_of(std::string_view rest) {
       end = std::min(rest.find('}'), rest.size());
     } else {
       while (end < rest.size() &&
-             (is_name(rest.substr(end, 1), false) || (rest[end] >= '0' && rest[end] <= '9')))
+             (is_name(rest.substr(end, 1), false) || ascii::is_digit(rest[end])))
         ++end;
     }
     const std::size_t from = std::min<std::size_t>(braces ? 2 : 1, end);

@@ -4,6 +4,7 @@
 #include "config/import/tokens.h"
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -247,8 +248,7 @@ class NginxReader {
     if (!out.first_name) out.first_name = name;
     if (name == "_" || name.empty()) return;  // no client sends it
     if (name.starts_with('~')) {
-      const bool capitals =
-          std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+      const bool capitals = std::any_of(name.begin(), name.end(), ascii::is_upper);
       const CarriedPattern pattern =
           carried_pattern(std::string_view(name).substr(1), false, capitals, check_);
       if (!pattern.why.empty()) return note(line, words, pattern.why);
@@ -258,7 +258,7 @@ class NginxReader {
     }
     if (name.find('$') != std::string::npos)
       return note(line, words, "a name with a variable is no host");
-    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    name = ascii::lowered(name);
     const bool both = name.starts_with('.');
     if (both) name.insert(0, 1, '*');
     if (name.starts_with("*.")) {
@@ -279,8 +279,7 @@ class NginxReader {
 
   static void listen(const Words& words, NginxServer& out) {
     std::string at = words[1];
-    const bool digits =
-        std::all_of(at.begin(), at.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool digits = std::all_of(at.begin(), at.end(), ascii::is_digit);
     if (digits) {
       at.insert(0, "*:");
     } else if (!at.starts_with("unix:") && at.find(':', at.find(']') + 1) == std::string::npos) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/import/yaml_writer.h"
+#include "core/chars/ascii.h"
 #include "core/utf8.h"
 
 namespace weir::config {
@@ -13,13 +14,10 @@ namespace {
 /// How policies read the field `uri`.
 constexpr std::string_view kUriReads[] = {"uri == ", "uri.startsWith(", "uri.matches("};
 
-bool is_alnum(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 /// Whether `path` has this character as it is, and not as `%XX`.
 bool is_bare(char c) {
-  return is_alnum(c) || std::string_view("-._~!$&'()*+,=:@/").find(c) != std::string_view::npos;
+  return ascii::is_letter_or_digit(c) ||
+         std::string_view("-._~!$&'()*+,=:@/").find(c) != std::string_view::npos;
 }
 
 std::string escaped(char c) {
@@ -88,7 +86,7 @@ class PatternReader {
     if (c >= '1' && c <= '9') return fail("RE2 has no back references");
     if (c == 'g' || c == 'k') return fail("RE2 has no back references");
     if (c == 'Q') return fail("weir does not read \\Q");
-    const bool letter = is_alnum(c) || static_cast<unsigned char>(c) >= 0x80;
+    const bool letter = ascii::is_letter_or_digit(c) || static_cast<unsigned char>(c) >= 0x80;
     if (of_path_ && (c == 's' || c == 'h')) {
       literal(" ");
     } else if (of_path_ && !letter && !is_bare(c)) {
@@ -164,17 +162,19 @@ bool may_read_last_slash(std::string_view pattern) {
       const std::size_t end = pattern.find(']', i + 1);
       if (end == std::string_view::npos) return true;
       for (const char d : pattern.substr(i + 1, end - i - 1)) {
-        if (!is_alnum(d) && d != '_' && d != '-') return true;
+        if (!ascii::is_letter_or_digit(d) && d != '_' && d != '-') return true;
       }
       const std::string_view inside = pattern.substr(i + 1, end - i - 1);
       for (std::size_t k = 1; k + 1 < inside.size(); ++k) {
-        if (inside[k] == '-' && !(is_alnum(inside[k - 1]) && is_alnum(inside[k + 1]))) return true;
+        if (inside[k] == '-' &&
+            !(ascii::is_letter_or_digit(inside[k - 1]) && ascii::is_letter_or_digit(inside[k + 1])))
+          return true;
       }
       i = end;
     } else if (c == '\\') {
       if (++i == pattern.size()) return true;
-      if (pattern[i] == '/' ||
-          (is_alnum(pattern[i]) && std::string_view("dwbsAz").find(pattern[i]) == pattern.npos))
+      if (pattern[i] == '/' || (ascii::is_letter_or_digit(pattern[i]) &&
+                                std::string_view("dwbsAz").find(pattern[i]) == pattern.npos))
         return true;
     }
   }

@@ -4,6 +4,7 @@
 
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 #include "core/chars/hex.h"
 #include "core/utf8.h"
 
@@ -86,12 +87,10 @@ std::string ImportNames::make(std::string_view wish) {
   constexpr std::size_t kLongest = 52;
   std::string name;
   for (const char c : wish.substr(0, kLongest)) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '_' || (dash_ && c == '-');
+    const bool plain = ascii::is_letter_or_digit(c) || c == '_' || (dash_ && c == '-');
     name += plain ? c : dash_ ? '-' : '_';
   }
-  const bool letter =
-      !name.empty() && ((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z'));
+  const bool letter = !name.empty() && ascii::is_letter(name[0]);
   if (!letter) name.insert(0, "r");
   if (is_bare_boolean(name) || name == "request") name += dash_ ? "-1" : "_1";
   std::string out = name;

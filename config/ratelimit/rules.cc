@@ -14,6 +14,7 @@
 #include "config/sections/descriptors.h"
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -127,8 +128,7 @@ class RuleReader {
   bool flag(const Node& map, std::string_view key) {
     const Node* node = find_member(map, key);
     if (node == nullptr || node->is_null()) return false;
-    std::string word(node->is_scalar() ? node->text : "");
-    for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const std::string word = ascii::lowered(node->is_scalar() ? node->text : "");
     if (word == "true" || word == "yes" || word == "on" || word == "y") return true;
     if (word == "false" || word == "no" || word == "off" || word == "n") return false;
     error(*node, quoted(key) + " is true or false");
@@ -250,8 +250,7 @@ class RuleReader {
          {"month", RateUnit::month},
          {"year", RateUnit::year}}};
     const Node* unit = find_member(node, "unit");
-    std::string word = text(node, "unit");
-    for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const std::string word = ascii::lowered(text(node, "unit"));
     const auto found = std::find_if(kUnits.begin(), kUnits.end(),
                                     [&](const auto& one) { return one.first == word; });
     if (found != kUnits.end()) what.unit = found->second;
@@ -294,11 +293,10 @@ class PolicyNames {
     constexpr std::size_t kLongest = 56;
     std::string name;
     for (const char c : path.substr(0, kLongest)) {
-      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                         (c >= '0' && c <= '9') || c == '_' || c == '-';
+      const bool plain = ascii::is_letter_or_digit(c) || c == '_' || c == '-';
       name += plain ? c : '-';
     }
-    if (name.empty() || name.front() == '-' || (name.front() >= '0' && name.front() <= '9'))
+    if (name.empty() || name.front() == '-' || ascii::is_digit(name.front()))
       name.insert(0, 1, 'r');
     std::string out = name;
     for (std::size_t n = 2; !taken_.emplace(out, 1).second; n = ++taken_[name])

@@ -7,6 +7,7 @@
 #include "config/sections/sections.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -40,7 +41,7 @@ void read_entry(Reader& reader, const Member& m, DescriptorDef& out) {
 void append_plain(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+    const bool plain = ascii::is_letter_or_digit(c) ||
                        std::string_view("-._~/*").find(c) != std::string_view::npos;
     if (plain) {
       out += c;

@@ -6,6 +6,7 @@
 #include "config/text/fields.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 
 /// Doors at which other proxies ask: `api.ext_authz`, `api.forward_auth` and `authz`.
 namespace weir::config {
@@ -21,7 +22,7 @@ constexpr Row<Text> kExtAuthz[] = {
        if (!text) return;
        const std::string_view path = text->value;
        const bool plain = std::all_of(path.begin(), path.end(), [](char c) {
-         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         return ascii::is_letter_or_digit(c) ||
                 std::string_view("/-_.~").find(c) != std::string_view::npos;
        });
        if (!plain || path.size() < 2 || path.size() > 128 || path.front() != '/' ||

@@ -6,6 +6,7 @@
 #include "config/text/merge.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -68,7 +69,7 @@ void check_match(Reader& reader, const Member& m, const Text& match) {
   }
   const bool method_ok =
       method == "*" || (!method.empty() && std::all_of(method.begin(), method.end(), [](char c) {
-        return (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+        return ascii::is_upper(c) || c == '-' || c == '_';
       }));
   if (!method_ok) {
     reader.error(*m.value, quoted(method) + " is no method",

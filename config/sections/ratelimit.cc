@@ -4,6 +4,7 @@
 #include "config/sections/share.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 
 /// `ratelimit:` files of envoyproxy/ratelimit, and how calls of the rate limit service are
 /// answered.
@@ -17,8 +18,7 @@ void read_header(Reader& r, const Member& m, std::string& out) {
   if (!text) return;
   const bool token =
       text->value.size() <= 64 && std::all_of(text->value.begin(), text->value.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               c == '-' || c == '_';
+        return ascii::is_letter_or_digit(c) || c == '-' || c == '_';
       });
   if (!token) return r.error(*m.value, quoted(text->value) + " is no name of a header");
   out = text->value;

@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <cctype>
 
 #include "config/load.h"
 #include "config/sections/sections.h"
 #include "config/text/fields.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -24,12 +24,10 @@ void read_listen(Reader& r, const Member& m, Located<Endpoint>& out) {
 void read_hosts(Reader& r, const Member& m, std::vector<std::string>& out) {
   out.clear();
   for (const Text& text : r.texts(m)) {
-    std::string name = text.value;
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    std::string name = ascii::lowered(text.value);
     const bool good =
         !name.empty() && name.size() <= 255 && std::all_of(name.begin(), name.end(), [](char c) {
-          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-                 c == '_';
+          return ascii::is_lower(c) || ascii::is_digit(c) || c == '-' || c == '.' || c == '_';
         });
     if (good) {
       out.push_back(std::move(name));
@@ -48,7 +46,7 @@ void read_replicas(Reader& r, const Member& m, std::vector<std::string>& out) {
     const std::string& value = text.value;
     const bool good = !value.empty() && value.size() <= 255 && value.front() != ':' &&
                       value.back() != ':' && std::all_of(value.begin(), value.end(), [](char c) {
-                        return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                        return ascii::is_letter_or_digit(c) ||
                                std::string_view("-._:[]").find(c) != std::string_view::npos;
                       });
     if (!good) {
@@ -498,10 +496,9 @@ void read_trust(Reader& r, const Member& m, std::vector<Cidr>& out) {
 void read_header_name(Reader& r, const Member& m, std::string& out) {
   const auto text = r.text(m);
   if (!text) return;
-  std::string name = text->value;
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string name = ascii::lowered(text->value);
   const bool token = name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-                       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+                       return ascii::is_lower(c) || ascii::is_digit(c) || c == '-';
                      });
   if (!token) return r.error(*m.value, quoted(text->value) + " is no header name");
   out = std::move(name);

@@ -4,6 +4,7 @@
 #include "config/text/log_format.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 #include "core/time_pattern.h"
 
 /// `source:` of an event: what its records look like in a file.
@@ -33,12 +34,10 @@ struct Parts {
 };
 
 bool is_name(std::string_view text) {
-  const auto letter = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
-  };
+  const auto letter = [](char c) { return ascii::is_letter(c) || c == '_'; };
   return !text.empty() && text.size() <= 64 && letter(text[0]) &&
          std::all_of(text.begin(), text.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+                     [&](char c) { return letter(c) || ascii::is_digit(c); });
 }
 
 void read_csv(Reader& r, const Member& m, Parts& out) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/chars/ascii.h"
+
 namespace weir::config {
 namespace {
 
@@ -316,7 +318,7 @@ std::string plain(std::string_view word) {
   std::string out;
   for (const char c : word) {
     if (c == '_' || c == '-') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    out += ascii::lower(c);
   }
   return out;
 }

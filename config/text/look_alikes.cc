@@ -1,5 +1,6 @@
 #include "config/text/look_alikes.h"
 
+#include "core/chars/ascii.h"
 #include "core/chars/hex.h"
 #include "core/utf8.h"
 
@@ -81,12 +82,11 @@ LookAlike look_alike(char32_t c) {
   }
   if (c >= kFullWidth && c < kFullWidth + kAscii.size()) {
     const std::string_view plain = kAscii.substr(c - kFullWidth, 1);
-    const bool letter =
-        (plain[0] >= 'a' && plain[0] <= 'z') || (plain[0] >= 'A' && plain[0] <= 'Z');
-    return {letter                               ? "a full-width letter"
-            : plain[0] >= '0' && plain[0] <= '9' ? "a full-width digit"
-            : plain == ":"                       ? "a full-width colon"
-            : plain == ","                       ? "a full-width comma"
+    const bool letter = ascii::is_letter(plain[0]);
+    return {letter                      ? "a full-width letter"
+            : ascii::is_digit(plain[0]) ? "a full-width digit"
+            : plain == ":"              ? "a full-width colon"
+            : plain == ","              ? "a full-width comma"
             : plain == "(" || plain == ")" || plain == "[" || plain == "]" || plain == "{" ||
                     plain == "}"
                 ? "a full-width bracket"

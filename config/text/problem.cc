@@ -5,6 +5,7 @@
 
 #include "config/text/edit_distance.h"
 #include "config/text/secrets.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -16,7 +17,7 @@ auto order(const Problem& p) {
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    c = ascii::lower(c);
     if (c == '-') c = '_';
   }
   return out;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/text/edit_distance.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -15,15 +16,12 @@ constexpr std::string_view kSecretWords[] = {"password", "passwd",        "passp
 /// Too short to stand anywhere in a key: a part of it between underscores.
 constexpr std::string_view kShortWords[] = {"pass", "pwd", "requirepass"};
 
-bool is_word(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-';
-}
+bool is_word(char c) noexcept { return ascii::is_letter_or_digit(c) || c == '_' || c == '-'; }
 
 std::string lower_word(std::string_view word) {
   std::string out(word);
   for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
+    c = ascii::lower(c);
     if (c == '-') c = '_';
   }
   return out;

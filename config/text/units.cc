@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -24,8 +25,6 @@ struct SizeUnit {
 };
 constexpr std::array<SizeUnit, 4> kSizeUnits = {{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"B", 0}}};
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
 /// Reads digits from the front; nullopt if there are none or they do not fit.
 std::optional<std::uint64_t> take_digits(std::string_view& text) {
   std::uint64_t value = 0;
@@ -37,7 +36,7 @@ std::optional<std::uint64_t> take_digits(std::string_view& text) {
 
 std::string_view take_letters(std::string_view& text) {
   std::size_t n = 0;
-  while (n < text.size() && !digit(text[n])) ++n;
+  while (n < text.size() && !ascii::is_digit(text[n])) ++n;
   const std::string_view out = text.substr(0, n);
   text.remove_prefix(n);
   return out;
@@ -70,7 +69,7 @@ std::string_view unit_of_word(std::string_view word) {
       {"1h", " h hr hour hours hourly "},        {"1d", " d day days daily "},
       {"7d", " w week weeks weekly "},           {"30d", " month months monthly "}};
   std::string small = " ";
-  for (const char c : word) small += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const char c : word) small += ascii::lower(c);
   small += ' ';
   for (const Named& named : kWords) {
     if (small.size() > 2 && named.words.find(small) != std::string_view::npos) return named.unit;
@@ -79,7 +78,7 @@ std::string_view unit_of_word(std::string_view word) {
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
-  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), digit))
+  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), ascii::is_digit))
     return std::nullopt;
   unsigned value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -105,8 +104,7 @@ Parsed<Endpoint> unix_endpoint(std::string_view text) {
 bool is_host_name(std::string_view host) {
   return !host.empty() && host.size() <= 253 && host.front() != '-' && host.front() != '.' &&
          std::all_of(host.begin(), host.end(), [](char c) {
-           return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-                  c == '.' || c == '_';
+           return ascii::is_digit(c) || ascii::is_letter(c) || c == '-' || c == '.' || c == '_';
          });
 }
 
@@ -135,7 +133,7 @@ std::optional<MeantRate> meant_rate(std::string_view text) {
   }
   skip_blanks();
   std::string time(unit_of_word(rest));
-  if (time.empty() && !rest.empty() && digit(rest.front()) && parse_duration(rest))
+  if (time.empty() && !rest.empty() && ascii::is_digit(rest.front()) && parse_duration(rest))
     time = std::string(rest);
   if (time.empty()) return std::nullopt;
   return MeantRate{std::to_string(*many), std::move(time)};
@@ -146,14 +144,14 @@ Parsed<milliseconds> parse_duration(std::string_view text) {
   std::int64_t total = 0;
   std::size_t least = 0;  // index into kUnits from which the next unit may come
   if (rest.empty()) return bad_duration(text);
-  if (!digit(rest.front())) {
+  if (!ascii::is_digit(rest.front())) {
     Parsed<milliseconds> bad = bad_duration(text);
     if (const auto meant = unit_of_word(text); !meant.empty())
       bad.hint = "did you mean \"" + std::string(meant) + "\"?";
     return bad;
   }
   while (!rest.empty()) {
-    if (!digit(rest.front())) return bad_duration(text);
+    if (!ascii::is_digit(rest.front())) return bad_duration(text);
     const auto amount = take_digits(rest);
     if (!amount || *amount > static_cast<std::uint64_t>(kLongestMs)) {
       return {std::nullopt, quoted(text) + " is too long", "a duration has at most 36500d"};
@@ -189,7 +187,8 @@ Parsed<milliseconds> parse_duration(std::string_view text) {
 
 Parsed<std::uint64_t> parse_size(std::string_view text) {
   std::string_view rest = text;
-  const auto amount = !rest.empty() && digit(rest.front()) ? take_digits(rest) : std::nullopt;
+  const auto amount =
+      !rest.empty() && ascii::is_digit(rest.front()) ? take_digits(rest) : std::nullopt;
   if (!amount)
     return {std::nullopt, quoted(text) + " is no size", "a size is written like 64KiB or 256MiB"};
   if (rest.empty()) {
@@ -232,7 +231,7 @@ Parsed<TimePoint> parse_date(std::string_view text) {
   const auto number = [&](std::size_t at, std::size_t length, int least, int most) -> int {
     int value = 0;
     for (std::size_t i = at; i < at + length; ++i) {
-      if (i >= text.size() || !digit(text[i])) return -1;
+      if (i >= text.size() || !ascii::is_digit(text[i])) return -1;
       value = value * 10 + (text[i] - '0');
     }
     return value < least || value > most ? -1 : value;
@@ -257,7 +256,7 @@ Parsed<TimePoint> parse_date(std::string_view text) {
   if (text[i] == '.') {
     int scale = 100;
     const std::size_t digits = ++i;
-    for (; i < text.size() && digit(text[i]); ++i, scale /= 10)
+    for (; i < text.size() && ascii::is_digit(text[i]); ++i, scale /= 10)
       at += milliseconds{(text[i] - '0') * scale};
     if (i == digits) return bad;
   }
@@ -284,8 +283,9 @@ Parsed<std::int64_t> parse_integer(std::string_view text) {
 Parsed<Number> parse_number(std::string_view text) {
   if (const auto integer = parse_integer(text)) return {Number{*integer.value}, "", ""};
   double value = 0;
-  const bool starts = !text.empty() && (digit(text.front()) ||
-                                        (text.size() > 1 && text.front() == '-' && digit(text[1])));
+  const bool starts =
+      !text.empty() && (ascii::is_digit(text.front()) ||
+                        (text.size() > 1 && text.front() == '-' && ascii::is_digit(text[1])));
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (!starts || error != std::errc{} || end != text.data() + text.size() ||
       !std::isfinite(value)) {
@@ -379,12 +379,10 @@ std::string format_size(std::uint64_t bytes) {
 
 bool is_name(std::string_view text, bool dash) {
   constexpr std::size_t kLongest = 64;
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
+  const auto letter = [](char c) { return ascii::is_letter(c) || c == '_'; };
   return !text.empty() && text.size() <= kLongest && letter(text.front()) &&
          std::all_of(text.begin(), text.end(),
-                     [&](char c) { return letter(c) || digit(c) || (dash && c == '-'); });
+                     [&](char c) { return letter(c) || ascii::is_digit(c) || (dash && c == '-'); });
 }
 
 }  // namespace weir::config

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
+#include "core/chars/ascii.h"
 #include "core/chars/hex.h"
 #include "core/utf8.h"
 
 namespace weir::config {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Characters that are not allowed in a file: they show nothing, or look like something else.
 std::string_view forbidden(char32_t c) {
@@ -159,8 +157,7 @@ Token token_at(std::string_view text, std::size_t from) {
 
 bool is_bare_boolean(std::string_view word) {
   if (word.size() > 3) return false;
-  std::string low(word);
-  for (char& c : low) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string low = ascii::lowered(word);
   return low == "on" || low == "off" || low == "yes" || low == "no";
 }
 
@@ -175,10 +172,11 @@ void check_plain(const Node& node, Problems& problems) {
   }
   std::string_view digits = node.text;
   if (!digits.empty() && (digits[0] == '-' || digits[0] == '+')) digits.remove_prefix(1);
-  if (digits.size() < 2 || digits[0] != '0' || !is_digit(digits[1])) return;
-  const bool number = std::all_of(digits.begin(), digits.end(),
-                                  [](char c) { return is_digit(c) || c == '.' || c == '_'; }) &&
-                      std::count(digits.begin(), digits.end(), '.') <= 1;
+  if (digits.size() < 2 || digits[0] != '0' || !ascii::is_digit(digits[1])) return;
+  const bool number =
+      std::all_of(digits.begin(), digits.end(),
+                  [](char c) { return ascii::is_digit(c) || c == '.' || c == '_'; }) &&
+      std::count(digits.begin(), digits.end(), '.') <= 1;
   if (!number) return;
   problems.error(
       node.where, "number with a leading zero: " + std::string(node.text.substr(0, 40)),
@@ -226,13 +224,13 @@ int open_brackets(std::string_view text) {
 }
 
 bool is_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+  return !text.empty() && std::all_of(text.begin(), text.end(), ascii::is_digit);
 }
 
 bool is_masked_name(std::string_view text) {
   const std::size_t slash = text.rfind('/');
   return slash != std::string_view::npos && slash > 0 && is_digits(text.substr(slash + 1)) &&
-         std::isalpha(static_cast<unsigned char>(text[0])) != 0;
+         ascii::is_letter(text[0]);
 }
 
 std::string quoted(std::string_view text) {

@@ -1,5 +1,7 @@
 #include "limiter/exchange/shared_key.h"
 
+#include "core/chars/ascii.h"
+
 namespace weir::limiter {
 
 void append_hashed_key(std::string& out, const Hash128& hash) {
@@ -20,8 +22,8 @@ void ReadableKey::add_text(std::string_view part) {
   separate();
   if (part.empty()) out_ += '%';
   for (const char c : part) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == ':' || c == '@' || c == '/';
+    const bool plain = ascii::is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' ||
+                       c == ':' || c == '@' || c == '/';
     if (plain) {
       out_ += c;
       continue;

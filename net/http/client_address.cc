@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/chars/ascii.h"
 #include "net/http/fields.h"
 
 namespace weir::net {
@@ -22,7 +23,7 @@ std::string_view trim(std::string_view text) noexcept {
 
 bool is_port(std::string_view text) noexcept {
   return !text.empty() && text.size() <= 5 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+         std::all_of(text.begin(), text.end(), ascii::is_digit);
 }
 
 std::optional<Address> parse_v6(std::string_view text) noexcept {
@@ -80,8 +81,7 @@ std::optional<Address> parse_hop(std::string_view text) noexcept {
 }
 
 ClientAddressRules::ClientAddressRules(std::vector<Cidr> trust, std::string_view header)
-    : trust_(std::move(trust)), header_(header) {
-  std::transform(header_.begin(), header_.end(), header_.begin(), ascii_lower);
+    : trust_(std::move(trust)), header_(ascii::lowered(header)) {
   forwarded_ = header_ == "forwarded";
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/chars/ascii.h"
 #include "net/http/hop_fields.h"
 #include "net/http/token.h"
 
@@ -135,7 +136,7 @@ void FieldList::find_kinds() noexcept {
 
 bool same_ignoring_case(std::string_view a, std::string_view b) noexcept {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-           return ascii_lower(x) == ascii_lower(y);
+           return ascii::lower(x) == ascii::lower(y);
          });
 }
 

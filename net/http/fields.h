@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/chars/ascii.h"
 #include "core/event.h"
 
 namespace weir::net {
@@ -41,16 +42,13 @@ enum class FieldKind : std::uint8_t {
 /// The kind of a name (any letter case; a valid token). O(1).
 FieldKind field_kind(std::string_view name) noexcept;
 
-constexpr char ascii_lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
 /// Whether two ASCII texts are equal, ignoring letter case.
 bool same_ignoring_case(std::string_view a, std::string_view b) noexcept;
 /// Of a Content-Type, without parameters and blanks: `application/json`.
 std::string_view media_type(std::string_view content_type) noexcept;
 /// CGI and its heirs (WSGI, Rack, PHP) know a field by its letters alone: `_` and `.` are `-`.
 constexpr char folded_in_name(char c) noexcept {
-  return c == '_' || c == '.' ? '-' : ascii_lower(c);
+  return c == '_' || c == '.' ? '-' : ascii::lower(c);
 }
 /// Whether `text` equals `lower` (already lower case), ignoring letter case and `_` or `.` for `-`.
 bool aliases(std::string_view text, std::string_view lower) noexcept;

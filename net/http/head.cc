@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/address.h"
+#include "core/chars/ascii.h"
 #include "net/http/lines.h"
 #include "net/http/scan.h"
 
@@ -178,7 +179,7 @@ bool read_host(std::string_view value, RequestHead& head) noexcept {
     lower = std::none_of(host.begin(), host.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   }
   if (!lower) {
-    std::transform(host.begin(), host.end(), head.host_text.begin(), ascii_lower);
+    std::transform(host.begin(), host.end(), head.host_text.begin(), ascii::lower);
     host = {head.host_text.data(), host.size()};
   }
   head.host = host;

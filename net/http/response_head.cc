@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "core/chars/ascii.h"
 #include "net/http/lines.h"
 #include "net/http/scan.h"
 
@@ -14,12 +15,10 @@ namespace {
 using lines::Outcome;
 using Refusal = HttpRefusal;
 
-constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
 constexpr std::string_view kForm = "HTTP/1.v sdd";
 
 constexpr bool is_status(const char* p) noexcept {
-  return p[0] >= '1' && p[0] <= '5' && is_digit(p[1]) && is_digit(p[2]);
+  return p[0] >= '1' && p[0] <= '5' && ascii::is_digit(p[1]) && ascii::is_digit(p[2]);
 }
 
 /// Whether a line may begin so: as much of kForm as there is. One byte after the other, so that a
@@ -30,7 +29,7 @@ bool fits_form(const char* p, const char* end) noexcept {
     const char form = kForm[i];
     const bool good = form == 'v'   ? c == '0' || c == '1'
                       : form == 's' ? c >= '1' && c <= '5'
-                      : form == 'd' ? is_digit(c)
+                      : form == 'd' ? ascii::is_digit(c)
                                     : c == form;
     if (!good) return false;
   }

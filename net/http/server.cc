@@ -19,6 +19,7 @@
 #include <list>
 #include <optional>
 
+#include "core/chars/ascii.h"
 #include "net/deadline.h"
 #include "net/fd.h"
 #include "net/http/date.h"
@@ -107,9 +108,8 @@ bool convert(http::request<http::string_body>& message, HttpRequest& out) {
   if (question != std::string_view::npos) out.query = target.substr(question + 1);
   out.method.assign(message.method_string().data(), message.method_string().size());
   for (const auto& field : message) {
-    std::string name(field.name_string().data(), field.name_string().size());
-    std::transform(name.begin(), name.end(), name.begin(), ascii_lower);
-    out.fields.emplace_back(std::move(name),
+    const std::string_view name(field.name_string().data(), field.name_string().size());
+    out.fields.emplace_back(ascii::lowered(name),
                             std::string(field.value().data(), field.value().size()));
   }
   // Two ways to frame a body: some intermediary may have read the other one.

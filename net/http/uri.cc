@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "core/chars/hex.h"
 
 namespace weir::net {
 namespace {
 
 bool is_port_or_empty(std::string_view text) {
-  return text.size() <= 5 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return text.size() <= 5 && std::all_of(text.begin(), text.end(), ascii::is_digit);
 }
 
 /// Returns the text before the first `mark`, or all of it; removes both from `text`.
@@ -111,11 +111,7 @@ std::optional<std::string> host_of_authority(std::string_view authority) {
     port = authority.substr(colon + 1);
   }
   if (host.empty() || !is_port_or_empty(port)) return std::nullopt;
-  std::string out(host);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
+  return ascii::lowered(host);
 }
 
 std::optional<std::string> host_word_of(std::string_view authority) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "core/chars/ascii.h"
 #include "policies/lang/expr/quote.h"
 #include "policies/lang/extractors/text.h"
 
@@ -65,8 +66,8 @@ std::optional<std::string> wire_header_name(std::string_view spelled) {
   static constexpr std::string_view kTokenMarks = "!#$%&'*+-.^`|~";
   std::string name;
   for (const char c : spelled) {
-    const char lower = c == '_' ? '-' : lower_ascii(c);
-    const bool alphanumeric = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
+    const char lower = c == '_' ? '-' : ascii::lower(c);
+    const bool alphanumeric = ascii::is_lower(lower) || ascii::is_digit(lower);
     if (!alphanumeric && kTokenMarks.find(lower) == std::string_view::npos) return std::nullopt;
     name.push_back(lower);
   }

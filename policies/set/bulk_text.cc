@@ -7,6 +7,7 @@
 #include <span>
 
 #include "config/text/units.h"
+#include "core/chars/ascii.h"
 #include "limiter/lists/lists.h"
 
 namespace weir::policies {
@@ -30,7 +31,7 @@ std::optional<std::uint32_t> plain_v4(std::string_view text) noexcept {
   for (int part = 0; part < 4; ++part) {
     std::uint32_t value = 0;
     const std::size_t begin = at;
-    for (; at < text.size() && text[at] >= '0' && text[at] <= '9' && at - begin < 3; ++at)
+    for (; at < text.size() && ascii::is_digit(text[at]) && at - begin < 3; ++at)
       value = value * 10 + static_cast<std::uint32_t>(text[at] - '0');
     if (at == begin || value > 255 || (at - begin > 1 && text[begin] == '0')) return std::nullopt;
     out = out << 8 | value;
@@ -45,8 +46,7 @@ std::optional<Cidr> block_of(std::string_view text) noexcept {
 }
 
 std::optional<TimePoint> end_of(std::string_view text) {
-  const bool digits =
-      std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits = std::all_of(text.begin(), text.end(), ascii::is_digit);
   if (digits && text.size() >= 9) {
     const auto number = config::parse_integer(text);
     if (!number) return std::nullopt;

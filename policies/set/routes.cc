@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/chars/ascii.h"
+
 namespace weir::policies {
 namespace {
 
@@ -10,17 +12,15 @@ constexpr std::string_view kAnyMethod = "*";
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+    return ascii::is_letter_or_digit(c) ||
            std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
   });
 }
 
 bool is_name(std::string_view text) {
-  const auto letter = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
-  };
+  const auto letter = [](char c) { return ascii::is_letter(c) || c == '_'; };
   return !text.empty() && letter(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
-    return letter(c) || (c >= '0' && c <= '9');
+    return letter(c) || ascii::is_digit(c);
   });
 }
 
@@ -90,11 +90,8 @@ void Route::fold_case() {
     if (segment.kind != Segment::Kind::literal) continue;
     for (std::size_t i = 0; i < segment.text.size(); ++i) {
       char& c = segment.text[i];
-      if (c == '%') {
-        i += 2;  // an escape's digits stay upper case: so does the path's normal form
-      } else if (c >= 'A' && c <= 'Z') {
-        c = static_cast<char>(c | 0x20);
-      }
+      c = ascii::lower(c);
+      if (c == '%') i += 2;  // an escape's digits stay upper case: so does the path's normal form
     }
   }
 }

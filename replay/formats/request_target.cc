@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "net/http/target.h"
 #include "net/http/uri.h"
 
@@ -10,7 +11,7 @@ namespace weir::replay {
 std::string_view RequestTarget::host_of(std::string_view authority) {
   // Mostly it is so already.
   const bool is_plain = std::none_of(authority.begin(), authority.end(), [](char c) {
-    return c == ':' || c == '[' || (c >= 'A' && c <= 'Z');
+    return c == ':' || c == '[' || ascii::is_upper(c);
   });
   if (is_plain) return authority;
   auto host = net::host_word_of(authority);

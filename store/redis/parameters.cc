@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
+
 namespace weir::store {
 namespace {
 
@@ -33,7 +35,7 @@ constexpr std::array kOfRing{Parameter{"quantum", quantum}, Parameter{"span", sp
 constexpr std::array kOfLeaky{Parameter{"capacity", capacity}, Parameter{"drain", drain},
                               Parameter{"keep", keep}, Parameter{"drains", drains}};
 
-bool is_of_name(char c) noexcept { return (c >= 'a' && c <= 'z') || c == '_'; }
+bool is_of_name(char c) noexcept { return ascii::is_lower(c) || c == '_'; }
 
 }  // namespace
 

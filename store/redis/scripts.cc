@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/assert.h"
+#include "core/chars/ascii.h"
 #include "core/chars/hex.h"
 #include "embedded/redis_scripts.h"
 #include "store/redis/parameters.h"
@@ -44,7 +45,7 @@ class Constants {
   void add(std::string_view prefix, std::string_view name, std::size_t value) {
     if (!names_.empty()) names_ += ", ";
     names_ += prefix;
-    for (const char c : name) names_ += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    for (const char c : name) names_ += ascii::upper(c);
     values_ += (values_.empty() ? "" : ", ") + std::to_string(value);
   }
   std::string text() const { return "local " + names_ + " = " + values_ + "\n"; }

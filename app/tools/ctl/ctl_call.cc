@@ -16,6 +16,7 @@
 #include "app/support/webhook.h"
 #include "config/text/problem.h"
 #include "core/address.h"
+#include "core/chars/ascii.h"
 #include "core/json_numbers.h"
 #include "core/text.h"
 #include "core/visible.h"
@@ -190,8 +191,8 @@ std::string admin_target(std::string_view path, std::string_view part,
   std::string out(path);
   const auto append = [&](std::string_view text) {
     for (const char c : text) {
-      const bool bare = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                        (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
+      const bool bare =
+          ascii::is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
       const auto byte = static_cast<unsigned char>(c);
       if (bare) {
         out += c;

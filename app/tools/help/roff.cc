@@ -4,6 +4,8 @@
 #include <cctype>
 #include <vector>
 
+#include "core/chars/ascii.h"
+
 namespace weir::app {
 namespace {
 
@@ -50,8 +52,7 @@ std::string inline_text(std::string_view text) {
       }
       out += inline_text(text.substr(i + 1, middle - i - 1));
       i = end;
-    } else if (c == '*' && i + 1 < text.size() &&
-               (std::isalpha(static_cast<unsigned char>(text[i + 1])) != 0)) {
+    } else if (c == '*' && i + 1 < text.size() && ascii::is_letter(text[i + 1])) {
       const std::size_t end = text.find('*', i + 1);
       if (end == std::string_view::npos) {
         out += c;

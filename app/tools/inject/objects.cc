@@ -1,10 +1,11 @@
 #include "app/tools/inject/objects.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <utility>
+
+#include "core/chars/ascii.h"
 
 namespace weir::app {
 namespace {
@@ -31,11 +32,9 @@ void add_pod(const YAML::Node& document, const YAML::Node& metadata, const YAML:
   const YAML::Node containers = at_path(spec, {"containers"});
   if (!containers.IsDefined() || !containers.IsSequence() || containers.size() == 0) return;
   Pod pod;
-  pod.kind = scalar_of(at_path(document, {"kind"}));
+  pod.kind = ascii::lowered(scalar_of(at_path(document, {"kind"})));
   pod.name = scalar_of(at_path(document, {"metadata", "name"}));
   pod.space = scalar_of(at_path(document, {"metadata", "namespace"}));
-  std::transform(pod.kind.begin(), pod.kind.end(), pod.kind.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   pod.metadata.reset(metadata);
   pod.spec.reset(spec);
   pod.selector.reset(at_path(document, {"spec", "selector", "matchLabels"}));

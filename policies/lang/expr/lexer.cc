@@ -6,15 +6,13 @@
 #include <limits>
 
 #include "config/text/look_alikes.h"
+#include "core/chars/ascii.h"
 #include "core/utf8.h"
 
 namespace weir::policies::expr {
 namespace {
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool is_letter(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool is_letter(char c) noexcept { return ascii::is_letter(c) || c == '_'; }
 
 void append_utf8(std::string& out, std::uint32_t point) {
   const auto add = [&out](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
@@ -83,10 +81,10 @@ class Lexer {
     if ((c == 'b' || c == 'B') && (peek(1) == '"' || peek(1) == '\'')) {
       return fail(at_, "byte strings are not part of the language", "leave out the b");
     }
-    if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return number(token);
+    if (ascii::is_digit(c) || (c == '.' && ascii::is_digit(peek(1)))) return number(token);
     if (is_letter(c)) {
       token.kind = Token::Kind::name;
-      while (is_letter(peek()) || is_digit(peek())) token.text.push_back(text_[at_++]);
+      while (is_letter(peek()) || ascii::is_digit(peek())) token.text.push_back(text_[at_++]);
       return true;
     }
     return mark(token);
@@ -144,18 +142,18 @@ class Lexer {
       return integer(token, begin, 16);
     }
     bool real = false;
-    while (is_digit(peek())) ++at_;
-    if (peek() == '.' && is_digit(peek(1))) {
+    while (ascii::is_digit(peek())) ++at_;
+    if (peek() == '.' && ascii::is_digit(peek(1))) {
       real = true;
       ++at_;
-      while (is_digit(peek())) ++at_;
+      while (ascii::is_digit(peek())) ++at_;
     }
     if (peek() == 'e' || peek() == 'E') {
       const std::size_t sign = peek(1) == '+' || peek(1) == '-' ? 1 : 0;
-      if (is_digit(peek(1 + sign))) {
+      if (ascii::is_digit(peek(1 + sign))) {
         real = true;
         at_ += 1 + sign;
-        while (is_digit(peek())) ++at_;
+        while (ascii::is_digit(peek())) ++at_;
       }
     }
     if (!real) {
@@ -184,9 +182,9 @@ class Lexer {
   }
 
   bool number_ends(std::size_t begin) {
-    if (!is_letter(peek()) && !is_digit(peek())) return true;
+    if (!is_letter(peek()) && !ascii::is_digit(peek())) return true;
     const bool is_unsigned = (peek() == 'u' || peek() == 'U') && !is_letter(peek(1));
-    while (is_letter(peek()) || is_digit(peek())) ++at_;
+    while (is_letter(peek()) || ascii::is_digit(peek())) ++at_;
     if (is_unsigned)
       return fail(begin, "unsigned numbers are not part of the language", "leave out the u");
     return fail(begin, "malformed number \"" + std::string(text_.substr(begin, at_ - begin)) + "\"",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/chars/ascii.h"
 #include "policies/lang/expr/checker.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/quote.h"
@@ -13,23 +14,14 @@ namespace weir::policies::expr {
 namespace {
 
 bool has_capital(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  return std::any_of(text.begin(), text.end(), ascii::is_upper);
 }
 bool has_small(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  return std::any_of(text.begin(), text.end(), ascii::is_lower);
 }
 std::string capitals(std::string_view text) {
   std::string out(text);
-  for (char& c : out) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return out;
-}
-std::string small_letters(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  for (char& c : out) c = ascii::upper(c);
   return out;
 }
 
@@ -83,7 +75,7 @@ Never text_never(std::string_view field, std::string_view text) {
     return {"a scheme is http or https", ""};
   }
   if (field == "host" && has_capital(text)) {
-    return {"a host is in small letters", "write " + quoted(small_letters(text))};
+    return {"a host is in small letters", "write " + quoted(ascii::lowered(text))};
   }
   if (field == "host" && text.find(':') != std::string_view::npos && !text.starts_with('[')) {
     return {"a host comes without its port", "write " + quoted(text.substr(0, text.find(':')))};
@@ -102,7 +94,7 @@ Never value_never(const Checker& checker, const Ast& field, const Value& value) 
   if (field.op == Op::call && field.function != nullptr && value.is(Type::text)) {
     const std::string_view text = value.as_text();
     if (field.function->name == "lowerAscii" && has_capital(text))
-      return {"lowerAscii() gives small letters", "write " + quoted(small_letters(text))};
+      return {"lowerAscii() gives small letters", "write " + quoted(ascii::lowered(text))};
     if (field.function->name == "upperAscii" && has_small(text))
       return {"upperAscii() gives capitals", "write " + quoted(capitals(text))};
     if (field.function->name == "trim" && trim_blanks(text) != text)

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "core/chars/ascii.h"
 #include "policies/lang/expr/expression.h"
 
 namespace weir::policies::expr {
@@ -54,10 +55,7 @@ class Parser {
     const Token* before = index_ > 0 ? &tokens_[index_ - 1] : nullptr;
     for (const Token* each : {&token, before}) {
       if (each == nullptr || each->kind != Token::Kind::name) continue;
-      std::string low = each->text;
-      for (char& c : low) {
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-      }
+      const std::string low = ascii::lowered(each->text);
       if (low == each->text) continue;
       if (low == "and") return "write and, or &&";
       if (low == "or") return "write or, or ||";

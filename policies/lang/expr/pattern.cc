@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/chars/ascii.h"
+
 namespace weir::policies::expr {
 namespace {
 
@@ -145,7 +147,7 @@ class Shape {
       const char c = rest_.front();
       if (c == '*' || c == '?') {
         none = true;
-      } else if (c == '{' && rest_.size() > 1 && rest_[1] >= '0' && rest_[1] <= '9') {
+      } else if (c == '{' && rest_.size() > 1 && ascii::is_digit(rest_[1])) {
         none |= rest_[1] == '0';
         rest_.remove_prefix(std::min(rest_.size() - 1, rest_.find('}')));
       } else if (c != '+') {

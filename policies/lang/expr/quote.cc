@@ -2,16 +2,17 @@
 
 #include <cmath>
 
+#include "core/chars/ascii.h"
 #include "core/chars/hex.h"
 #include "core/number.h"
 
 namespace weir::policies::expr {
 
 bool is_identifier(std::string_view text) noexcept {
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
+  if (text.empty() || ascii::is_digit(text[0])) return false;
   for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    if (!letter && !(c >= '0' && c <= '9')) return false;
+    const bool letter = ascii::is_letter(c) || c == '_';
+    if (!letter && !ascii::is_digit(c)) return false;
   }
   return true;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "policies/lang/extractors/cookies.h"
 #include "policies/lang/extractors/form.h"
 #include "policies/lang/extractors/text.h"
@@ -18,10 +19,7 @@ Extracted read_text(Frame& frame, const Argument&) noexcept {
   return {Value::text(text)};
 }
 
-constexpr char folded(char c) noexcept {
-  if (c == '_' || c == '.') return '-';
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-}
+constexpr char folded(char c) noexcept { return c == '_' || c == '.' ? '-' : ascii::lower(c); }
 
 /// Whether CGI and its heirs (WSGI, Rack, PHP) give both names one variable: `_`, `.` and `-` are
 /// one.

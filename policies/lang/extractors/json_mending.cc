@@ -5,16 +5,16 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/chars/ascii.h"
+
 namespace weir::policies {
 namespace {
 
 constexpr std::string_view kUnreadable = "9223372036854775808";
 constexpr std::string_view kReplacement = "\\ufffd";
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
 std::size_t digits_from(std::string_view text, std::size_t at) noexcept {
-  while (at < text.size() && is_digit(text[at])) ++at;
+  while (at < text.size() && ascii::is_digit(text[at])) ++at;
   return at;
 }
 
@@ -64,7 +64,7 @@ class Mending {
       const char c = text_[at_];
       if (c == '"') {
         string();
-      } else if (c == '-' || is_digit(c)) {
+      } else if (c == '-' || ascii::is_digit(c)) {
         number();
       } else {
         ++at_;

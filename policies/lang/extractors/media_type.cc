@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "policies/lang/extractors/text.h"
 
 namespace weir::policies {
@@ -9,13 +10,9 @@ namespace {
 
 constexpr std::size_t kBoundaryMost = 70;  // RFC 2046
 
-bool is_alphanumeric(char c) noexcept {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool is_token_character(char c) noexcept {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return is_alphanumeric(c) || kMarks.find(c) != std::string_view::npos;
+  return ascii::is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
 }
 
 /// Brackets are not token characters, but .NET and others write `items[0]` without quotes.
@@ -26,7 +23,7 @@ bool is_plain_boundary(std::string_view boundary) noexcept {
   static constexpr std::string_view kMarks = "'()+_./:=?-";
   return !boundary.empty() && boundary.size() <= kBoundaryMost &&
          std::all_of(boundary.begin(), boundary.end(), [](char c) {
-           return is_alphanumeric(c) || kMarks.find(c) != std::string_view::npos;
+           return ascii::is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
          });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "policies/lang/extractors/form.h"
 #include "policies/lang/extractors/media_type.h"
 #include "policies/lang/extractors/name_path.h"
@@ -31,8 +32,8 @@ bool has_control(std::string_view line) noexcept {
 
 bool is_header_name(std::string_view name) noexcept {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    const char lower = lower_ascii(c);
-    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    const char lower = ascii::lower(c);
+    return ascii::is_lower(lower) || ascii::is_digit(c) || c == '-';
   });
 }
 

@@ -3,21 +3,19 @@
 #include <cstddef>
 #include <string_view>
 
+#include "core/chars/ascii.h"
+
 /// Small words on ASCII text, as HTTP compares it.
 namespace weir::policies {
 
 /// U+FEFF in UTF-8, which some programs write before a text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-constexpr char lower_ascii(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-}
-
 /// Whether `text`, in any letter case, is `lower` (which is in lower case).
 constexpr bool equals_ignoring_case(std::string_view text, std::string_view lower) noexcept {
   if (text.size() != lower.size()) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (lower_ascii(text[i]) != lower[i]) return false;
+    if (ascii::lower(text[i]) != lower[i]) return false;
   }
   return true;
 }

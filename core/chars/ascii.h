@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+/// Letters and digits of ASCII, in every locale. Other bytes are neither and stay as they are.
+/// Pure, thread-safe.
+namespace weir::ascii {
+
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+constexpr bool is_lower(char c) noexcept { return c >= 'a' && c <= 'z'; }
+constexpr bool is_upper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
+constexpr bool is_letter(char c) noexcept { return is_lower(c) || is_upper(c); }
+constexpr bool is_letter_or_digit(char c) noexcept { return is_letter(c) || is_digit(c); }
+
+constexpr char lower(char c) noexcept {
+  return is_upper(c) ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+constexpr char upper(char c) noexcept {
+  return is_lower(c) ? static_cast<char>(c - ('a' - 'A')) : c;
+}
+
+/// `text` with lower-case letters for capitals.
+inline std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = lower(c);
+  return out;
+}
+
+}  // namespace weir::ascii
