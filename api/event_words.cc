@@ -4,6 +4,7 @@
 #include "api/event_reader.h"
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
+#include "core/chars/percent.h"
 #include "net/http/fields.h"
 #include "net/http/target.h"
 #include "net/http/uri.h"
@@ -30,21 +31,6 @@ bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
   });
-}
-
-void append_escaped(std::string& out, std::string_view text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool bare = ascii::is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
-    if (bare) {
-      out.push_back(c);
-    } else {
-      out.push_back('%');
-      out.push_back(kHex[byte >> 4]);
-      out.push_back(kHex[byte & 15]);
-    }
-  }
 }
 
 }  // namespace
@@ -203,9 +189,9 @@ EventReader::Wrong EventReader::read_query(const Member& member) {
     const auto text = text_of(parameter);
     if (!text) return wrong(parameter, "a parameter is a text, a number or a boolean");
     if (!scratch_.empty()) scratch_.push_back('&');
-    append_escaped(scratch_, parameter.name);
+    append_percent_encoded(scratch_, parameter.name);
     scratch_.push_back('=');
-    append_escaped(scratch_, *text);
+    append_percent_encoded(scratch_, *text);
   }
   request_.query = keep(scratch_);
   return std::nullopt;

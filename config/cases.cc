@@ -4,7 +4,7 @@
 #include "config/text/shapes.h"
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
-#include "core/chars/ascii.h"
+#include "core/chars/percent.h"
 #include "core/text.h"
 
 namespace weir::config {
@@ -28,27 +28,13 @@ void check_request(Reader& reader, const Member& m, const Text& line) {
 
 void take_form(Reader& reader, const Member& m, CaseStep& out) {
   std::string body;
-  const auto append = [&](std::string_view text) {
-    static constexpr std::string_view kHex = "0123456789ABCDEF";
-    for (const char c : text) {
-      const auto byte = static_cast<unsigned char>(c);
-      // `<` and `>` stand: `<n>` is replaced later, and the reader of forms takes them as they are.
-      const bool plain = ascii::is_letter_or_digit(c) ||
-                         std::string_view("-._~<>").find(c) != std::string_view::npos;
-      if (plain) {
-        body += c;
-      } else {
-        body += '%';
-        body += kHex[byte >> 4];
-        body += kHex[byte & 15];
-      }
-    }
-  };
+  // `<` and `>` stand: `<n>` is replaced later, and the reader of forms takes them as they are.
+  constexpr std::string_view kBare = "-._~<>";
   for (const auto& [name, value] : read_text_map(reader, m)) {
     if (!body.empty()) body += '&';
-    append(name.value);
+    append_percent_encoded(body, name.value, kBare);
     body += '=';
-    append(value.value);
+    append_percent_encoded(body, value.value, kBare);
   }
   out.body = Text{std::move(body), m.value->where};
   out.content_type = "application/x-www-form-urlencoded";

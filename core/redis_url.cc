@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "core/chars/ascii.h"
-#include "core/chars/hex.h"
+#include "core/chars/percent.h"
 
 namespace weir {
 namespace {
@@ -14,18 +14,9 @@ bool read_int(std::string_view text, int most, int& out) {
 }
 
 bool decode(std::string_view text, std::string& out) {
-  out.clear();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size() || hex_value(text[i + 1]) < 0 || hex_value(text[i + 2]) < 0)
-      return false;
-    out += static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
-    i += 2;
-  }
-  return true;
+  auto decoded = percent_decode(text, false);
+  if (decoded) out = std::move(*decoded);
+  return decoded.has_value();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/chars/percent.h"
 #include "net/deadline.h"
 #include "net/http/json_reply.h"
 #include "net/http/uri.h"
@@ -86,7 +87,7 @@ asio::awaitable<net::HttpReply> RateLimitPaths::limitador(net::HttpRequest reque
                            "/counters/NAMESPACE, /status and /metrics");
   }
   if (request.method != "GET" && request.method != "HEAD") co_return only("GET");
-  const auto space = net::percent_decode(coded, false);
+  const auto space = percent_decode(coded, false);
   if (!space) co_return net::problem(400, "the namespace cannot be read");
   if (limits) co_return authz::limitador_limits(facts_().settings, *space);
   Ask what = [space = *space](const Desks& desks, TimePoint now, auto answered) {

@@ -6,6 +6,7 @@
 
 #include "config/import/yaml_writer.h"
 #include "core/chars/ascii.h"
+#include "core/chars/percent.h"
 #include "core/utf8.h"
 
 namespace weir::config {
@@ -14,21 +15,16 @@ namespace {
 /// How policies read the field `uri`.
 constexpr std::string_view kUriReads[] = {"uri == ", "uri.startsWith(", "uri.matches("};
 
+constexpr std::string_view kBareInPath = "-._~!$&'()*+,=:@/";
+
 /// Whether `path` has this character as it is, and not as `%XX`.
 bool is_bare(char c) {
-  return ascii::is_letter_or_digit(c) ||
-         std::string_view("-._~!$&'()*+,=:@/").find(c) != std::string_view::npos;
-}
-
-std::string escaped(char c) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  const auto byte = static_cast<unsigned char>(c);
-  return {'%', kHex[byte >> 4], kHex[byte & 15]};
+  return ascii::is_letter_or_digit(c) || kBareInPath.find(c) != std::string_view::npos;
 }
 
 std::string escaped_text(std::string_view text) {
   std::string out;
-  for (const char c : text) out += is_bare(c) ? std::string(1, c) : escaped(c);
+  append_percent_encoded(out, text, kBareInPath);
   return out;
 }
 

@@ -7,7 +7,7 @@
 #include "config/sections/sections.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
-#include "core/chars/ascii.h"
+#include "core/chars/percent.h"
 
 namespace weir::config {
 namespace {
@@ -39,18 +39,7 @@ void read_entry(Reader& reader, const Member& m, DescriptorDef& out) {
 }
 
 void append_plain(std::string& out, std::string_view text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  for (const char c : text) {
-    const bool plain = ascii::is_letter_or_digit(c) ||
-                       std::string_view("-._~/*").find(c) != std::string_view::npos;
-    if (plain) {
-      out += c;
-    } else {
-      out += '%';
-      out += kHex[static_cast<unsigned char>(c) >> 4];
-      out += kHex[static_cast<unsigned char>(c) & 15];
-    }
-  }
+  append_percent_encoded(out, text, "-._~/*");
 }
 
 constexpr Row<EventDef> kDescribed[] = {

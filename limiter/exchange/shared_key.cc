@@ -1,6 +1,7 @@
 #include "limiter/exchange/shared_key.h"
 
 #include "core/chars/ascii.h"
+#include "core/chars/percent.h"
 
 namespace weir::limiter {
 
@@ -26,13 +27,9 @@ void ReadableKey::add_text(std::string_view part) {
                        c == ':' || c == '@' || c == '/';
     if (plain) {
       out_ += c;
-      continue;
+    } else {
+      append_percent(out_, c);
     }
-    constexpr char kDigits[] = "0123456789ABCDEF";
-    const auto byte = static_cast<unsigned char>(c);
-    out_ += '%';
-    out_ += kDigits[byte >> 4U];
-    out_ += kDigits[byte & 15U];
   }
 }
 

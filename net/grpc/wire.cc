@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/chars/percent.h"
+
 namespace weir::net::grpc {
 
 Prefix read_prefix(std::string_view bytes) noexcept {
@@ -51,16 +53,13 @@ std::optional<milliseconds> parse_timeout(std::string_view text) noexcept {
 }
 
 void append_escaped(std::string& out, std::string_view text, std::size_t most) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   for (const char c : text.substr(0, most)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte <= 0x7E && c != '%') {
       out += c;
-      continue;
+    } else {
+      append_percent(out, c);
     }
-    out += '%';
-    out += kHex[byte >> 4];
-    out += kHex[byte & 0xF];
   }
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/chars/ascii.h"
-#include "core/chars/hex.h"
+#include "core/chars/percent.h"
 
 namespace weir::net {
 namespace {
@@ -21,23 +21,6 @@ std::string_view cut(std::string_view& text, char mark) {
 }
 
 }  // namespace
-
-std::optional<std::string> percent_decode(std::string_view text, bool plus) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += plus && text[i] == '+' ? ' ' : text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_value(text[i + 1]), low = hex_value(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
-}
 
 std::optional<std::vector<std::string>> split_path(std::string_view path) {
   if (!path.starts_with('/')) return std::nullopt;

@@ -10,9 +10,6 @@
 /// Parses the target of a request to one of the small doors. Pure; throws only if memory runs out.
 namespace weir::net {
 
-/// Percent-decodes; with `plus`, `+` means a blank, as in queries. nullopt: a broken escape.
-std::optional<std::string> percent_decode(std::string_view text, bool plus);
-
 /// A path's segments, decoded after splitting: `/v1/lists/a%2Fb` has three. No empty ones: nullopt
 /// for `//`, a trailing `/`, `.`, `..`, or a broken escape.
 std::optional<std::vector<std::string>> split_path(std::string_view path);

@@ -7,15 +7,6 @@ namespace weir::net::uri_test {
 
 using ::testing::ElementsAre;
 
-TEST(Uri, DecodesPercentEscapes) {
-  EXPECT_EQ(percent_decode("a%2Bb+c%20d", false), "a+b+c d");
-  EXPECT_EQ(percent_decode("a%2bb+c%20d", true), "a+b c d");
-  EXPECT_EQ(percent_decode("%00", false), std::string(1, '\0'));
-  for (const char* broken : {"%", "%2", "a%", "%g0", "%0g", "%%20"}) {
-    EXPECT_EQ(percent_decode(broken, true), std::nullopt) << broken;
-  }
-}
-
 TEST(Uri, SplitsPathsBeforeItDecodes) {
   EXPECT_THAT(split_path("/v1/lists/a%2Fb").value(), ElementsAre("v1", "lists", "a/b"));
   for (const char* path :

@@ -16,7 +16,7 @@
 #include "app/support/webhook.h"
 #include "config/text/problem.h"
 #include "core/address.h"
-#include "core/chars/ascii.h"
+#include "core/chars/percent.h"
 #include "core/json_numbers.h"
 #include "core/text.h"
 #include "core/visible.h"
@@ -187,30 +187,17 @@ std::string key_word(const std::string& word) {
 
 std::string admin_target(std::string_view path, std::string_view part,
                          const std::vector<std::string>& keys) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out(path);
-  const auto append = [&](std::string_view text) {
-    for (const char c : text) {
-      const bool bare =
-          ascii::is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
-      const auto byte = static_cast<unsigned char>(c);
-      if (bare) {
-        out += c;
-      } else {
-        out += {'%', kHex[byte >> 4], kHex[byte & 15]};
-      }
-    }
-  };
   const std::size_t hole = out.find("{}");
   const std::string rest = hole == std::string::npos ? std::string() : out.substr(hole + 2);
   if (hole != std::string::npos) out.resize(hole);
-  append(part);
+  append_percent_encoded(out, part);
   out += rest;
   char mark = '?';
   for (const std::string& key : keys) {
     out += mark;
     out += "key=";
-    append(key);
+    append_percent_encoded(out, key);
     mark = '&';
   }
   return out;

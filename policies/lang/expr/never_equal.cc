@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/chars/ascii.h"
+#include "core/chars/percent.h"
 #include "policies/lang/expr/checker.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/quote.h"
@@ -43,11 +44,10 @@ Never path_never(std::string_view path) {
   std::string escaped;
   for (const char c : path) {
     const auto byte = static_cast<unsigned char>(c);
-    constexpr std::string_view kHex = "0123456789ABCDEF";
     if (byte > ' ' && byte < 0x7f) {
       escaped += c;
     } else {
-      escaped.append({'%', kHex[byte >> 4], kHex[byte & 15]});
+      append_percent(escaped, c);
     }
   }
   if (escaped != path) {
