@@ -291,12 +291,29 @@ std::string TableDesk::write_book() {
   if (path_.empty())
     return teller_ ? std::string()
                    : "; it ends with this process, for there is no state.dir to keep it in";
-  const std::string wrong = book_.save(path_);
+  const std::string wrong = save_book();
   if (wrong.empty()) return {};
   log_.write(
       Level::error,
       LogLine("what was set in tables can't be written").add("file", path_).add("reason", wrong));
-  return "; it could not be written to state.dir: " + wrong;
+  return "; it could not be written to state.dir yet: " + wrong;
+}
+
+std::string TableDesk::save_book() {
+  std::string wrong = book_.save(path_);
+  if (wrong == unwritten_) return wrong;
+  unwritten_ = wrong;
+  if (written_) written_(unwritten_);
+  return wrong;
+}
+
+void TableDesk::tell_whether_written(Written written) {
+  written_ = std::move(written);
+  written_(unwritten_);
+}
+
+void TableDesk::write_again() {
+  if (!unwritten_.empty()) save_book();
 }
 
 asio::awaitable<TableAnswer> TableDesk::put_record(TableRecord record, std::string approve_id) {

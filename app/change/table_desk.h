@@ -55,6 +55,12 @@ class TableDesk {
   void take_at_start(const std::string& table, std::string_view text);
   boost::asio::awaitable<void> take(std::string table, std::string text);
   void told(const std::string& table);  ///< the others can know it now
+  /// Called when the book can't be written (`why`), and when it is written again (empty). Called at
+  /// once with how it is now.
+  using Written = std::function<void(const std::string& why)>;
+  void tell_whether_written(Written written);
+  /// Writes the book if the last attempt failed. A change is made once, so nothing else would.
+  void write_again();
   /// Whether a change waits for somebody else (`admin.approval`).
   void need_approval(bool needed) noexcept { approval_ = needed; }
 
@@ -70,6 +76,7 @@ class TableDesk {
   void tell_let_go(const std::vector<config::TableEdit>& before) const;
   std::vector<config::TableEdit> edits_with(const admin::TableRecord& record) const;
   std::string write_book();
+  std::string save_book();
   boost::asio::awaitable<std::shared_ptr<void>> take_turn();
   void tell(const std::string& table);
   boost::asio::awaitable<admin::TableAnswer> carry_out(admin::TableWish wish);
@@ -90,7 +97,9 @@ class TableDesk {
   Teller teller_;  // null: there is this process alone
   Agreed agreed_;  // the same
   LetGo let_go_;
-  Cells same_;  // of what is set: what the files have said as well since
+  Written written_;        // null: nobody asks
+  std::string unwritten_;  // why the book on the disk is an old one; empty: it is not
+  Cells same_;             // of what is set: what the files have said as well since
   std::map<std::string, std::string> ours_;
   std::set<std::string> seen_;  // of what was told at the start
   struct Turns {

@@ -38,6 +38,8 @@ Result<void> write_secret(const std::string& path, const HashSecret& secret) {
   return file->commit();
 }
 
+std::string not_aside(const std::string& path) { return path + " can't be read, nor kept aside"; }
+
 /// Empty: there is none.
 Result<std::optional<HashSecret>> read_secret(const std::string& path) {
   const auto found = read_file(path, kSecretBytes);
@@ -183,24 +185,37 @@ void State::failed(const char* what, const std::string& path,
       what);
 }
 
-/// Why entries, or counts, are not written; empty: they are.
+/// Whether everything is written. With told_mutex_ held.
+bool State::is_well() const noexcept {
+  return entries_why_.empty() && counts_why_.empty() && patterns_why_.empty() &&
+         tables_why_.empty();
+}
+
+/// Why a part is not written; empty: it is.
 void State::tell(std::string& part, const std::string& why) {
-  bool was_well = false;
-  bool is_well = false;
+  bool recovered = false;
   {
     const std::scoped_lock hold(told_mutex_);
-    was_well = entries_why_.empty() && counts_why_.empty();
+    const bool was_well = is_well();
     part = why;
-    is_well = entries_why_.empty() && counts_why_.empty();
+    recovered = is_well() && !was_well;
+    // Two threads tell; the later word must be the metric's, too.
+    cells_.set(Metric::state_up, is_well() ? 1 : 0);
   }
-  cells_.set(Metric::state_up, is_well ? 1 : 0);
-  if (is_well && !was_well)
+  if (recovered)
     log_.write(Level::info, LogLine("state.dir is written again").add("dir", directory_.path()));
+}
+
+void State::tell_of_tables(const std::string& why) {
+  tell(tables_why_, why.empty() ? why : "what was set in tables can't be written: " + why);
 }
 
 std::string State::why_not() const {
   const std::scoped_lock hold(told_mutex_);
-  return entries_why_.empty() ? counts_why_ : entries_why_;
+  for (const std::string* const why : {&entries_why_, &counts_why_, &patterns_why_}) {
+    if (!why->empty()) return *why;
+  }
+  return tables_why_;
 }
 
 /// Takes the directory. If that fails, nothing is written; after a later success the journal begins
@@ -328,7 +343,9 @@ void State::restore_patterns(TimePoint now) {
 }
 
 void State::snapshot_patterns(TimePoint now) {
-  if (!directory_.is_ready() || patterns_ == nullptr || !may_replace(directory_.patterns())) return;
+  if (!directory_.is_ready() || patterns_ == nullptr) return;
+  if (!may_replace(directory_.patterns()))
+    return tell(patterns_why_, not_aside(directory_.patterns()));
   std::string text;
   patterns_->export_all(now, text);
   const auto write = [&]() -> Result<void> {
@@ -337,10 +354,11 @@ void State::snapshot_patterns(TimePoint now) {
     if (auto done = file->append(text); !done) return done;
     return file->commit();
   };
-  if (const auto done = write(); !done) {
-    cells_.add(Metric::state_failures);
-    failed("open matches of patterns can't be written", directory_.patterns(), done.error());
-  }
+  const auto done = write();
+  if (done) return tell(patterns_why_, {});
+  cells_.add(Metric::state_failures);
+  tell(patterns_why_, "open matches of patterns can't be written: " + done.error().message());
+  failed("open matches of patterns can't be written", directory_.patterns(), done.error());
 }
 
 bool State::open_journal() {
@@ -379,7 +397,8 @@ void State::flush(TimePoint now) {
 
 void State::rewrite_journal(TimePoint now) {
   rewrite_ = true;
-  if (!may_replace(directory_.journal())) return;
+  if (!may_replace(directory_.journal()))
+    return tell(entries_why_, not_aside(directory_.journal()));
   // Taken before the export: later changes are written twice, and the later copy wins.
   records_.clear();
   lists_.export_all(now, records_);
@@ -422,7 +441,9 @@ void State::snapshot(TimePoint now, TimePoint wall, const std::atomic<bool>* can
     }
     return file->commit();
   };
-  if (directory_.is_ready() && may_replace(directory_.snapshot())) {
+  if (directory_.is_ready() && !may_replace(directory_.snapshot())) {
+    tell(counts_why_, not_aside(directory_.snapshot()));
+  } else if (directory_.is_ready()) {
     const auto done = write();
     if (done) {
       cells_.add(Metric::state_snapshots);
@@ -455,7 +476,11 @@ void State::run(const Clock& clock) {
       if (wake_.wait_for(hold, kFlushEvery, [this] { return stopping_.load(); })) return;
     }
     const TimePoint now = clock.now();
-    const bool was_well = why_not().empty();
+    bool was_well = false;  // what this thread writes; tables are not
+    {
+      const std::scoped_lock hold(told_mutex_);
+      was_well = entries_why_.empty() && counts_why_.empty() && patterns_why_.empty();
+    }
     if (!survives_no_memory([&] { flush(now); })) {
       rewrite_ = true;  // what it had taken is in the lists alone
       lacks_memory(entries_why_);

@@ -26,6 +26,7 @@
 ///   lists.journal      list entries: first all of them, then every change as it came
 ///   counters.snapshot  all settled counts at some instant
 ///   patterns.snapshot  the patterns' open matches and their timers, written with it
+///   tables.json        what people have set in tables: TableDesk writes it, and tells State
 ///
 /// The journal is appended to at least every 500 ms and rewritten whole with each snapshot; so what
 /// is older than a second survives SIGKILL. Both are rewritten beside themselves and renamed. A
@@ -111,6 +112,8 @@ class State {
   void stop_at_once(TimePoint now);
   /// Why changes are not written now; empty: they are. Thread-safe.
   std::string why_not() const;
+  /// Why tables.json is not written; empty: it is. Thread-safe.
+  void tell_of_tables(const std::string& why);
 
   // The work of the thread; for the thread and for tests.
   /// Appends what has changed in the lists since the last call.
@@ -122,6 +125,7 @@ class State {
   void run(const Clock& clock);
   void join();
   bool claim();
+  bool is_well() const noexcept;
   void tell(std::string& part, const std::string& why);
   bool open_journal();
   void rewrite_journal(TimePoint now);
@@ -144,8 +148,8 @@ class State {
   std::string records_;
   std::set<std::string> left_;  // files that could neither be read nor set aside
 
-  mutable std::mutex told_mutex_;  // guards what follows: why entries and counts are not written
-  std::string entries_why_, counts_why_;
+  mutable std::mutex told_mutex_;  // guards what follows: why something is not written
+  std::string entries_why_, counts_why_, patterns_why_, tables_why_;
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -226,6 +226,7 @@ int Wiring::build_stores() {
                                      metrics_->cells(threads + kStateWriter));
     state_->keep_patterns(*patterns_);
     state_->restore(clock_.now(), Clock::wall());
+    tables_->tell_whether_written([this](const std::string& why) { state_->tell_of_tables(why); });
   }
   report_ = std::make_unique<Report>(control_, threads, secret_, log_, metrics_->control());
   report_->use(first_.model());

@@ -58,6 +58,7 @@ void Wiring::wait_for_signal() {
     }
     if (drain_.by_signal) {
       log_.write(Level::warn, LogLine("a second signal: ending at once"));
+      tables_->write_again();
       if (state_ != nullptr) state_->stop_at_once(clock_.now());
       log_.flush(kLogFlush);
       std::_Exit(kOk);
@@ -96,6 +97,7 @@ void Wiring::tick() {
   for (const policies::View& view : set_->views) view.advance(now, wall);
   report_->tick(wall);
   if (reload_ != nullptr) reload_->tick(now);
+  tables_->write_again();
   metrics_->control().set(telemetry::Metric::log_stalled, static_cast<std::int64_t>(log_.lost()));
   audit_->tick();
   if (fleet_ != nullptr) fleet_->tick();
@@ -294,6 +296,7 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
 void Wiring::end() {
   second_.cancel();
   // The doors are closed. What follows may hang on a name server for longer than the process lives.
+  tables_->write_again();
   if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
   feeds_->stop();
   if (fleet_ != nullptr) fleet_->stop();

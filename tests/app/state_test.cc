@@ -235,6 +235,8 @@ TEST(State, writes_nothing_over_a_file_that_it_can_neither_read_nor_set_aside) {
   life.state->flush(kNow);
   life.state->snapshot(kNow, kWall);
   EXPECT_GE(life.failures(), 3);
+  EXPECT_EQ(life.state->why_not(),
+            scratch / "state/lists.journal" + " can't be read, nor kept aside");
   for (const std::string& name : names) {
     EXPECT_TRUE(std::filesystem::is_symlink(scratch / "state/" + name)) << name;
     std::filesystem::remove_all(scratch / "state/" + name + ".bad");
@@ -332,6 +334,25 @@ TEST(State, runs_on_when_nothing_can_be_written_and_catches_up_later) {
   }
   Life life(scratch / "state");
   EXPECT_TRUE(life.listed(1));
+}
+
+TEST(State, is_well_only_when_every_part_is_written) {
+  const Scratch scratch;
+  Life life(scratch / "state");
+  const auto up = [&] { return life.metrics.sum(telemetry::Metric::state_up); };
+  std::filesystem::create_directory(scratch / "state/patterns.snapshot.new");
+  life.state->snapshot(kNow, kWall);
+  EXPECT_THAT(life.state->why_not(),
+              testing::StartsWith("open matches of patterns can't be written"));
+  EXPECT_EQ(up(), 0);
+  life.state->tell_of_tables("no room");
+  std::filesystem::remove(scratch / "state/patterns.snapshot.new");
+  life.state->snapshot(kNow, kWall);
+  EXPECT_EQ(life.state->why_not(), "what was set in tables can't be written: no room");
+  EXPECT_EQ(up(), 0);
+  life.state->tell_of_tables({});
+  EXPECT_EQ(life.state->why_not(), "");
+  EXPECT_EQ(up(), 1);
 }
 
 // As a mount that comes late, or a disk that is read-only for a while.

@@ -6,7 +6,7 @@ import unittest
 
 from http_client import once
 from origin import Origin
-from weir_process import Weir
+from weir_process import Weir, eventually
 
 POLICIES = """
 events:
@@ -75,6 +75,30 @@ class Tables(unittest.TestCase):
             self.assertEqual(len(weir.logged("a table was changed")), 2)
             code, text = ctl(weir, "table", "gold_limit", "set", "*=1500.5")
             self.assertIn("*  1500.5\n", text)
+
+    def test_what_could_not_be_written_is_written_later(self):
+        with Origin() as origin, Weir(POLICIES, origin.port) as weir:
+            with_state(weir, POLICIES)
+            in_the_way = os.path.join(weir.directory, "state", "tables.json.new")  # as a full disk: also for root
+            for limit, later in ((71, True), (72, False)):
+                os.mkdir(in_the_way)
+                code, text = ctl(weir, "table", "gold_limit", "set", f"*={limit}", "--by", "ann")
+                self.assertEqual(code, 0, text)
+                self.assertIn("could not be written to state.dir yet", text)
+                self.assertIn(b"[+]state is not written, and lost with the process: what was set in tables",
+                              weir.health("/readyz?verbose").body)
+                self.assertEqual(weir.metric("weir_state_up"), 0)
+                os.rmdir(in_the_way)
+                if later:  # without: the end writes it
+                    eventually(lambda: b"[+]state ok" in weir.health("/readyz?verbose").body, 10, "the table is written")
+                    self.assertEqual(weir.metric("weir_state_up"), 1)
+                    self.assertEqual(len(weir.logged("state.dir is written again")), 1)
+                    weir.kill()
+                else:
+                    weir.stop()
+                weir.start()
+                shown = weir.admin("GET", "/v1/tables/gold_limit")[1]
+                self.assertEqual([shown["values"]["*"], shown["history"][0]["changes"][0]["after"]], [limit, limit])
 
     def test_where_the_file_says_the_same_later_the_file_counts(self):
         said = lambda limit: POLICIES.replace("android: 3000", f"android: {limit}")
