@@ -43,7 +43,8 @@ std::vector<Writer> writers_of(const policies::PolicySet& set,
                     [&](const policies::Rung& rung) {
                       return rung.list && !rung.disabled && is_asked_for(*rung.list);
                     }) ||
-        std::any_of(policy.lists_asleep.begin(), policy.lists_asleep.end(), is_asked_for);
+        std::any_of(policy.lists_asleep.begin(), policy.lists_asleep.end(), is_asked_for) ||
+        std::any_of(policy.named_asleep.begin(), policy.named_asleep.end(), is_asked_for);
     if (!writes) continue;
     const auto add = [&](const policies::Policy& counts) {
       if (counts.counters.empty()) return;
@@ -62,17 +63,24 @@ boost::asio::awaitable<json::array> what_remains(const Call& call,
                                                  const std::vector<const policies::List*>& lists,
                                                  const std::vector<std::string>& parts) {
   json::array out;
-  // A list that is asleep is written again when its rungs are enforced again.
-  const bool asleep = std::any_of(lists.begin(), lists.end(),
-                                  [](const policies::List* list) { return list->asleep; });
+  // What an override has silenced lists again when its rungs are enforced again.
+  const auto is_silenced = [&](const policies::Policy& policy) {
+    return std::any_of(lists.begin(), lists.end(), [&](const policies::List* list) {
+      const auto& named = policy.named_asleep;
+      return list->asleep || std::any_of(named.begin(), named.end(), [&](auto index) {
+               return &call.set->lists[index] == list;
+             });
+    });
+  };
   for (const Writer& writer : writers_of(*call.set, lists)) {
     if (!writer.same_key || writer.policy != writer.counts) continue;
     const policies::Policy& policy = *writer.policy;
+    const bool silenced = is_silenced(policy);
     const Counts counts = co_await read_counts(call, policy, parts, true);
     for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
       const policies::Rung& rung = policy.rungs[i];
       if (rung.counter >= counts.rows.size() || !rung.list || rung.disabled) continue;
-      if (rung.shadow && !asleep) continue;
+      if (rung.shadow && !silenced) continue;
       const limiter::Reading& reading = counts.rows[rung.counter].told();
       const std::string text = outlook_text(*call.set, policy, i, reading);
       if (text.empty() || !reading.has_value || reading.value.is_zero()) continue;
@@ -104,6 +112,18 @@ boost::asio::awaitable<std::string> forgive(const Call& call,
     emptied.emplace_back(writer.counts->name);
   }
   co_return std::string();
+}
+
+/// The disabled policies that write one of these lists: nothing of them can be emptied now.
+json::array disabled_writers(const policies::PolicySet& set,
+                             const std::vector<const policies::List*>& lists) {
+  json::array out;
+  for (const auto& [policy, name] : set.disabled_lists) {
+    const bool writes = std::any_of(lists.begin(), lists.end(),
+                                    [&](const auto* list) { return list->name == name; });
+    if (writes && (out.empty() || out.back().get_string() != policy)) out.emplace_back(policy);
+  }
+  return out;
 }
 
 std::optional<net::HttpReply> read_flag(const Call& call, std::string_view name, bool& out) {
@@ -186,6 +206,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   body["removed"] = removed;
   body["emptied"] = std::move(emptied);
   body["counted_by_another_key"] = std::move(others);
+  body["disabled"] = forgives ? disabled_writers(*call.set, target.lists) : json::array();
   body["remains"] = std::move(remains);
   body["undo"] = token.empty() ? json::value() : json::value(token);
   co_return json_reply(body);

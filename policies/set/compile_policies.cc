@@ -13,6 +13,9 @@ void PolicyCompiler::compile_policies() {
     if (!def.sound) continue;
     if (def.mode.value == Mode::disabled) {
       set_.disabled.push_back(def.name.value);
+      for (const config::Rung& rung : def.then) {
+        if (rung.list) set_.disabled_lists.emplace_back(def.name.value, rung.list->value);
+      }
     } else {
       compile_policy(def);
     }
@@ -268,6 +271,7 @@ void PolicyCompiler::compile_rungs(const config::PolicyDef& def, Policy& policy)
         enforced.shadow = false;
         lists_.own_list(policy, enforced, from);
       }
+      if (from.silenced && named) policy.named_asleep.push_back(*named);
     }
     if (rung.list && !set_.lists[*rung.list].owner) {
       const List& list = set_.lists[*rung.list];

@@ -188,6 +188,9 @@ struct Policy {
   /// Of rungs that an override has put in shadow: their lists act on nobody until the override
   /// ends, and operators see and lift their entries meanwhile.
   std::vector<ListIndex> lists_asleep;
+  /// Of the same rungs: the named lists that they write otherwise. Their entries go on acting,
+  /// because others may have listed them, too.
+  std::vector<ListIndex> named_asleep;
   /// For each binding and rung that writes a named list: the list's fields as the event provides
   /// them.
   std::vector<std::vector<std::vector<KeySlot>>> list_keys;  ///< [binding][rung]
@@ -303,6 +306,8 @@ struct PolicySet {
   std::vector<bool> wants_readable_answer;
   std::vector<Policy> policies;
   std::vector<std::string> disabled;  ///< names of policies with mode: disabled
+  /// Of those: by policy, the names of the lists that they write otherwise.
+  std::vector<std::pair<std::string, std::string>> disabled_lists;
   std::vector<Counter> counters;
   std::vector<Pattern> patterns;
   std::vector<List> lists;

@@ -64,6 +64,65 @@ TEST_F(ApiTest, EntriesOfASilencedPolicyAreSeenAndLifted) {
   EXPECT_TRUE(asleep().empty());
 }
 
+class NamedListTest : public ApiTest {
+ protected:
+  explicit NamedListTest(const std::string& redis = "", const std::string& share = "")
+      : ApiTest("weir: 1\n" + redis + R"(
+fields: {user: header.x_user_id}
+events:
+  login: {match: POST /api/login}
+lists:
+  pairs: {of: [user, ip], kind: deny}
+policies:
+  - {name: guess, watch: login, key: [user, ip], window: 10m)" +
+                share + R"(, then: [{over: 2, do: deny, for: 1h, list: pairs}]}
+  - {name: own, watch: login, key: ip, window: 10m, then: [{over: 100, do: deny, for: 1h}]}
+)") {}
+  void guess(int times) {
+    for (int i = 0; i < times; ++i)
+      process.judge("POST", "/api/login", "198.51.100.7", {{"X-User-Id", "eve"}});
+  }
+  std::string silence(const char* policy, const char* mode = "shadow") {
+    const std::string path = std::string("/v1/policies/") + policy + "/override";
+    const Reply reply = call("PUT", path, R"({"mode":")" + std::string(mode) + R"(","for":"10m"})");
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    process.use_overrides();
+    return std::string(json::parse(reply.body).at("note").as_string());
+  }
+  const std::string entry = "/v1/lists/pairs/entries?key=eve&key=198.51.100.7";
+};
+
+TEST_F(NamedListTest, ForgivingEmptiesTheCountOfASilencedPolicyThatListsThere) {
+  guess(3);
+  ASSERT_EQ(get(entry).at("listed"), json::value(true));
+  silence("guess");
+  json::value body = json::parse(call("DELETE", entry).body);
+  ASSERT_EQ(body.at("remains").as_array().size(), 1U);
+  EXPECT_EQ(body.at("remains").at(0).at("policy"), json::value("guess"));
+  body = json::parse(call("DELETE", entry + "&forgive=true").body);
+  EXPECT_EQ(body.at("emptied"), json::value(json::array{"guess"}));
+  ASSERT_EQ(call("DELETE", "/v1/policies/guess/override").status, 200);
+  process.use_overrides();
+  guess(2);
+  EXPECT_EQ(get(entry).at("listed"), json::value(false));
+  silence("guess", "disabled");
+  body = json::parse(call("DELETE", entry + "&forgive=true").body);
+  EXPECT_EQ(body.at("emptied").as_array().size(), 0U);
+  EXPECT_EQ(body.at("disabled"), json::value(json::array{"guess"}));
+}
+
+class SharedNamedListTest : public NamedListTest {
+ protected:
+  SharedNamedListTest()
+      : NamedListTest("redis: {url: 'redis://127.0.0.1:6379', secret: s}", ", share: redis") {}
+};
+
+TEST_F(SharedNamedListTest, ForgivingForASilencedPolicyIsRefusedWhileTheStoreIsAway) {
+  silence("guess");
+  process.store_answer.why = "it is away";
+  EXPECT_EQ(call("DELETE", entry + "&forgive=true").status, 504);
+}
+
 TEST_F(ApiTest, APolicyThatIsDisabledIsShownAndSaysSo) {
   EXPECT_EQ(call("PUT", "/v1/policies/never/override", R"({"mode":"disabled","for":"1m"})").status,
             200);

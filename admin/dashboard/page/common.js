@@ -108,8 +108,9 @@ export async function release(list, key, forgives) {
     const lines = answer.remains.map((each) => `${each.policy}: ${each.text}`);
     if (answer.emptied.length) lines.push(t('Emptied: {names}', {names: answer.emptied.join(', ')}));
     if (answer.counted_by_another_key.length) lines.push(t('Counted by another key, and kept: {names}', {names: answer.counted_by_another_key.join(', ')}));
+    if (answer.disabled.length) lines.push(t('Disabled, and their counts come back with them: {names}', {names: answer.disabled.join(', ')}));
     const done = answer.removed === 0 ? t('{key} was not listed there.', {key: keyText(key)})
-      : forgives ? t('{key} is forgiven: off the list, and its count is empty.', {key: keyText(key)})
+      : answer.emptied.length ? t('{key} is forgiven: off the list, and its count is empty.', {key: keyText(key)})
         : t('{key} is released.', {key: keyText(key)});
     say(done, {undo: answer.undo, lines});
     changed();

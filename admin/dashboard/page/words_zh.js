@@ -11,6 +11,7 @@ export const CHINESE = {
   'Client address': '客户端地址', Close: '关闭', Colours: '配色', 'Come in': '进入', Command: '命令',
   Configuration: '配置', 'Copy the line': '复制该行', Counted: '计数', Counters: '计数器',
   'Counted by another key, and kept: {names}': '按其他键计数，已保留：{names}',
+  'Disabled, and their counts come back with them: {names}': '已停用，启用后计数会恢复：{names}',
   'Counts are those of this replica: {why}': '仅为本副本的计数：{why}', 'Counts events': '统计事件', Counts: '统计',
   Disable: '停用', Draining: '正在下线', Effect: '效果', 'Emptied: {names}': '已清零：{names}',
   'Empty the count of {policy}': '清零计数：{policy}', 'Empty the count': '清零计数', Enforce: '执行',
