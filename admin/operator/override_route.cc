@@ -2,6 +2,7 @@
 #include <boost/json/array.hpp>
 
 #include "admin/operator/counts.h"
+#include "admin/operator/outlook.h"
 #include "admin/operator/override_view.h"
 #include "admin/operator/replicas.h"
 #include "admin/routes.h"
@@ -91,6 +92,31 @@ bool always_holds(const config::Override::Limit& limit) {
   return (word == "over" && limit.limit < Number{0}) || (word == "at" && limit.limit <= Number{0});
 }
 
+/// The entries of a policy that no longer lists: those of its own lists sleep, those on named lists
+/// go on acting, because others may have put them there, too.
+std::string note_on_entries(const policies::PolicySet& set, const policies::Policy& policy) {
+  bool own = !policy.lists_asleep.empty();
+  std::vector<std::string> named;
+  const auto add = [&](policies::ListIndex index) {
+    const policies::List& list = set.lists[index];
+    if (list.owner)
+      own = own || !list.shadow;
+    else if (std::find(named.begin(), named.end(), list.name) == named.end())
+      named.push_back(list.name);
+  };
+  for (const policies::Rung& rung : policy.rungs) {
+    if (rung.list && !rung.disabled) add(*rung.list);
+  }
+  for (const policies::ListIndex index : policy.named_asleep) add(index);
+  std::string out;
+  if (own) out += "; the entries of its own lists act again when it ends";
+  for (const std::string& list : named) {
+    out += "; the entries on list " + list +
+           " go on acting: " + shell_words({"weir", "ctl", "list", list});
+  }
+  return out;
+}
+
 // What the change means for what was counted, honestly.
 std::string note_on(const config::Override& change, const policies::PolicySet& set,
                     const policies::Policy* policy) {
@@ -101,14 +127,17 @@ std::string note_on(const config::Override& change, const policies::PolicySet& s
   }
   switch (*change.mode) {
     case Mode::shadow:
-      return "its counters go on counting; the entries of its own lists act again when it ends";
+      return "its counters go on counting" +
+             (policy == nullptr ? std::string() : note_on_entries(set, *policy));
     case Mode::disabled:
       if (policy != nullptr && policy->pattern && !set.patterns[*policy->pattern].shared) {
         return "its open matches are dropped, because it does not see what would end them "
-               "meanwhile";
+               "meanwhile" +
+               note_on_entries(set, *policy);
       }
       return "it counts nothing meanwhile; what it has counted comes back as far as its window "
-             "still holds it";
+             "still holds it" +
+             (policy == nullptr ? std::string() : note_on_entries(set, *policy));
     case Mode::enforce:
       break;
   }

@@ -111,6 +111,16 @@ TEST_F(NamedListTest, ForgivingEmptiesTheCountOfASilencedPolicyThatListsThere) {
   EXPECT_EQ(body.at("disabled"), json::value(json::array{"guess"}));
 }
 
+TEST_F(NamedListTest, SilencingSaysThatEntriesOnANamedListGoOnActing) {
+  const std::string acting = "; the entries on list pairs go on acting: weir ctl list pairs";
+  EXPECT_EQ(silence("guess"), "its counters go on counting" + acting);
+  EXPECT_EQ(silence("guess"), "its counters go on counting" + acting) << "the same again";
+  EXPECT_EQ(silence("own"),
+            "its counters go on counting; the entries of its own lists act again when it ends");
+  const std::string note = silence("guess", "disabled");
+  EXPECT_TRUE(note.ends_with(acting)) << note;
+}
+
 class SharedNamedListTest : public NamedListTest {
  protected:
   SharedNamedListTest()
