@@ -121,7 +121,7 @@ std::string against_text(const std::vector<policies::Inheritance>& changes, bool
     const bool warns = loses(change.fate);
     out += "reload: ";
     if (warns && colours) out += "\033[33m";
-    out += policies::text_of(change);
+    append_plain(out, policies::text_of(change));  // what the running weir says
     if (warns && colours) out += "\033[0m";
     out += "\n";
   }

@@ -105,7 +105,7 @@ int import(const ImportFlags& flags, bool directories, Read read) {
     complain((directories ? "" : flags.path + ": ") + imported.error);
     return kNo;
   }
-  print(imported.yaml);
+  print_data(imported.yaml);
   for (const config::ImportNote& note : imported.left_out) {
     const std::string place =
         directories || note.line == 0 ? flags.path : flags.path + ":" + std::to_string(note.line);

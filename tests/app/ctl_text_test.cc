@@ -6,6 +6,7 @@
 
 #include "app/support/verdict_line.h"
 #include "app/tools/ctl/ctl_call.h"
+#include "app/tools/ctl/ctl_table.h"
 
 namespace weir::app::ctl_text_test {
 namespace {
@@ -28,6 +29,12 @@ TEST(CtlText, PoliciesAreATableAndPatternsSayWhatTheyWaitFor) {
       "old     disabled\n");
   EXPECT_EQ(policies_table(read(R"({"policies":[],"disabled":[]})")),
             "no policies are configured\n");
+}
+
+TEST(CtlText, KeysOfATableNeverCommandATerminal) {
+  EXPECT_EQ(table_values_text(
+                read(R"({"values":{"a\u001b[2J":{"b\nc":3,"\u202e":"unlimited"},"*":1500.5}})")),
+            "a\\u001b[2J,b\\u000ac  3\na\\u001b[2J,\\u202e  unlimited\n*  1500.5\n");
 }
 
 TEST(CtlText, BlanksAroundAnAddressAreNoPartOfIt) {

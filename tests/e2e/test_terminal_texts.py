@@ -60,6 +60,17 @@ class TerminalTexts(unittest.TestCase):
             rows = json.loads(in_pipe([*export, "-o", "json"]))["entries"]
             self.assertEqual([row["key"] for row in rows], [[HOSTILE]])
 
+    def test_keys_of_tables(self):
+        policies = ("fields: {shop: header.x_shop}\n"
+                    "tables: {gold: {by: [shop], values: {'*': 5}}}\n"
+                    "policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: gold, do: flag}]}]\n")
+        with Origin() as app, Weir(policies, app.port) as weir:
+            ctl = [weir.binary, "ctl", "--admin", f"127.0.0.1:{weir.admin_port}"]
+            status, body = weir.admin("PUT", "/v1/tables/gold", {"set": {HOSTILE.replace(",", ""): 7}})
+            self.assertEqual(status, 200, body)
+            self.expect_escaped(on_terminal([*ctl, "table", "gold"]))
+            self.expect_escaped(on_terminal([*ctl, "table", "gold", "history"]))
+
     def test_rows_of_a_replay(self):
         config = ("weir: 1\nproxy: {upstream: http://127.0.0.1:3000}\n"
                   "events: {a: {source: {json: true, time: {field: ts, as: seconds}}}}\n"

@@ -1,5 +1,6 @@
 #include "app/tools/ctl/ctl_dump.h"
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -10,6 +11,7 @@
 #include "core/clock.h"
 #include "core/json_numbers.h"
 #include "core/text.h"
+#include "core/visible.h"
 
 namespace weir::app {
 namespace {
@@ -26,9 +28,11 @@ std::string raw_text(const json::value& of, std::string_view name) {
 // Texts from files may contain control characters: they do not reach the terminal.
 std::string lines_made_plain(const std::string& text) {
   std::string out;
-  for (const char c : text) {
-    const bool plain = c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x20;
-    out += plain && c != 0x7f ? c : '?';
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\t'), rest.size());
+    out += escape_hidden(rest.substr(0, end));
+    if (end != rest.size()) out += '\t';
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return out;
 }
@@ -93,7 +97,7 @@ int run_support_dump(const AdminDoor& door, const std::string& file, const Globa
   }
   const std::string text = plain_numbers(json::serialize(dump)) + "\n";
   if (file.empty() || file == "-") {
-    print(text);
+    print_data(text);
     return kOk;
   }
   if (const auto written = write_file(file, text, 0600); !written) {

@@ -8,7 +8,6 @@
 #include "app/support/exit_code.h"
 #include "app/tools/ctl/ctl_text.h"
 #include "config/text/units.h"
-#include "core/json_numbers.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -24,10 +23,8 @@ void add_levels(const json::object& level, const std::string& way, std::string& 
     if (value.is_object()) {
       add_levels(value.get_object(), path, out);
     } else {
-      out += path + "  " +
-             (value.is_string() ? std::string(value.get_string())
-                                : plain_numbers(json::serialize(value))) +
-             "\n";
+      append_plain(out, path);  // values of fields: what clients send, or people
+      out += "  " + plain(value) + "\n";
     }
   }
 }

@@ -122,7 +122,7 @@ int run_inject(const InjectFlags& flags) {
     return kNo;
   }
   for (const std::string& note : result.notes) complain(note);
-  print(result.text);
+  print_data(result.text);
   return kOk;
 }
 
