@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <map>
 
 #include "admin/keys.h"
 #include "admin/operator/outlook.h"
@@ -52,7 +53,10 @@ class Inquiry {
       // A policy without a key concerns every caller. It is shown only while its entry lasts;
       // `weir ctl counter` shows its count at any time.
       if (policy.key_names.empty()) {
-        if (!lists_everybody(policy)) continue;
+        if (!lists_everybody(policy)) {
+          add_maker(policy);
+          continue;
+        }
         const std::vector<std::string> no_key;
         policies_.push_back(policy_row(policy, no_key));
         if (!policy.counters.empty()) co_await look_at_counters(policy, no_key);
@@ -60,7 +64,10 @@ class Inquiry {
       }
       auto parts = canonical_parts(key_, policy.bindings.front().key, policy.key_names);
       const auto* const mine = std::get_if<std::vector<std::string>>(&parts);
-      if (mine == nullptr || mine->empty()) continue;
+      if (mine == nullptr || mine->empty()) {
+        add_maker(policy);
+        continue;
+      }
       policies_.push_back(policy_row(policy, *mine));
       if (!policy.counters.empty()) co_await look_at_counters(policy, *mine);
     }
@@ -90,6 +97,23 @@ class Inquiry {
     };
     return std::any_of(policy.own_lists.begin(), policy.own_lists.end(), has_entry) ||
            std::any_of(policy.lists_asleep.begin(), policy.lists_asleep.end(), has_entry);
+  }
+
+  /// A policy whose key is another one than was asked for concerns it all the same, if it made one
+  /// of the entries: who wants it silenced needs its name.
+  void add_maker(const policies::Policy& policy) {
+    const auto found = makers_.find(policy.name);
+    if (found != makers_.end()) policies_.push_back(policy_row(policy, found->second));
+  }
+
+  void note_maker(const policies::List& list, const limiter::ListEntry& entry) {
+    std::string maker = entry.policy;
+    if (maker.empty() && list.owner) maker = call_.set->policies[*list.owner].name;
+    const policies::Policy* const policy = call_.set->find_policy(maker);
+    if (policy == nullptr) return;
+    // The key of the first entry; of another key than the list's only the policy knows it.
+    const bool same = policy->key_names == list.of;
+    makers_.try_emplace(std::move(maker), same ? entry.parts : std::vector<std::string>());
   }
 
   void look_at_list(const policies::List& list, const std::vector<std::string>& parts) {
@@ -127,6 +151,7 @@ class Inquiry {
       row["how"] = list.asleep ? "the entry acts again when the override of its policy ends" : "";
       lift(list, entry.parts, row);
     }
+    note_maker(list, entry);
     add_entry_row(list, std::move(row), entry.until);
   }
 
@@ -211,7 +236,7 @@ class Inquiry {
         policy.pattern ? json::value(policies::pattern_text(*call_.set, policy)) : json::value();
     row["rungs"] = std::move(rungs);
     row["commands"] = json::array();
-    if (!policy.is_meter) {
+    if (!policy.is_meter && mode_text(call_, policy) != name_of(Mode::shadow)) {
       row["commands"] = commands_of({shell_words(
           {"weir", "ctl", "policy", policy.name, "shadow", "--for", "10m", "--reason", "TEXT"})});
     }
@@ -264,6 +289,7 @@ class Inquiry {
 
   const Call& call_;
   std::vector<std::string_view> key_;
+  std::map<std::string, std::vector<std::string>> makers_;  // of entries: policy, key
   json::array entries_, counters_, policies_;
   const policies::List* worst_ = nullptr;  // the severest that acts, allow lists apart
   TimePoint worst_until_{};

@@ -78,6 +78,40 @@ TEST_F(KeylessTest, WhatActsOnEverybodyConcernsEveryKey) {
             json::value("weir ctl counter all --reset"));
 }
 
+struct MakersTest : ApiTest {
+  MakersTest()
+      : ApiTest(R"(weir: 1
+fields: {user: header.x_user_id}
+events: {login: {match: POST /api/login}}
+lists: {pairs: {of: [user, ip], kind: deny}}
+policies:
+  - {name: own, watch: login, key: [user, ip], window: 10m, then: [{over: 2, do: graylist, for: 1h}]}
+  - {name: named, watch: login, key: user, window: 10m, then: [{over: 2, do: deny, for: 1h, list: pairs}]}
+  - {name: other, watch: login, key: [user, ip], window: 10m, then: [{over: 200, do: deny, for: 1h}]}
+)") {}
+};
+
+TEST_F(MakersTest, WhyNamesThePoliciesThatMadeTheEntriesOfAPartOfAKey) {
+  for (int i = 0; i < 3; ++i)
+    process.judge("POST", "/api/login", "198.51.100.7", {{"x-user-id", "eve"}});
+  const json::value body = get("/v1/why?key=198.51.100.7");
+  ASSERT_EQ(body.at("entries").as_array().size(), 2U);
+  const json::array& policies = body.at("policies").as_array();
+  ASSERT_EQ(policies.size(), 2U);
+  EXPECT_EQ(policies[0].at("policy"), json::value("own"));
+  EXPECT_EQ(policies[0].at("key"), json::value(json::array({"eve", "198.51.100.7"})));
+  EXPECT_EQ(policies[1].at("policy"), json::value("named"));
+  EXPECT_TRUE(policies[1].at("key").as_array().empty());
+  EXPECT_EQ(policies[1].at("commands").at(0),
+            json::value("weir ctl policy named shadow --for 10m --reason TEXT"));
+  ASSERT_EQ(call("PUT", "/v1/policies/named/override", R"({"mode":"shadow","for":"10m"})").status,
+            200);
+  process.use_overrides();
+  EXPECT_TRUE(
+      get("/v1/why?key=198.51.100.7").at("policies").at(1).at("commands").as_array().empty())
+      << "it is silent already";
+}
+
 TEST_F(ApiTest, WhyQuotesKeysForTheShell) {
   call("POST", "/v1/lists/gray_users/entries", R"({"key":"it's $HOME","for":"1h"})");
   const json::value body = get("/v1/why?key=it's%20$HOME");
