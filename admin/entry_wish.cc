@@ -30,10 +30,11 @@ std::string read_wish_key(const json::object& body, EntryWish& wish) {
   return {};
 }
 
-std::string read_wish_end(const json::object& body, TimePoint now, bool for_ever, EntryWish& wish) {
+std::string read_wish_end(const json::object& body, TimePoint now, bool from_file,
+                          EntryWish& wish) {
   const json::value* const time = body.if_contains("for");
   const json::value* const until = body.if_contains("until");
-  if (time == nullptr && until == nullptr && for_ever) {
+  if (time == nullptr && until == nullptr && from_file) {
     wish.until = limiter::kForever;
     return {};
   }
@@ -51,7 +52,8 @@ std::string read_wish_end(const json::object& body, TimePoint now, bool for_ever
   }
   const auto parsed = config::parse_date(text_of(given));
   if (!parsed) return "`until`: " + parsed.message;
-  if (*parsed.value <= now) return "`until` has passed already";
+  wish.ended = *parsed.value <= now;
+  if (wish.ended && !from_file) return "`until` has passed already";
   wish.until = *parsed.value;
   return {};
 }
@@ -78,10 +80,10 @@ std::string_view reason_of(const Call& call) noexcept {
 
 }  // namespace
 
-std::string read_entry_wish(const json::object& body, TimePoint now, bool for_ever,
+std::string read_entry_wish(const json::object& body, TimePoint now, bool from_file,
                             EntryWish& wish) {
   for (std::string wrong :
-       {read_wish_key(body, wish), read_wish_end(body, now, for_ever, wish),
+       {read_wish_key(body, wish), read_wish_end(body, now, from_file, wish),
         read_wish_text(body, "why", wish.why), read_wish_text(body, "effect", wish.effect)}) {
     if (!wrong.empty()) return wrong;
   }

@@ -15,12 +15,14 @@ namespace weir::admin {
 struct EntryWish {
   std::vector<std::string_view> key;
   TimePoint until{};
+  bool ended = false;  ///< its `until` has passed
   std::string_view why, effect;
 };
 
 /// Reads `key`, `for` or `until`, `why` and `effect`. Returns what is wrong, or an empty text.
-/// `for_ever`: with neither `for` nor `until` the entry has no end; else one of them is required.
-std::string read_entry_wish(const boost::json::object& body, TimePoint now, bool for_ever,
+/// `from_file`: with neither `for` nor `until` the entry has no end, and an `until` that has passed
+/// makes it one that has `ended`; else both are wrong.
+std::string read_entry_wish(const boost::json::object& body, TimePoint now, bool from_file,
                             EntryWish& wish);
 
 /// The one list that an entry goes to; null: there is none of this effect, or several lists and no

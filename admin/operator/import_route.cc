@@ -9,7 +9,8 @@
 #include "admin/routes.h"
 #include "admin/views.h"
 
-/// POST /v1/lists/{list}/import: many entries at once, all or none.
+/// POST /v1/lists/{list}/import: many entries at once, all or none. Of an export that is some days
+/// old, entries have ended meanwhile: they are left out, and counted.
 namespace weir::admin {
 namespace {
 
@@ -31,7 +32,8 @@ std::string read_rows(const Call& call, const json::array& from, std::vector<Row
     Row& row = rows.emplace_back();
     for (const auto& [name, value] : from[i].get_object()) {
       if (name != "key" && name != "for" && name != "until" && name != "why" && name != "effect")
-        return place + "unknown member \"" + utf8_text({name.data(), name.size()}) + "\"";
+        return place + "unknown member \"" + utf8_text({name.data(), name.size()}) +
+               "\"; known are key, for, until, why, effect";
     }
     std::string wrong = read_entry_wish(from[i].get_object(), call.at.now, true, row.wish);
     if (!wrong.empty()) return place + wrong;
@@ -77,7 +79,7 @@ net::HttpReply import_entries(Call& call) {
     return problem(400, wrong);
 
   call.entry.shared = any_shared(lists_named(*call.set, call.name()));
-  std::size_t counts[4] = {};
+  std::size_t counts[4] = {}, ended = 0;
   UndoLog::Change change;
   const auto keep = [&] {
     if (change.steps.empty()) return;
@@ -86,7 +88,8 @@ net::HttpReply import_entries(Call& call) {
     token = call.undo.keep(std::exchange(change, {}), call.at.now);
   };
   for (const Row& row : rows) {
-    if (dry_run) continue;
+    if (row.wish.ended) ++ended;
+    if (dry_run || row.wish.ended) continue;
     if (change.list != row.list->kept_as) keep();
     change.list = row.list->kept_as;
     change.shown = row.list->name;
@@ -102,6 +105,7 @@ net::HttpReply import_entries(Call& call) {
   json::object reply;
   reply["name"] = call.name();
   reply["read"] = rows.size();
+  reply["ended"] = ended;
   reply["dry_run"] = dry_run;
   reply["created"] = counts[static_cast<std::size_t>(limiter::ListOutcome::Kind::created)];
   reply["extended"] = counts[static_cast<std::size_t>(limiter::ListOutcome::Kind::extended)];

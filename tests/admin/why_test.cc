@@ -215,12 +215,38 @@ TEST_F(ApiTest, AnImportTakesAllOrNone) {
   EXPECT_EQ(body.at("refused"), json::value(1)) << "its max is 3";
   EXPECT_EQ(get("/v1/lists/gray_users/entries?key=a").at("entries").at(0).at("until"),
             json::value());
+  reply = call("POST", path, R"({"entries":[{"key":"e","for":"1h"},{"key":"f","forr":"1h"}]})");
+  EXPECT_EQ(detail(reply),
+            "entry 2: unknown member \"forr\"; known are key, for, until, why, effect");
   for (const char* wrong :
        {R"({"entries":7})", R"({"entries":[7]})", R"({"entries":[{"kye":"a"}]})",
         R"({"entries":[],"undo":7})", R"({"entries":[],"dry_run":7})"}) {
     EXPECT_EQ(call("POST", path, wrong).status, 400) << wrong;
   }
   EXPECT_EQ(call("POST", "/v1/lists/nothing/import", R"({"entries":[]})").status, 404);
+}
+
+TEST_F(ApiTest, AnImportLeavesOutWhatHasEnded) {
+  const std::string path = "/v1/lists/gray_users/import";
+  const std::string entries =
+      R"("entries":[{"key":"a","until":"2020-01-01"},{"key":"b","for":"1h"},{"key":["c","d"]}])";
+  EXPECT_EQ(call("POST", path, "{" + entries + "}").status, 400) << "the others must be right";
+  for (const char* dry : {"true", "false"}) {
+    const json::value body =
+        json::parse(call("POST", path,
+                         R"({"entries":[{"key":"a","until":"2020-01-01"},{"key":"b","for":"1h"}],)"
+                         R"("dry_run":)" +
+                             std::string(dry) + "}")
+                        .body);
+    EXPECT_EQ(body.at("read"), json::value(2));
+    EXPECT_EQ(body.at("ended"), json::value(1));
+  }
+  EXPECT_EQ(get("/v1/lists/gray_users/entries?key=a").at("listed"), json::value(false));
+  EXPECT_EQ(get("/v1/lists/gray_users/entries?key=b").at("listed"), json::value(true));
+  EXPECT_EQ(
+      call("POST", "/v1/lists/gray_users/entries", R"({"key":"a","until":"2020-01-01"})").status,
+      400)
+      << "one entry is meant as it is";
 }
 
 TEST_F(ApiTest, TheHashOfAnAddressIsThatOfItsNetworkToo) {

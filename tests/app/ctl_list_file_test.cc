@@ -61,6 +61,33 @@ TEST(CtlListFile, ReadsCsvAndJson) {
        R"({"rows":[]})",
        {"user"},
        "a list of entries, or an object with `entries`"},
+      {"what weir shows of an entry",
+       R"([{"list":"l","key":["alice"],"effect":"deny","static":false,"asleep":true,"since":"x","until":null,
+            "left_seconds":null,"by":"policy","times":3,"level":1,"policy":"p","value":1,"limit":0}])",
+       {"user"},
+       R"([{"key":["alice"],"effect":"deny"}])"},
+      {"a misspelt member",
+       R"([{"key":"alice","for":"1h"},{"key":"bob","forr":"1h"}])",
+       {"user"},
+       "entry 2: unknown member \"forr\"; known are key, for, until, why, effect"},
+      {"GBK",
+       "ip,why\n192.0.2.1,a\n192.0.2.2,\xb7\xe2\xbd\xfb\n",
+       {"ip"},
+       "line 3 is not UTF-8: save the file as UTF-8"},
+      {"UTF-16 with a mark", "\xff\xfei", {"ip"}, "line 1 is not UTF-8: save the file as UTF-8"},
+      {"semicolons below a header",
+       "ip;until;why\n192.0.2.1;;x\n",
+       {"ip"},
+       "record 1: commas separate the columns, not semicolons"},
+      {"semicolons without a header",
+       "alice;2027-01-01;x\n",
+       {"user"},
+       "record 1: commas separate the columns, not semicolons"},
+      {"tabs between the parts of keys",
+       "alice\td1\n",
+       {"user", "device"},
+       "record 1: commas separate the columns, not tabs"},
+      {"a semicolon in a key", "a;b\n", {"user"}, R"([{"key":["a;b"]}])"},
       {"no object in it", "[7]", {"user"}, "entry 1 is no object"},
   };
   for (const Case& each : cases) {
@@ -69,6 +96,17 @@ TEST(CtlListFile, ReadsCsvAndJson) {
     const std::string wrong = read_list_file(each.text, each.parts, entries);
     EXPECT_EQ(wrong.empty() ? boost::json::serialize(entries) : wrong, each.entries);
   }
+}
+
+TEST(CtlListFile, EntriesAreNumberedByTheFileAndNotByItsPieces) {
+  EXPECT_EQ(entry_of_file("entry 3: `for` is a text", 400), "entry 403: `for` is a text");
+  EXPECT_EQ(entry_of_file("the list is full", 400), "the list is full");
+}
+
+TEST(CtlListFile, Utf16WithoutAMarkIsSaidToBeNone) {
+  boost::json::array entries;
+  EXPECT_EQ(read_list_file({"i\0p\0\n\0", 6}, {"ip"}, entries),
+            "line 1 is not UTF-8: save the file as UTF-8");
 }
 
 TEST(CtlListFile, WhatItWritesItReads) {

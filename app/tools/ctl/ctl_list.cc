@@ -121,9 +121,10 @@ int send_pieces(const AdminDoor& door, const ListFlags& flags, const json::array
     body["entries"] = std::move(piece);
     body["dry_run"] = flags.dry_run;
     if (!undo.empty()) body["undo"] = undo;
-    const AdminAnswer answer = ask_admin(
-        door, "POST", admin_target("/v1/lists/{}/import", flags.name), json::serialize(body));
+    AdminAnswer answer = ask_admin(door, "POST", admin_target("/v1/lists/{}/import", flags.name),
+                                   json::serialize(body));
     if (answer.code != kOk) {
+      answer.problem = entry_of_file(answer.problem, first);
       if (first != 0)
         complain((first == 1
                       ? std::string("the first entry of the file is in")
@@ -131,7 +132,7 @@ int send_pieces(const AdminDoor& door, const ListFlags& flags, const json::array
                  (undo.empty() ? "" : "; weir ctl undo " + undo));
       return complain_of_list(door, answer, flags.name);
     }
-    for (const char* name : {"read", "created", "extended", "kept", "refused"}) {
+    for (const char* name : {"read", "ended", "created", "extended", "kept", "refused"}) {
       const json::value* const so_far = total.if_contains(name);
       total[name] = (so_far != nullptr ? so_far->get_int64() : 0) + count_of(answer.body, name);
     }

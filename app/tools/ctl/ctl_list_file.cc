@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <charconv>
 
 #include "app/support/columns.h"
+#include "config/text/units.h"
+#include "core/utf8.h"
 #include "core/visible.h"
 #include "limiter/lists/list_records.h"
 #include "replay/formula.h"
@@ -15,6 +18,15 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kKnown[] = {"until", "for", "why", "effect"};
+
+// What GET /v1/lists/{list} says of an entry besides, and an export with it.
+constexpr std::string_view kShown[] = {
+    "key",   "since",  "by",           "times",  "level", "list",   "policy", "value",
+    "limit", "asleep", "left_seconds", "static", "kind",  "shadow", "how",    "commands"};
+
+bool is_shown(std::string_view name) {
+  return std::find(std::begin(kShown), std::end(kShown), name) != std::end(kShown);
+}
 
 bool is_known(std::string_view name) {
   return std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
@@ -57,6 +69,40 @@ bool take_record(std::string_view& rest, std::vector<std::string>& cells) {
   return !quoted;
 }
 
+/// The sign that seems to separate the cells of the first record instead of commas; empty: none.
+/// Spreadsheets write semicolons where the comma is a decimal sign.
+std::string_view other_separator(const std::vector<std::string>& cells,
+                                 const std::vector<std::string>& parts) {
+  if (cells.size() != 1) return {};
+  for (const std::string_view sign : {";", "\t"}) {
+    std::size_t pieces = 0;
+    for (std::string_view rest = cells.front(); !rest.empty(); ++pieces) {
+      const std::string_view piece = rest.substr(0, rest.find(sign));
+      const bool is_column = piece == "key" || is_known(piece) ||
+                             std::find(parts.begin(), parts.end(), piece) != parts.end();
+      const bool is_date = pieces == 1 && config::parse_date(piece);
+      if ((is_column || is_date) && piece.size() != cells.front().size()) return sign;
+      rest.remove_prefix(std::min(piece.size() + 1, rest.size()));
+    }
+    if (pieces > 1 && parts.size() > 1) return sign;
+  }
+  return {};
+}
+
+/// Why the bytes are no UTF-8; empty: they are.
+std::string wrong_bytes(std::string_view text) {
+  std::size_t line = 1;
+  const bool wide = text.size() > 1 && (text[0] == '\0' || text[1] == '\0');
+  while (!text.empty() && !wide) {
+    const Utf8 next = decode_utf8(text);
+    if (next.length == 0) break;
+    if (next.code == '\n') ++line;
+    text.remove_prefix(next.length);
+  }
+  if (text.empty()) return {};
+  return "line " + std::to_string(line) + " is not UTF-8: save the file as UTF-8";
+}
+
 std::string read_csv(std::string_view text, const std::vector<std::string>& parts,
                      json::array& entries) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -69,6 +115,8 @@ std::string read_csv(std::string_view text, const std::vector<std::string>& part
       if (cell.starts_with('\'') && needs_quote(cell)) cell.erase(0, 1);
     }
     if (columns.empty()) {
+      if (const auto sign = other_separator(cells, parts); !sign.empty())
+        return place + "commas separate the columns, not " + (sign == ";" ? "semicolons" : "tabs");
       // What stands behind the key's parts in a file without a header is a date and a reason.
       bool heading = cells.size() > parts.size() && is_known(cells[parts.size()]);
       for (std::string& cell : cells) {
@@ -112,6 +160,10 @@ std::string read_json(std::string_view text, json::array& entries) {
     json::object entry;
     for (const auto& [name, value] : row.get_object()) {
       const std::string_view key(name.data(), name.size());
+      if (!is_known(key) && !is_shown(key)) {
+        return "entry " + std::to_string(entries.size() + 1) + ": unknown member \"" +
+               std::string(key.substr(0, 64)) + "\"; known are key, for, until, why, effect";
+      }
       if (!value.is_null() && (key == "key" || is_known(key))) entry[name] = value;
     }
     entries.push_back(std::move(entry));
@@ -150,6 +202,7 @@ std::string reason_of(const json::value& entry) {
 
 std::string read_list_file(std::string_view text, const std::vector<std::string>& parts,
                            json::array& entries) {
+  if (std::string wrong = wrong_bytes(text); !wrong.empty()) return wrong;
   const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   if (first == std::string_view::npos) return {};
   if (text[first] == '{' || text[first] == '[') return read_json(text.substr(first), entries);
@@ -166,6 +219,16 @@ bool has_cut_key(const json::value& entry) {
 }
 
 }  // namespace
+
+std::string entry_of_file(const std::string& problem, std::size_t before) {
+  constexpr std::string_view kEntry = "entry ";
+  if (!problem.starts_with(kEntry)) return problem;
+  std::size_t n = 0;
+  const char* const end = problem.data() + problem.size();
+  const auto [rest, error] = std::from_chars(problem.data() + kEntry.size(), end, n);
+  if (error != std::errc()) return problem;
+  return std::string(kEntry) + std::to_string(n + before) + std::string(rest, end);
+}
 
 std::string ListFileWriter::page(const json::value& answer) {
   std::string out;

@@ -14,11 +14,16 @@ namespace weir::app {
 ///
 /// CSV: a header names the columns; `parts` are the key's, `until`, `for`, `why` and `effect` are
 /// known, others are passed over. Without a header the columns are the key's parts, then `until`,
-/// then `why`. A quote (') before what a spreadsheet would take for a formula is taken off, as the
-/// export has put it there. JSON: a list of entries, or an object with `entries`; a `key` is a text
-/// or a list.
+/// then `why`. Text that is not UTF-8, or whose columns other signs separate, is refused. A quote
+/// (') before what a spreadsheet would take for a formula is taken off, as the export has put it
+/// there. JSON: a list of entries, or an object with `entries`; a `key` is a text or a list. What
+/// weir shows of an entry besides is passed over, any other member is refused.
 std::string read_list_file(std::string_view text, const std::vector<std::string>& parts,
                            boost::json::array& entries);
+
+/// What weir says of `entry 3: ` of a piece of a file, said of the file, of which `before` entries
+/// stand before the piece.
+std::string entry_of_file(const std::string& problem, std::size_t before);
 
 /// Pages of GET /v1/lists/{list} as one file that read_list_file takes. Entries of the
 /// configuration are left out, and those of which only the beginning of the key is kept.

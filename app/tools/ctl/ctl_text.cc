@@ -183,15 +183,19 @@ std::string list_cleared(const json::value& answer) {
 }
 
 std::string list_imported(const json::value& answer) {
-  const std::int64_t read = count_of(answer, "read");
+  const std::int64_t read = count_of(answer, "read"), ended = count_of(answer, "ended");
+  const std::string left_out =
+      ended == 0 ? std::string()
+                 : numbered(ended, "entry", "entries") + (ended == 1 ? " has" : " have") +
+                       " ended already and " + (ended == 1 ? "is" : "are") + " left out\n";
   if (is_true(answer, "dry_run"))
-    return numbered(read, "entry", "entries") + " can be read; nothing was changed\n";
+    return numbered(read, "entry", "entries") + " can be read; nothing was changed\n" + left_out;
   std::string out = numbered(read, "entry", "entries") + " read into " + cell(answer, "name") +
                     ": " + cell(answer, "created") + " new, " + cell(answer, "extended") +
                     " extended, " + cell(answer, "kept") + " as before";
   if (const std::int64_t refused = count_of(answer, "refused"); refused != 0)
     out += ", " + std::to_string(refused) + " refused: the list is full";
-  out += "\n";
+  out += "\n" + left_out;
   if (const std::string undo = cell(answer, "undo"); !undo.empty())
     out += "to take it back within an hour: weir ctl undo " + undo + "\n";
   return out;
