@@ -327,8 +327,10 @@ void CelRewriter::field(const std::string& named) {
     return;
   }
   named_key = named;
+  // Of entries with the same key limitador keeps the last one.
   const std::string spelled =
-      is_name(named, false) ? "descriptor." + named : "descriptor[" + expression_text(named) + "]";
+      "descriptor_last" +
+      (is_name(named, false) ? "." + named : "[" + expression_text(named) + "]");
   Level& level = levels_.back();
   std::vector<std::string>& noted = has_ ? level.asked : level.fields;
   if (!contains(noted, spelled)) noted.push_back(spelled);

@@ -216,14 +216,14 @@ class LimitadorReader {
     return true;
   }
 
-  /// A key names fields: other texts than `descriptor.name` need a name, which an event gives.
+  /// A key names fields: other texts than `descriptor_last.name` need a name, which an event gives.
   bool key(const std::string& domain, const std::string& expression, ImportedPolicy& policy) {
-    constexpr std::string_view kPlain = "descriptor.";
+    constexpr std::string_view kPlain = "descriptor_last.";
     if (expression.starts_with(kPlain) && is_name(expression.substr(kPlain.size()), false)) {
       policy.key.push_back(expression);
       return true;
     }
-    if (!expression.starts_with("descriptor[") || !expression.ends_with("]")) return false;
+    if (!expression.starts_with("descriptor_last[") || !expression.ends_with("]")) return false;
     const std::string spelled = domain + "\n" + expression;
     const auto [field, fresh] = named_.try_emplace(spelled);
     if (fresh) {

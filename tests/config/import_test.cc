@@ -232,14 +232,14 @@ TEST(ImportLimitador, ReadsBothDialects) {
   ASSERT_EQ(policies.size(), 3U) << got.yaml;
   EXPECT_EQ(policies[0].name.value, "posts");
   EXPECT_EQ(policies[0].when->value,
-            "descriptor[\"req.method\"] == \"POST\" && has(descriptor.tier) && descriptor.tier != "
-            "\"gold\"");
-  EXPECT_EQ(policies[0].key.at(0).field.value, "descriptor.user_id");
+            "descriptor_last[\"req.method\"] == \"POST\" && has(descriptor_last.tier) && "
+            "descriptor_last.tier != \"gold\"");
+  EXPECT_EQ(policies[0].key.at(0).field.value, "descriptor_last.user_id");
   EXPECT_EQ(policies[0].window->length, milliseconds{60'000});
   EXPECT_TRUE(policies[0].window->from_first);
   EXPECT_EQ(limit_of(policies[0]), 5);
   EXPECT_EQ(policies[1].key.size(), 2U);
-  EXPECT_EQ(policies[1].when->value, "descriptor[\"req.path\"] == \"/login\"");
+  EXPECT_EQ(policies[1].when->value, "descriptor_last[\"req.path\"] == \"/login\"");
   EXPECT_TRUE(policies[2].key.empty());
   EXPECT_TRUE(got.left_out.empty()) << got.yaml;
   ASSERT_EQ(got.limits.size(), 3U);
@@ -263,18 +263,19 @@ std::string limitador_condition(const std::string& condition) {
 
 TEST(ImportLimitador, MeansByAConditionWhatItMeansThere) {
   EXPECT_EQ(limitador_condition("limit.name == \"posts\" && descriptors[0].a in [\"x\", \"y\"]"),
-            "\"posts\" == \"posts\" && descriptor.a in [\"x\", \"y\"]");
+            "\"posts\" == \"posts\" && descriptor_last.a in [\"x\", \"y\"]");
   EXPECT_EQ(limitador_condition("limit.id == null"), "null == null");
-  EXPECT_EQ(limitador_condition("int(descriptors[0].n) > 5"), "int(descriptor.n) > 5");
+  EXPECT_EQ(limitador_condition("int(descriptors[0].n) > 5"), "int(descriptor_last.n) > 5");
   // What is not there is an error there, so that the limit does not apply, whatever negates it.
   EXPECT_EQ(limitador_condition("!(descriptors[0].a == \"x\")"),
-            "has(descriptor.a) && !(descriptor.a == \"x\")");
-  EXPECT_EQ(limitador_condition("!descriptors[0].a.startsWith(\"x\") && descriptors[0].b != \"y\""),
-            "has(descriptor.a) && !descriptor.a.startsWith(\"x\") && has(descriptor.b) && "
-            "descriptor.b != \"y\"");
-  EXPECT_EQ(limitador_condition("!has(descriptors[0].a)"), "!has(descriptor.a)");
+            "has(descriptor_last.a) && !(descriptor_last.a == \"x\")");
+  EXPECT_EQ(
+      limitador_condition("!descriptors[0].a.startsWith(\"x\") && descriptors[0].b != \"y\""),
+      "has(descriptor_last.a) && !descriptor_last.a.startsWith(\"x\") && has(descriptor_last.b) && "
+      "descriptor_last.b != \"y\"");
+  EXPECT_EQ(limitador_condition("!has(descriptors[0].a)"), "!has(descriptor_last.a)");
   EXPECT_EQ(limitador_condition("\"a\" in descriptors[0] && \"b-c\"  in descriptors[0]"),
-            "has(descriptor.a) && has(descriptor[\"b-c\"])");
+            "has(descriptor_last.a) && has(descriptor_last[\"b-c\"])");
 }
 
 TEST(ImportLimitador, PushesNegationsInward) {
@@ -305,37 +306,42 @@ TEST(ImportLimitador, PushesNegationsInward) {
 }
 
 TEST(ImportLimitador, AsksWhetherItIsThereWhereNullWouldFulfilACondition) {
-  const auto a = std::string("has(descriptor.a) && "), b = std::string("has(descriptor.b) && ");
+  const auto a = std::string("has(descriptor_last.a) && "),
+             b = std::string("has(descriptor_last.b) && ");
   for (const auto& [condition, expected] : std::vector<std::pair<std::string, std::string>>{
-           {"\"x\" != a", a + "\"x\" != descriptor.a"},
-           {"a == b", a + b + "descriptor.a == descriptor.b"},
-           {"a == null", a + "descriptor.a == null"},
-           {"a == \"x\" && 5 == size(b)", "descriptor.a == \"x\" && 5 == size(descriptor.b)"},
-           {"size(a) != 2", a + "size(descriptor.a) != 2"},
-           {"int(a) == int(b)", a + b + "int(descriptor.a) == int(descriptor.b)"},
+           {"\"x\" != a", a + "\"x\" != descriptor_last.a"},
+           {"a == b", a + b + "descriptor_last.a == descriptor_last.b"},
+           {"a == null", a + "descriptor_last.a == null"},
+           {"a == \"x\" && 5 == size(b)",
+            "descriptor_last.a == \"x\" && 5 == size(descriptor_last.b)"},
+           {"size(a) != 2", a + "size(descriptor_last.a) != 2"},
+           {"int(a) == int(b)", a + b + "int(descriptor_last.a) == int(descriptor_last.b)"},
            {"a == \"x\" || b != \"y\"",
-            "(descriptor.a == \"x\" || " + b + "descriptor.b != \"y\")"},
-           {"(a == \"x\" || b != \"y\") && a != \"z\"", "((descriptor.a == \"x\" || " + b +
-                                                            "descriptor.b != \"y\") && " + a +
-                                                            "descriptor.a != \"z\")"},
+            "(descriptor_last.a == \"x\" || " + b + "descriptor_last.b != \"y\")"},
+           {"(a == \"x\" || b != \"y\") && a != \"z\"", "((descriptor_last.a == \"x\" || " + b +
+                                                            "descriptor_last.b != \"y\") && " + a +
+                                                            "descriptor_last.a != \"z\")"},
            {"!(a == \"x\" || b == \"y\")",
-            "(" + a + "!(descriptor.a == \"x\") && " + b + "!(descriptor.b == \"y\"))"},
+            "(" + a + "!(descriptor_last.a == \"x\") && " + b + "!(descriptor_last.b == \"y\"))"},
            {"!(a == \"x\" && b == \"y\")",
-            "((" + a + "!(descriptor.a == \"x\") || " + b + "!(descriptor.b == \"y\")))"},
+            "((" + a + "!(descriptor_last.a == \"x\") || " + b + "!(descriptor_last.b == \"y\")))"},
            {"!(has(descriptors[0].a) && a == \"x\")",
-            "((!(has(descriptor.a)) || " + a + "!(descriptor.a == \"x\")))"},
+            "((!(has(descriptor_last.a)) || " + a + "!(descriptor_last.a == \"x\")))"},
            {"!has(descriptors[0].a) || a != \"x\"",
-            "(!has(descriptor.a) || " + a + "descriptor.a != \"x\")"},
+            "(!has(descriptor_last.a) || " + a + "descriptor_last.a != \"x\")"},
            {"a == \"x\" ? b != \"y\" : b == \"z\"",
-            "(descriptor.a == \"x\" ? " + b + "descriptor.b != \"y\" : descriptor.b == \"z\")"}})
+            "(descriptor_last.a == \"x\" ? " + b +
+                "descriptor_last.b != \"y\" : descriptor_last.b == \"z\")"}})
     EXPECT_EQ(limitador_condition(condition), expected) << condition;
 }
 
 TEST(ImportLimitador, TakesTextsAsCelSpellsThem) {
-  EXPECT_EQ(limitador_condition(R"(a == "\u00e9\"")"), R"(descriptor.a == "\u00e9\"")");
-  EXPECT_EQ(limitador_condition(R"(a.matches(r"^\d+$"))"), R"(descriptor.a.matches(r"^\d+$"))");
-  EXPECT_EQ(limitador_condition(R"(a == """say "x" """)"), R"(descriptor.a == """say "x" """)");
-  EXPECT_EQ(limitador_condition("a == \"x\" // it\"s"), "descriptor.a == \"x\" ");
+  EXPECT_EQ(limitador_condition(R"(a == "\u00e9\"")"), R"(descriptor_last.a == "\u00e9\"")");
+  EXPECT_EQ(limitador_condition(R"(a.matches(r"^\d+$"))"),
+            R"(descriptor_last.a.matches(r"^\d+$"))");
+  EXPECT_EQ(limitador_condition(R"(a == """say "x" """)"),
+            R"(descriptor_last.a == """say "x" """)");
+  EXPECT_EQ(limitador_condition("a == \"x\" // it\"s"), "descriptor_last.a == \"x\" ");
 }
 
 TEST(ImportLimitador, TakesALimitOnce) {

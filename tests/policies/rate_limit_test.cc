@@ -7,6 +7,7 @@
 #include <random>
 #include <tuple>
 
+#include "config/import/imported.h"
 #include "policies/judge/immediate_outbox.h"
 #include "policies/set/sharing.h"
 #include "tests/policies/world.h"
@@ -298,6 +299,25 @@ policies:
   EXPECT_FALSE(both.statuses[1].over);
   EXPECT_EQ(both.statuses[1].remaining, 8);
   EXPECT_FALSE(both.statuses[2].has_limit);
+}
+
+TEST(RateLimit, ALimitOfLimitadorReadsTheLastOfEntriesWithOneKey) {
+  std::string yaml = config::import_limitador(R"(
+- {namespace: api, max_value: 2, seconds: 60, conditions: ["descriptors[0].m == 'slow'"], variables: ["descriptors[0].u"]}
+- {namespace: api, max_value: 9, seconds: 60, conditions: ["descriptors[0]['m-n'] == 'slow'"], variables: ["descriptors[0]['u-v']"]}
+)")
+                         .yaml;
+  const std::size_t at = yaml.find("weir: 1\n");
+  ASSERT_NE(at, std::string::npos) << yaml;
+  Service service(yaml.erase(0, at + 8));
+  EXPECT_FALSE(service.over("api", {{"m", "api"}, {"m", "slow"}, {"u", "1"}, {"u", "2"}}, 2));
+  EXPECT_TRUE(service.over("api", {{"m", "slow"}, {"u", "2"}}, 1)) << "2 counts, and not 1";
+  EXPECT_FALSE(service.over("api", {{"m", "slow"}, {"u", "1"}}, 1));
+  EXPECT_FALSE(service.over("api", {{"m", "slow"}, {"m", "api"}, {"u", "2"}}, 9))
+      << "the last one is another";
+  EXPECT_FALSE(service.over("api", {{"m-n", "x"}, {"m-n", "slow"}, {"u-v", "1"}, {"u-v", "2"}}, 9));
+  EXPECT_TRUE(service.over("api", {{"m-n", "slow"}, {"u-v", "2"}}));
+  EXPECT_FALSE(service.over("api", {{"m-n", "slow"}, {"u-v", "1"}}));
 }
 
 TEST(RateLimit, ListsActOnTheAddressOfACall) {

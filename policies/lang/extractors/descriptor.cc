@@ -23,6 +23,16 @@ Extracted read_entry(Frame& frame, const Argument& argument) noexcept {
   return {Value::text(found->value)};
 }
 
+/// limitador puts the entries into a map, in their order.
+Extracted read_last_entry(Frame& frame, const Argument& argument) noexcept {
+  if (frame.descriptor() == nullptr) return Extracted::miss(MissReason::absent);
+  const auto entries = frame.descriptor()->entries;
+  for (std::size_t i = entries.size(); i-- > 0;) {
+    if (entries[i].key == argument.name) return {Value::text(entries[i].value)};
+  }
+  return Extracted::miss(MissReason::absent);
+}
+
 Extracted read_nth_entry(Frame& frame, const Argument& argument) noexcept {
   if (frame.descriptor() == nullptr) return Extracted::miss(MissReason::absent);
   const auto entries = frame.descriptor()->entries;
@@ -78,6 +88,8 @@ constexpr ExtractorRow kDescriptorRows[] = {
      "an entry of a rate limit call's descriptor: descriptor.remote_address, "
      "descriptor[\"odd key\"]",
      read_entry},
+    {"descriptor_last", ArgumentForm::name, Type::text, Side::request, false, false,
+     "the last of the descriptor's entries with this key, as limitador reads it", read_last_entry},
     {"descriptor_key", ArgumentForm::none, Type::text, Side::request, false, false,
      "all keys and values of the descriptor as one text, for keys", read_key},
     {"hits_addend", ArgumentForm::none, Type::integer, Side::request, false, false,
