@@ -58,10 +58,9 @@ bool RateLimitCall::judge(Mode mode, TimePoint now, Waiting& waiting) {
   verdict_ = Action::none;
   verdict_line_.clear();
   request_lines_.clear();
-  response_lines_.clear();
-  body_.clear();
   metadata_.clear();
   readings_.clear();
+  speaker_ = nullptr;
   set_ = nullptr;
   open_ = descriptors_.size();
   for (std::size_t i = 0; i < descriptors_.size(); ++i) judge(i, now);
@@ -78,6 +77,8 @@ void RateLimitCall::judge(std::size_t index, TimePoint now) {
   }
   const policies::FoundDescriptor& found = found_[index];
   Part& part = parts_[index];
+  part.lines.clear();
+  part.body.clear();
   if (!found.event) {
     gate_.give_up(part, now);
     statuses_[index].what = policies::status_of(found);
@@ -122,13 +123,8 @@ void RateLimitCall::take(std::size_t index, const gate::Gate::Judged& judged, Ti
       verdict_line_ = line;
     }
   }
-  if (out.what.over || response_lines_.empty()) {
-    if (out.what.over && body_.empty()) {
-      response_lines_.clear();  // who refuses says when to come again
-      body_ = judged.effect.body;
-    }
-    response_lines_ += judged.effect.response_headers;
-  }
+  parts_[index].lines = judged.effect.response_headers;
+  parts_[index].body = judged.effect.body;
 }
 
 void RateLimitCall::resumed(Part& part, TimePoint now) {
@@ -163,6 +159,32 @@ void RateLimitCall::finish(const policies::PolicySet& set) {
   all_quota_ = set.ratelimit.quota;
   over_ = !set.ratelimit.shadow && policies::is_over(plain_, all_quota_);
   request_lines_.insert(0, verdict_line_);
+  speaker_ = speaker();
+}
+
+/// Only who refuses the call says when to come again: not a quota beside another one that has some
+/// left, and nobody in shadow mode.
+const RateLimitCall::Part* RateLimitCall::speaker() const noexcept {
+  const auto is_quota = [&](std::size_t i) {
+    return all_quota_ ? !plain_[i].unlimited : plain_[i].is_quota;
+  };
+  bool by_limit = false;
+  for (std::size_t i = 0; i < plain_.size(); ++i)
+    by_limit = by_limit || (plain_[i].over && !is_quota(i));
+  const Part* out = nullptr;
+  for (std::size_t i = 0; i < plain_.size(); ++i) {
+    const Part& part = parts_[i];
+    if (part.lines.empty() && part.body.empty()) continue;
+    const bool refuses = over_ && plain_[i].over && (!by_limit || !is_quota(i));
+    if (refuses != plain_[i].over || (over_ && !refuses)) continue;
+    if (out == nullptr) {
+      out = &part;
+    } else if (refuses) {  // all limits have to let it pass, and one of the quotas
+      const milliseconds before = plain_[out->index].reset, now = plain_[i].reset;
+      if (by_limit ? now > before : now < before) out = &part;
+    }
+  }
+  return out;
 }
 
 const RateLimitCall::Status* RateLimitCall::scarcest() const noexcept {

@@ -74,8 +74,12 @@ class RateLimitCall {
   const Status* scarcest() const noexcept;
   /// Lines for the app, and for the client.
   std::string_view request_lines() const noexcept { return request_lines_; }
-  std::string_view response_lines() const noexcept { return response_lines_; }
-  std::string_view body() const noexcept { return body_; }
+  std::string_view response_lines() const noexcept {
+    return speaker_ != nullptr ? std::string_view(speaker_->lines) : std::string_view();
+  }
+  std::string_view body() const noexcept {
+    return speaker_ != nullptr ? std::string_view(speaker_->body) : std::string_view();
+  }
   /// What the counters of a look show, with its hits.
   struct CounterReading {
     std::size_t descriptor;
@@ -92,6 +96,7 @@ class RateLimitCall {
     RateLimitCall* call = nullptr;
     std::size_t index = 0;
     bool waits = false;
+    std::string lines, body;  ///< for the client, if it speaks for the call
     void resume(TimePoint now) override { call->resumed(*this, now); }
     void event(const policies::Event&, Happened) override {}
     void list(const policies::List&, std::optional<TimePoint>, std::string_view) override {}
@@ -110,6 +115,7 @@ class RateLimitCall {
   void resumed(Part& part, TimePoint now);
   void take(std::size_t index, const gate::Gate::Judged& judged, TimePoint now);
   void finish(const policies::PolicySet& set);
+  const Part* speaker() const noexcept;
 
   gate::Gate& gate_;
   RateLimitMeter& meter_;
@@ -128,7 +134,8 @@ class RateLimitCall {
   bool over_ = false;       // false in shadow mode
   bool all_quota_ = false;  // ratelimit.quota, of the set that answered
   Action verdict_ = Action::none;
-  std::string verdict_line_, request_lines_, response_lines_, body_;
+  std::string verdict_line_, request_lines_;
+  const Part* speaker_ = nullptr;  // null: nobody has anything to say to the client
   std::vector<std::string> metadata_;
   std::vector<CounterReading> readings_;
 };

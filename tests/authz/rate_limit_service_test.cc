@@ -196,6 +196,37 @@ TEST_F(RateLimitServiceTest, ShadowOfTheWholeServiceAnswersOk) {
   EXPECT_EQ(answer.statuses(0).code(), rls::RateLimitResponse::OVER_LIMIT);
 }
 
+TEST_F(RateLimitServiceTest, OnlyARefusalSaysWhenToComeAgain) {
+  const std::string policies = R"(
+events:
+  first: {domain: d, descriptors: {a: "*"}, quota: true}
+  second: {domain: d, descriptors: {b: "*"}, quota: true}
+policies:
+  - {name: none, watch: first, window: {every: 1h}, announce: true, then: [{over: 0, do: deny, tell: full}]}
+  - {name: some, watch: second, window: {every: 1m}, announce: true, then: [{over: 1, do: deny, tell: full}]}
+  - {name: strict, watch: {domain: d, descriptors: {c: "*"}}, window: {every: 1s}, then: [{over: 0, do: deny}]}
+)";
+  const auto told = [](const rls::RateLimitResponse& answer) {
+    std::string out = answer.overall_code() == rls::RateLimitResponse::OK ? "OK" : "OVER";
+    for (const auto& header : answer.response_headers_to_add())
+      out += " " + header.key() + "=" + header.value();
+    return out + (answer.raw_body().empty() ? "" : " with a body");
+  };
+  const Entries a{{"a", "1"}}, b{{"b", "1"}}, c{{"c", "1"}};
+  world.now = from_ms(1'700'000'000'100);  // 19.9 s before a minute ends
+  use(policies);
+  const std::string some = told(ask(request("d", {b}, 1)));
+  world.now += milliseconds{60'000};
+  EXPECT_EQ(told(ask(request("d", {a, b}))), some) << "the other quota lets it pass";
+  const std::string both = told(ask(request("d", {a, b})));
+  EXPECT_TRUE(both.starts_with("OVER Retry-After=40 ")) << both << ": one quota is enough";
+  EXPECT_TRUE(both.ends_with(" with a body"));
+  EXPECT_TRUE(told(ask(request("d", {b, c}))).starts_with("OVER Retry-After=1")) << "no quota";
+  use("ratelimit: {shadow: true}\n" + policies);
+  EXPECT_EQ(told(ask(request("d", {a}))), "OK");
+  EXPECT_EQ(told(ask(request("d", {c, a}))), "OK");
+}
+
 class SharedRateLimitTest : public RateLimitServiceTest {
  protected:
   void SetUp() override {
