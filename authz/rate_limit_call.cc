@@ -165,9 +165,7 @@ void RateLimitCall::finish(const policies::PolicySet& set) {
 /// Only who refuses the call says when to come again: not a quota beside another one that has some
 /// left, and nobody in shadow mode.
 const RateLimitCall::Part* RateLimitCall::speaker() const noexcept {
-  const auto is_quota = [&](std::size_t i) {
-    return all_quota_ ? !plain_[i].unlimited : plain_[i].is_quota;
-  };
+  const auto is_quota = [&](std::size_t i) { return policies::is_quota(plain_[i], all_quota_); };
   bool by_limit = false;
   for (std::size_t i = 0; i < plain_.size(); ++i)
     by_limit = by_limit || (plain_[i].over && !is_quota(i));
@@ -193,7 +191,7 @@ const RateLimitCall::Status* RateLimitCall::scarcest() const noexcept {
     const Status& status = statuses_[i];
     if (!status.what.has_limit) continue;
     // Of several that refuse the last one, as envoyproxy/ratelimit does.
-    const bool refuses = status.what.over && !status.what.is_quota && !all_quota_;
+    const bool refuses = status.what.over && !policies::is_quota(status.what, all_quota_);
     if (out == nullptr || refuses || status.what.remaining < out->what.remaining) {
       out = &status;
     }

@@ -62,7 +62,7 @@ class EnvoyWriter {
     }
     events_ += "]\n";
     write_replaces(rule);
-    if (rule.call.quota) events_ += "    quota: true\n";
+    if (rule.call.quota && limits) events_ += "    quota: true\n";
     std::vector<std::string> key = write_key(rule);
     if (limits) write_policy(rule, name, std::move(key));
     if (what.detailed_metric || (!what.valued.empty() && what.valued.back())) {

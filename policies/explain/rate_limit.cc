@@ -82,7 +82,8 @@ DescriptorStatus status_of(const FoundDescriptor& found) noexcept {
   const auto& rule = found.what->rule;
   // A rule without a limit says so also where another one replaces it, as in envoyproxy/ratelimit.
   out.unlimited = rule ? rule->unlimited : !found.what->limited && !found.replaced;
-  out.is_quota = found.what->quota && !found.replaced;
+  const bool has_none = rule && !rule->has_limit;
+  out.is_quota = found.what->quota && !found.replaced && !has_none;
   return out;
 }
 
@@ -128,10 +129,14 @@ DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict
   return out;
 }
 
+bool is_quota(const DescriptorStatus& status, bool all_quota) noexcept {
+  return (all_quota || status.is_quota) && !status.unlimited;
+}
+
 bool is_over(std::span<const DescriptorStatus> statuses, bool all_quota) noexcept {
   std::size_t quotas = 0, quotas_over = 0;
   for (const DescriptorStatus& status : statuses) {
-    const bool quota = all_quota ? !status.unlimited : status.is_quota;
+    const bool quota = is_quota(status, all_quota);
     if (!quota && status.over) return true;
     quotas += quota ? 1 : 0;
     quotas_over += quota && status.over ? 1 : 0;

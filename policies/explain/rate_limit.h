@@ -37,7 +37,7 @@ struct DescriptorStatus {
   bool over = false;       ///< refused
   bool unlimited = false;  ///< an event that no policy limits
   bool has_limit = false;  ///< the next members are known; of several limits the scarcest
-  bool is_quota = false;
+  bool is_quota = false;   ///< asked for as one: see is_quota()
   std::int64_t requests = 0;
   RateUnit unit = RateUnit::unknown;  ///< unknown: the window is not a whole unit
   std::string_view name;              ///< of the policy, or of its rule
@@ -57,9 +57,11 @@ DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict
 /// Of a descriptor that nothing judges.
 DescriptorStatus status_of(const FoundDescriptor& found) noexcept;
 
+/// What is unlimited is no quota, as in envoyproxy/ratelimit: a quota that is always free would
+/// keep the others from refusing. `all_quota`: everything else is one, also without a rule.
+bool is_quota(const DescriptorStatus& status, bool all_quota) noexcept;
 /// The answer to the whole call: over, if a descriptor that is not a quota is over, or all quotas
-/// are. `all_quota`: each descriptor that is not unlimited counts as a quota, also one without a
-/// rule.
+/// are.
 bool is_over(std::span<const DescriptorStatus> statuses, bool all_quota) noexcept;
 
 /// Whole seconds, rounded up: 0.9 s is 1.

@@ -519,6 +519,29 @@ descriptors:
   EXPECT_TRUE(service.call("d", {c}).over);
 }
 
+constexpr char kQuotasWithout[] = R"(
+domain: d
+descriptors:
+  - {key: a, quota_mode: true, rate_limit: {unit: hour, requests_per_unit: 0}}
+  - {key: free, quota_mode: true, rate_limit: {unlimited: true}}
+  - {key: none, quota_mode: true, descriptors: [{key: x, rate_limit: {unit: hour, requests_per_unit: 1}}]}
+  - {key: b, quota_mode: true, rate_limit: {unit: hour, requests_per_unit: 9}}
+)";
+
+TEST(EnvoyRateLimitFile, AQuotaWithoutALimitKeepsNoOtherFromRefusing) {
+  std::string imported = config::import_envoy_rate_limits({{"a.yaml", kQuotasWithout, true}}).yaml;
+  ASSERT_TRUE(imported.starts_with("weir: 1\n"));
+  Service file("policies: []\n", {kQuotasWithout}), policies(imported.substr(8));
+  const Asked a{{{"a", "x"}}}, b{{{"b", "x"}}}, free{{{"free", "x"}}}, none{{{"none", "x"}}};
+  for (Service* const service : {&file, &policies}) {
+    EXPECT_TRUE(service->call("d", {a, free}).over);
+    EXPECT_TRUE(service->call("d", {free, a}).over);
+    EXPECT_TRUE(service->call("d", {a, none}).over);
+    EXPECT_FALSE(service->call("d", {a, b, free}).over);
+    EXPECT_FALSE(service->call("d", {free, none}).over);
+  }
+}
+
 TEST(EnvoyRateLimitFile, WhereAllAreQuotasThatIsSoForDescriptorsWithoutARuleToo) {
   Service service("ratelimit: {quota: true}\npolicies: []\n", {R"(
 domain: d
