@@ -128,7 +128,7 @@ bool is_loopback(const config::Endpoint& at) {
 
 /// No proxy of its own: only other proxies ask.
 bool only_answers(const config::Server& server) {
-  return !server.proxy.upstream && (asks_for_door(server) || has_doors(server));
+  return !server.proxy.upstream && is_asked(server);
 }
 
 /// Networks that are wider than any network of one's own. True: there is one.
@@ -166,8 +166,7 @@ void check_proxy_trust(const config::Server::Proxy& proxy, Findings& out) {
 /// Doors where proxies ask: a caller of such a door names the client of the request.
 void check_door_trust(const config::Server& server, Findings& out) {
   if (check_width("authz.client_ip.trust", server.authz.trust, out)) return;
-  const bool asked = has_doors(server) || asks_for_door(server);
-  if (asked && server.authz.client_header != "x-forwarded-for") {
+  if (is_asked(server) && server.authz.client_header != "x-forwarded-for") {
     out.ok("trust", "authz.client_ip.header is " + server.authz.client_header +
                         ": the proxy that asks must overwrite what a client sends in it, or "
                         "clients choose the address that is counted");

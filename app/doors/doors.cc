@@ -4,6 +4,7 @@
 #include <array>
 
 #include "app/doors/grpc/door.h"
+#include "app/doors/settings.h"
 
 namespace weir::app {
 namespace {
@@ -25,6 +26,10 @@ std::size_t wanted_doors(const config::Server& settings) {
 bool asks_for_door(const config::Server& settings) {
   return std::any_of(kDoorRows.begin(), kDoorRows.end(),
                      [&](const DoorRow& row) { return row.address(settings).is_asked_for; });
+}
+
+bool is_asked(const config::Server& settings) {
+  return asks_for_door(settings) || has_doors(settings) || has_rate_limit_paths(settings);
 }
 
 }  // namespace weir::app

@@ -15,6 +15,11 @@ bool has_doors(const config::Server& settings) noexcept {
   return !settings.api.none && (settings.api.ext_authz || !settings.api.forward_auth.empty());
 }
 
+bool has_rate_limit_paths(const config::Server& settings) noexcept {
+  const config::Server::RateLimit& asked = settings.ratelimit;
+  return !settings.api.none && (asked.json || !asked.files.empty() || asked.limitador);
+}
+
 authz::ClientRules client_rules(const config::Server::Authz& settings) {
   return {settings.trust, settings.client_header, settings.hops};
 }

@@ -11,8 +11,11 @@
 
 namespace weir::app {
 
-/// Whether another proxy may ask here, so that weir need not be one itself.
+/// Whether proxies ask over HTTP (api.ext_authz, api.forward_auth): the workers take the
+/// connections.
 bool has_doors(const config::Server& settings) noexcept;
+/// Whether the api door answers the paths of other rate limit services.
+bool has_rate_limit_paths(const config::Server& settings) noexcept;
 /// Converts the configuration into the settings of the doors.
 authz::ClientRules client_rules(const config::Server::Authz& settings);
 authz::CheckRules check_rules(const config::Server& settings);

@@ -108,11 +108,11 @@ int Wiring::load() {
   log_.use(level_named(settings_.log.level), settings_.log.json);
   log_problems(log_, first_);
   log_.flush(kBeforeWords);  // before what else is said on stderr
-  if (!settings_.proxy.upstream && !has_doors(settings_) && !asks_for_door(settings_)) {
+  if (!settings_.proxy.upstream && !is_asked(settings_)) {
     return fail(kNo,
                 "proxy.upstream is missing: where is the app? For instance\n"
                 "  proxy: {upstream: http://127.0.0.1:3000}\nor WEIR_PROXY_UPSTREAM; without it "
-                "another proxy has to ask here (api.ext_authz, api.forward_auth)");
+                "another proxy has to ask here (api.ext_authz, api.forward_auth, ratelimit)");
   }
   return kOk;
 }
@@ -384,7 +384,9 @@ int Wiring::open_api() {
   const auto started = api_->start();
   if (started) return kOk;
   api_.reset();
-  if (settings.listen || started.error() != boost::system::errc::address_in_use) {
+  // Without a proxy, and without gRPC, the paths of rate limit services are all there is.
+  const bool needed = !settings_.proxy.upstream && !asks_for_door(settings_);
+  if (settings.listen || needed || started.error() != boost::system::errc::address_in_use) {
     return door_failed("api", at, settings.token_file, started.error());
   }
   // The address is a default: a second weir on this machine runs without this door.

@@ -37,6 +37,23 @@ TEST(DoorRows, an_address_of_the_configuration_is_asked_for) {
   EXPECT_TRUE(asks_for_door(settings));
 }
 
+TEST(DoorRows, whoever_only_answers_rate_limit_calls_over_http_is_asked) {
+  EXPECT_FALSE(is_asked(config::Server{}));
+  EXPECT_FALSE(is_asked(without_doors()));
+  config::Server files = without_doors(), limits = without_doors(), json = without_doors();
+  files.ratelimit.files = {{"limits.yaml", {}}};
+  limits.ratelimit.limitador = config::Text{"limits.yaml", {}};
+  json.ratelimit.json = true;
+  config::Server authz = without_doors(), grpc;
+  authz.api.ext_authz = config::Text{"/ext_authz", {}};
+  grpc.grpc.listen = config::Located<config::Endpoint>{{"127.0.0.1", 1234, ""}, {}};
+  for (config::Server* const settings : {&files, &limits, &json, &authz, &grpc}) {
+    EXPECT_TRUE(is_asked(*settings));
+    settings->api.none = true;
+    EXPECT_EQ(is_asked(*settings), settings == &grpc);
+  }
+}
+
 TEST(DoorRows, the_log_says_of_each_door_where_it_is) {
   const config::Server settings = without_doors();
   telemetry::Metrics metrics(1);

@@ -1,6 +1,7 @@
 """Paths of other rate limit services on the api door, as their callers use them."""
 
 import json
+import re
 import shutil
 import signal
 import unittest
@@ -52,6 +53,18 @@ class EnvoyProxyRateLimit(unittest.TestCase):
             self.assertEqual(site.ask("/check", {}).status, 404)
             self.assertEqual(site.ask("/v1/else", {}).status, 404)
             self.assertEqual(site.stop(), 0)
+
+    def test_a_service_that_is_no_proxy_starts(self):
+        limits = {"limits.yaml": "- {namespace: shop, max_value: 0, seconds: 60}\n"}
+        for ratelimit, files, path, call, status in (
+                ("{files: [limits.yaml]}", None, "/json", CALL, 200), ("{json: true}", None, "/json", CALL, 200),
+                ("{limitador: limits.yaml}", limits, "/check", {"namespace": "shop", "values": {}, "delta": 1}, 429)):
+            with self.subTest(ratelimit=ratelimit):
+                site = Site(ratelimit=ratelimit, files=files)
+                site.head = re.sub("(?s)proxy: .*\nadmin: ", "admin: ", site.head)
+                site.write("policies: []\n")
+                with site:
+                    self.assertEqual(site.ask(path, call).status, status)
 
     def test_health_ends_with_the_drain(self):
         with Site() as site:
