@@ -248,15 +248,15 @@ void drop_mark(std::string& text) {
 
 /// Reads the file of limitador's limits as policies: what it says in our words is a file of its
 /// own, so that problems show what they are about.
-void read_limitador(const std::string& main_path, const Text& file, Included& out, Places& places,
-                    Problems& problems) {
+void read_limitador(const std::string& main_path, const Text& file, const LimitsReader& limits,
+                    Included& out, Places& places, Problems& problems) {
   const std::string path = join(directory_of(main_path), file.value);
   places.add(path);
   std::string text;
   if (const std::string why = read_whole(path, kOtherBytes, text); !why.empty())
     return problems.error(file.where, "cannot read " + quoted(path) + ": " + why);
   drop_mark(text);
-  Imported imported = import_limitador(text);
+  Imported imported = limits ? limits(text) : import_limitador(text);
   if (!imported.error.empty()) {
     // Another mistake is another version: a reload that tries only what has changed must see it.
     out.texts.push_back({path + " (as policies)", "# of " + content_hash(text) + "\n", false, {}});
@@ -377,7 +377,7 @@ std::vector<FileView> Loaded::views() const {
 }
 
 Loaded load_file(const std::string& path, const Environment& environment,
-                 const RemoteReader& remote) {
+                 const RemoteReader& remote, const LimitsReader& limits) {
   Problems problems;
   Places places;
   places.add(path);
@@ -397,7 +397,7 @@ Loaded load_file(const std::string& path, const Environment& environment,
   include(path, patterns.included, false, seen, included, places, problems);
   include(path, patterns.rate_limits, true, seen, included, places, problems);
   for (const Text& file : patterns.limitador)
-    read_limitador(path, file, included, places, problems);
+    read_limitador(path, file, limits, included, places, problems);
   for (const RemoteDef& def : patterns.remotes) {
     RemoteRead read = remote ? remote(def) : RemoteRead{{}, "nothing is fetched here"};
     if (read.problem.empty()) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/import/imported.h"
 #include "config/model.h"
 #include "config/parse.h"
 #include "config/text/problem.h"
@@ -24,6 +25,9 @@ struct RemoteRead {
   std::string text, problem;
 };
 using RemoteReader = std::function<RemoteRead(const RemoteDef& remote)>;
+
+/// Reads a file of limitador's limits; for whoever can say which of them cannot be compiled.
+using LimitsReader = std::function<Imported(std::string_view text)>;
 
 /// One pattern of `include:`.
 struct IncludePattern {
@@ -52,9 +56,10 @@ struct Loaded {
 /// Reads the main file and what it includes. Blocks on file I/O: call it off the workers. Patterns
 /// are those of glob(3), relative to the main file's directory, sorted by bytes; hidden files and
 /// `*_test.yaml` (cases of `weir test`) are left out.
-/// `remote`: for what is included from elsewhere; without it that is an error.
+/// `remote`: for what is included from elsewhere; without it that is an error. `limits`: none:
+/// import_limitador().
 Loaded load_file(const std::string& path, const Environment& environment,
-                 const RemoteReader& remote = {});
+                 const RemoteReader& remote = {}, const LimitsReader& limits = {});
 
 /// The same from memory; `include:` is not followed.
 Loaded load_text(std::string_view name, std::string_view text);

@@ -148,7 +148,10 @@ Configuration IncludedTexts::load_with(bool fresh, bool& took_fresh) {
     out.problem = "it was not fetched";
     return out;
   };
-  return compile(config::load_file(path_, environment_, read));
+  const auto limits = [](std::string_view text) {
+    return import_what_compiles(text, config::import_limitador);
+  };
+  return compile(config::load_file(path_, environment_, read, limits));
 }
 
 Configuration IncludedTexts::load() {

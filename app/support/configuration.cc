@@ -46,6 +46,25 @@ Configuration compile(config::Loaded loaded) {
   return out;
 }
 
+config::Imported import_what_compiles(
+    std::string_view text,
+    const std::function<config::Imported(
+        std::string_view text, const std::map<std::size_t, std::string>& refused)>& import) {
+  std::map<std::size_t, std::string> refused;
+  for (;;) {
+    config::Imported out = import(text, refused);
+    if (!out.error.empty()) return out;
+    const std::size_t before = refused.size();
+    const Configuration compiled = compile(config::load_text("limits", out.yaml));
+    for (const config::Problem& problem : compiled.loaded.problems.all()) {
+      if (problem.severity != config::Problem::Severity::error) continue;
+      const auto line = config::imported_from(out.yaml, problem.where.line);
+      if (line) refused.emplace(*line, problem.message);
+    }
+    if (refused.size() == before) return out;
+  }
+}
+
 config::Environment process_environment() {
   config::Environment out;
   for (char** each = environ; each != nullptr && *each != nullptr; ++each) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "admin/operations.h"
@@ -22,6 +24,13 @@ struct Configuration {
 
 /// Compiles what was loaded, if it could be loaded.
 Configuration compile(config::Loaded loaded);
+
+/// Limits of another program, but for those whose conditions weir cannot compile: they are left
+/// out, with what is wrong with them. `refused`: by the line of the limit.
+config::Imported import_what_compiles(
+    std::string_view text,
+    const std::function<config::Imported(
+        std::string_view text, const std::map<std::size_t, std::string>& refused)>& import);
 
 /// Loads the configuration (again).
 using Loader = std::function<Configuration()>;

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 
 #include "app/support/command.h"
 #include "app/support/configuration.h"
@@ -57,24 +56,6 @@ std::vector<std::string> files_of(const std::string& path) {
   }
   std::sort(out.begin(), out.end());
   return out;
-}
-
-/// Limits whose conditions weir cannot compile are left out, with what is wrong with them.
-template <class Import>
-config::Imported what_compiles(const std::string& text, Import import) {
-  std::map<std::size_t, std::string> refused;
-  for (;;) {
-    config::Imported out = import(text, refused);
-    if (!out.error.empty()) return out;
-    const std::size_t before = refused.size();
-    const Configuration compiled = compile(config::load_text("limits", out.yaml));
-    for (const config::Problem& problem : compiled.loaded.problems.all()) {
-      if (problem.severity != config::Problem::Severity::error) continue;
-      const auto line = config::imported_from(out.yaml, problem.where.line);
-      if (line) refused.emplace(*line, problem.message);
-    }
-    if (refused.size() == before) return out;
-  }
 }
 
 /// Why RE2 does not compile a pattern of another program.
@@ -147,7 +128,7 @@ std::function<int()> declare_import(CLI::App& app, const Globals&) {
       {"limitador", "A file of limitador's limits", "FILE",
        [](const ImportFlags& flags) {
          return import(flags, false, [](const auto& texts) {
-           return what_compiles(texts.front().text, config::import_limitador);
+           return import_what_compiles(texts.front().text, config::import_limitador);
          });
        }},
       {"nginx", "limit_req and limit_conn", "FILE",
@@ -159,7 +140,7 @@ std::function<int()> declare_import(CLI::App& app, const Globals&) {
       {"haproxy", "stick-tables and the rules that read them", "FILE",
        [](const ImportFlags& flags) {
          return import(flags, false, [](const auto& texts) {
-           return what_compiles(texts.front().text, config::import_haproxy);
+           return import_what_compiles(texts.front().text, config::import_haproxy);
          });
        }}};
   auto flags = std::make_shared<ImportFlags>();

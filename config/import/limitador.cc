@@ -58,6 +58,7 @@ class LimitadorReader {
       }
     }
     if (!out_.error.empty()) return out_.limits.clear();
+    out_.none = policies_.empty() && !out_.left_out.empty();
     write_events();
     out_.yaml = written_file(
         "limitador's limits", out_.left_out,

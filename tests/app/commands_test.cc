@@ -11,6 +11,7 @@ namespace weir::app::commands_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::string_view kGood = R"(weir: 1
 proxy: {upstream: http://127.0.0.1:3000}
@@ -213,6 +214,32 @@ TEST_F(CommandsTest, check_warns_of_a_state_directory_that_can_not_be_written) {
   const Outcome outcome = run({"check"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("state.dir: it is no directory"));
+  EXPECT_EQ(run({"check", "--strict"}).code, 3);
+}
+
+TEST_F(CommandsTest, limits_of_limitador_that_can_not_be_compiled_are_left_out_with_their_lines) {
+  std::string limits = "- {namespace: n, max_value: 2, seconds: 60, variables: ['user']}\n";
+  const std::vector<std::string> conditions = {"descriptors[0].n == 5",
+                                               "descriptors[0].n == true",
+                                               "has(limit.name)",
+                                               "'name' in limit",
+                                               "descriptors[0].x",
+                                               "a.matches('a(?!b)')",
+                                               "a ==="};
+  for (const std::string& condition : conditions) {
+    limits += "- {namespace: n, max_value: 2, seconds: 60, name: \"it's\", conditions: [\"" +
+              condition + "\"]}\n";
+  }
+  scratch.write("l.yaml", limits);
+  scratch.write("weir.yaml",
+                "weir: 1\nproxy: {upstream: http://127.0.0.1:1}\nratelimit: {limitador: l.yaml}\n");
+  const Outcome outcome = run({"check"});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  for (std::size_t line = 2; line < conditions.size() + 2; ++line)
+    EXPECT_THAT(outcome.out, HasSubstr("l.yaml:" + std::to_string(line) + ": "));
+  EXPECT_THAT(outcome.out, HasSubstr("is left out"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("l.yaml:1: ")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("(as policies)")));
   EXPECT_EQ(run({"check", "--strict"}).code, 3);
 }
 

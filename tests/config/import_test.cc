@@ -411,6 +411,8 @@ TEST(ImportLimitador, TellsWhatItLeavesOut) {
           "8: descriptors[0].a.split('/')[0]: weir has no function split()",
           "9: max_value: it is beyond what weir counts"}));
   EXPECT_TRUE(policies_of(got).empty());
+  EXPECT_TRUE(got.none);
+  EXPECT_FALSE(import_limitador("[]\n").none) << "there are no limits in it";
   EXPECT_NE(import_limitador("a: b\n").error, "");
   EXPECT_NE(import_limitador("- [\n").error, "");
 }

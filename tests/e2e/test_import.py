@@ -50,7 +50,8 @@ class Import(unittest.TestCase):
                    "  http-request track-sc0 src\n  use_backend slow if { sc_http_req_rate(0) gt 2 }\n  default_backend slow\n"
                    "backend slow\n  server s 127.0.0.1:3000\n")
         self.write("nginx.conf", "http { limit_req_zone $unknown zone=a:1m rate=1r/s; server { limit_req zone=a; } }\n")
-        for peer, file, line in (("haproxy", "haproxy.cfg", 5), ("nginx", "nginx.conf", 1)):
+        self.write("limits.yaml", "- {namespace: n, max_value: 2, seconds: 60, conditions: [\"descriptors[0].n == 5\"]}\n")
+        for peer, file, line in (("haproxy", "haproxy.cfg", 5), ("nginx", "nginx.conf", 1), ("limitador", "limits.yaml", 1)):
             done = self.weir("import", peer, file)
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertIn(f"weir: {file}:{line}: ", done.stderr)
