@@ -80,7 +80,7 @@ policies:
 )") {}
   void guess(int times) {
     for (int i = 0; i < times; ++i)
-      process.judge("POST", "/api/login", "198.51.100.7", {{"X-User-Id", "eve"}});
+      process.judge("POST", "/api/login", "198.51.100.7", {{"x-user-id", "eve"}});
   }
   std::string silence(const char* policy, const char* mode = "shadow") {
     const std::string path = std::string("/v1/policies/") + policy + "/override";
