@@ -23,9 +23,7 @@ bool same_person(std::string_view a, std::string_view b) {
   return net::same_ignoring_case(bare(a), bare(b));
 }
 
-// Of a table with all its limits; as much of the history as fits beside them.
 constexpr std::size_t kSaidMost = 200;  // tables that ours() tells of
-constexpr std::size_t kToldMost = std::size_t{900} << 10;
 
 using admin::TableAnswer;
 using admin::TableRecord;
@@ -516,73 +514,6 @@ asio::awaitable<TableAnswer> TableDesk::carry_out(TableWish wish) {
       break;
   }
   co_return co_await decide_table(std::move(wish));
-}
-
-void TableDesk::share(Teller teller, Agreed agreed, std::string mark) {
-  book_.mark_ids(std::move(mark));
-  teller_ = std::move(teller);
-  agreed_ = std::move(agreed);
-  for (const std::string& table : book_.tables()) {
-    if (book_.has_untold(table) || !seen_.contains(table)) tell(table);
-  }
-}
-
-void TableDesk::tell(const std::string& table) {
-  if (!teller_) return;
-  std::string text = book_.table_text(table, kToldMost);
-  if (text.empty()) {
-    log_.write_seldom(Level::error,
-                      LogLine("a table has too many changed limits to be told to other replicas; "
-                              "they hold on this one alone")
-                          .add("table", table),
-                      "tables told");
-    return;
-  }
-  teller_(table, std::move(text));
-}
-
-void TableDesk::told(const std::string& table) {
-  if (!book_.has_untold(table)) return;
-  book_.told(table);
-  write_book();
-}
-
-void TableDesk::take_at_start(const std::string& table, std::string_view text) {
-  seen_.insert(table);
-  if (book_.merge(table, text)) {
-    write_book();
-    return;
-  }
-  log_.write(Level::error,
-             LogLine("what other replicas say of a table can't be read").add("table", table));
-}
-
-asio::awaitable<void> TableDesk::take(std::string table, std::string text) {
-  const std::shared_ptr<void> turn = co_await take_turn();
-  TableBook next = book_;
-  if (!next.merge(table, text)) {
-    log_.write_seldom(
-        Level::error,
-        LogLine("what other replicas say of a table can't be read").add("table", table),
-        "tables read");
-    co_return;
-  }
-  std::vector<config::TableEdit> edits = next.edits();
-  const admin::LoadReport report = co_await reload_->edit_tables(edits, {});
-  if (!report.ok) {
-    LogLine line("what was set in a table at another replica can't be put in force here");
-    line.add("table", table);
-    if (!report.problems.empty()) line.add("reason", report.problems.front().message);
-    log_.write(Level::error, line);
-    co_return;
-  }
-  const std::vector<config::TableEdit> before = book_.edits();
-  book_ = std::move(next);
-  write_book();
-  tell_let_go(before);
-  note_same();
-  log_.write(Level::info, LogLine("a table is as another replica has it").add("table", table));
-  if (book_.has_untold(table)) tell(table);  // what was changed here meanwhile lies over it
 }
 
 }  // namespace weir::app
