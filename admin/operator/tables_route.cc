@@ -43,6 +43,8 @@ json::object record_view(const TableRecord& record) {
   } else {
     put_time(out, "decided", record.decided);
   }
+  out["overtaken"] =
+      record.overtaken.empty() ? json::value() : json::value(utf8_text(record.overtaken));
   return out;
 }
 
@@ -246,7 +248,10 @@ boost::asio::awaitable<net::HttpReply> approve_table(Call& call) {
   wish.table = call.name();
   if (const json::value* const reject = object.if_contains("reject"); reject != nullptr) {
     if (!reject->is_bool()) co_return problem(400, "`reject` is true or false");
-    if (reject->get_bool()) wish.verb = TableWish::Verb::reject;
+    if (reject->get_bool()) {
+      wish.verb = TableWish::Verb::reject;
+      call.entry.action = "table.reject";
+    }
   }
   std::string wrong = read_text(object, "change", kNameMost, wish.id);
   if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, wish.reason);

@@ -104,6 +104,7 @@ json::object record_json(const TableRecord& record) {
   out["decided_by"] = record.decided_by;
   out["decided"] = to_ms(record.decided);
   out["changes"] = std::move(changes);
+  if (!record.overtaken.empty()) out["overtaken"] = record.overtaken;
   return out;
 }
 
@@ -117,6 +118,7 @@ TableRecord read_record(const json::object& from) {
   out.at = from_ms(member_number(from, "at"));
   out.decided_by = member_text(from, "decided_by");
   out.decided = from_ms(member_number(from, "decided"));
+  if (from.contains("overtaken")) out.overtaken = member_text(from, "overtaken");
   for (const json::value& each : from.at("changes").as_array()) {
     TableRecord::Change change;
     change.path = read_path_of(each.as_object());
@@ -126,6 +128,15 @@ TableRecord read_record(const json::object& from) {
     out.changes.push_back(std::move(change));
   }
   return out;
+}
+
+/// Whether one has rejected what the other has approved.
+bool disagree(const TableRecord& ours, const TableRecord& theirs) {
+  const auto rejected = [](const TableRecord& record) {
+    return record.state == TableRecord::kRejected;
+  };
+  return ours.state != TableRecord::kPending && theirs.state != TableRecord::kPending &&
+         rejected(ours) != rejected(theirs);
 }
 
 }  // namespace
@@ -276,7 +287,8 @@ std::string TableBook::table_text(const std::string& table, std::size_t most) co
   return json::serialize(out);
 }
 
-bool TableBook::merge(const std::string& table, std::string_view text) {
+bool TableBook::merge(const std::string& table, std::string_view text,
+                      std::vector<TableRecord>* overtaken) {
   std::vector<config::TableCell> cells;
   std::deque<TableRecord> records;  // of this table, as it will be
   std::uint64_t next = next_;
@@ -308,7 +320,19 @@ bool TableBook::merge(const std::string& table, std::string_view text) {
     }
     // Who decided first has decided; taking back what holds comes after that.
     const bool decided = theirs != records.end() && theirs->state != TableRecord::kPending;
-    if (decided && ours.state != TableRecord::kUndone) continue;
+    if (decided && ours.state != TableRecord::kUndone) {
+      if (!theirs->overtaken.empty()) continue;
+      theirs->overtaken = ours.overtaken;
+      if (disagree(ours, *theirs)) {
+        theirs->overtaken =
+            (ours.state == TableRecord::kRejected ? "rejected by " : "approved by ") +
+            ours.decided_by;
+        if (overtaken != nullptr) overtaken->push_back(*theirs);
+      }
+      // The others are to know as well.
+      if (!theirs->overtaken.empty()) untold.emplace(table, ours.id);
+      continue;
+    }
     const bool holds = ours.state == TableRecord::kApplied || ours.state == TableRecord::kUndo;
     if (holds && !decided) {
       for (const TableRecord::Change& change : ours.changes)

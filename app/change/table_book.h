@@ -48,8 +48,10 @@ class TableBook {
   std::string table_text(const std::string& table, std::size_t most) const;
   /// Takes what another replica has told. Records of ours that were not told yet are kept: they
   /// count as made after its, so that cell by cell the last told wins. False: it can't be read, and
-  /// nothing has changed.
-  bool merge(const std::string& table, std::string_view text);
+  /// nothing has changed. Of two who approved and rejected one change, the first told has decided;
+  /// a record whose decision here is overtaken so says it, and is put into `overtaken`.
+  bool merge(const std::string& table, std::string_view text,
+             std::vector<admin::TableRecord>* overtaken = nullptr);
   /// Records of the table are changed here, and others do not know it.
   bool has_untold(std::string_view table) const;
   void told(std::string_view table);

@@ -107,9 +107,10 @@ std::string TableDesk::load() {
          ": it holds what people have set in tables; mend it or move it away";
 }
 
-void TableDesk::serve(Reload& reload, LetGo let_go) {
+void TableDesk::serve(Reload& reload, LetGo let_go, Overtaken overtaken) {
   reload_ = &reload;
   let_go_ = std::move(let_go);
+  overtaken_ = std::move(overtaken);
 }
 
 bool TableDesk::agreed(const std::string& table) const {

@@ -34,7 +34,10 @@ class TableDesk {
   const std::vector<config::TableEdit>& edits() const noexcept { return book_.edits(); }
   /// `let_go` is called with the limits that the files say themselves from now on.
   using LetGo = std::function<void(const std::string& table, const std::string& limits)>;
-  void serve(Reload& reload, LetGo let_go);
+  /// `overtaken` is called with a change that was decided here, and otherwise at another replica,
+  /// which was first.
+  using Overtaken = std::function<void(const admin::TableRecord& record)>;
+  void serve(Reload& reload, LetGo let_go, Overtaken overtaken);
   /// After each good load: where the files say what people have set, the files count from now on.
   void files_changed();
   /// Called for a table that was changed here, with what other replicas are to know of it.
@@ -73,6 +76,7 @@ class TableDesk {
   bool agreed(const std::string& table) const;
   void note_same();
   std::vector<config::TableEdit> without_same(const std::vector<config::TableEdit>& edits) const;
+  void tell_overtaken(const std::vector<admin::TableRecord>& records) const;
   void tell_let_go(const std::vector<config::TableEdit>& before) const;
   std::vector<config::TableEdit> edits_with(const admin::TableRecord& record) const;
   std::string write_book();
@@ -97,6 +101,7 @@ class TableDesk {
   Teller teller_;  // null: there is this process alone
   Agreed agreed_;  // the same
   LetGo let_go_;
+  Overtaken overtaken_;
   Written written_;        // null: nobody asks
   std::string unwritten_;  // why the book on the disk is an old one; empty: it is not
   Cells same_;             // of what is set: what the files have said as well since

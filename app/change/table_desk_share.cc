@@ -43,8 +43,10 @@ void TableDesk::told(const std::string& table) {
 
 void TableDesk::take_at_start(const std::string& table, std::string_view text) {
   seen_.insert(table);
-  if (book_.merge(table, text)) {
+  std::vector<admin::TableRecord> overtaken;
+  if (book_.merge(table, text, &overtaken)) {
     write_book();
+    tell_overtaken(overtaken);
     return;
   }
   log_.write(Level::error,
@@ -54,7 +56,8 @@ void TableDesk::take_at_start(const std::string& table, std::string_view text) {
 asio::awaitable<void> TableDesk::take(std::string table, std::string text) {
   const std::shared_ptr<void> turn = co_await take_turn();
   TableBook next = book_;
-  if (!next.merge(table, text)) {
+  std::vector<admin::TableRecord> overtaken;
+  if (!next.merge(table, text, &overtaken)) {
     log_.write_seldom(
         Level::error,
         LogLine("what other replicas say of a table can't be read").add("table", table),
@@ -73,10 +76,25 @@ asio::awaitable<void> TableDesk::take(std::string table, std::string text) {
   const std::vector<config::TableEdit> before = book_.edits();
   book_ = std::move(next);
   write_book();
+  tell_overtaken(overtaken);
   tell_let_go(before);
   note_same();
   log_.write(Level::info, LogLine("a table is as another replica has it").add("table", table));
   if (book_.has_untold(table)) tell(table);  // what was changed here meanwhile lies over it
+}
+
+/// Who decided here was told that it is done.
+void TableDesk::tell_overtaken(const std::vector<admin::TableRecord>& records) const {
+  for (const admin::TableRecord& record : records) {
+    log_.write(Level::warn,
+               LogLine("a decision about a table was overtaken by one at another replica")
+                   .add("table", record.table)
+                   .add("change", record.id)
+                   .add("overtaken", record.overtaken)
+                   .add("state", record.state)
+                   .add("decided_by", record.decided_by));
+    if (overtaken_) overtaken_(record);
+  }
 }
 
 }  // namespace weir::app

@@ -87,6 +87,22 @@ void Audit::tell_of_table(const std::string& table, const std::string& limits) {
   tell(std::move(entry));
 }
 
+admin::AuditEntry Audit::overtaken(const admin::TableRecord& record) {
+  admin::AuditEntry entry;
+  entry.action = "table.overtaken";
+  entry.who = "weir";
+  entry.from = kItself;
+  entry.target = record.table;
+  entry.before = {{"change", record.id}, {"decision", record.overtaken}};
+  entry.after = {{"change", record.id},
+                 {"decision", (record.state == admin::TableRecord::kRejected ? "rejected by "
+                                                                             : "approved by ") +
+                                  record.decided_by}};
+  entry.reason = "somebody decided otherwise at another replica, and was first";
+  entry.shared = true;
+  return entry;
+}
+
 void Audit::tell(admin::AuditEntry entry) {
   entry.number = ++number_;
   entry.time = Clock::wall();

@@ -499,9 +499,12 @@ void Wiring::begin_service() {
   reload_->tell_ends_to([this](const config::Override& ended, const std::string& problem) {
     audit_->tell_of_end(ended, problem);
   });
-  tables_->serve(*reload_, [this](const std::string& table, const std::string& limits) {
-    audit_->tell_of_table(table, limits);
-  });
+  tables_->serve(
+      *reload_,
+      [this](const std::string& table, const std::string& limits) {
+        audit_->tell_of_table(table, limits);
+      },
+      [this](const admin::TableRecord& record) { audit(Audit::overtaken(record)); });
   if (fleet_ != nullptr) {
     fleet_->serve(*reload_, *tables_, *audit_, [this] {
       return Fleet::Here{endpoint_text(settings_.admin.listen.value),

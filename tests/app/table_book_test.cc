@@ -109,10 +109,25 @@ TEST(TableBook, ASecondPersonMayDecideElsewhere) {
   ASSERT_TRUE(a.merge("t", b.text()));
   EXPECT_EQ(a.cells(), "x=9 ");
   EXPECT_EQ(a.find("t", id)->decided_by, "bob");
-  ASSERT_TRUE(c.merge("t", b.text()));
+  std::vector<TableRecord> overtaken;
+  ASSERT_TRUE(c.merge("t", b.text(), &overtaken));
   EXPECT_EQ(c.find("t", id)->decided_by, "bob") << "who was told first has decided";
   EXPECT_EQ(c.cells(), "x=9 ");
-  EXPECT_FALSE(c.has_untold("t"));
+  // Who was too late, and was told that it is done, is named, on all of them.
+  ASSERT_EQ(overtaken.size(), 1U);
+  EXPECT_EQ(overtaken[0].overtaken, "rejected by cleo");
+  EXPECT_TRUE(c.has_untold("t"));
+  overtaken.clear();
+  ASSERT_TRUE(c.merge("t", b.text(), &overtaken)) << "the same once more says it once";
+  EXPECT_TRUE(overtaken.empty());
+  b.told("t");
+  ASSERT_TRUE(b.merge("t", c.text(), &overtaken));
+  EXPECT_TRUE(overtaken.empty());
+  EXPECT_EQ(b.find("t", id)->overtaken, "rejected by cleo");
+  EXPECT_EQ(b.find("t", id)->state, TableRecord::kApplied);
+  Book again;
+  ASSERT_TRUE(again.from_json(b.to_json()));
+  EXPECT_EQ(again.find("t", id)->overtaken, "rejected by cleo");
   // Approved here while others still wait.
   Book d;
   d.merge("t", a.table_text("t", kRoom));

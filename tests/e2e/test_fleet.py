@@ -367,6 +367,24 @@ class FleetTables(Fleet):
         eventually(lambda: self.pays(second, 11, "other") == 429, what="the limit on another")
         record = first.admin("GET", "/v1/tables/gold_limit")[1]["history"][0]
         self.assertEqual([record["by"], record["decided_by"], record["state"]], ["ann", "bob", "applied"])
+        # Two decide before they hear of each other: who loses is told of, by the log and by the history.
+        change = self.put(first, {"*": 20}, by="ann")["change"]
+        eventually(lambda: waits() == [1] * 3, what="the second wish on all")
+        self.redis.kill()
+        self.redis_is_away()
+        for weir, verb, by in ((second, "reject", "cleo"), (third, "approve", "bob")):
+            code, text = ctl(weir, "table", "gold_limit", verb, change, "--by", by)
+            self.assertEqual(code, 0, text)
+        self.assertEqual(self.audited(second, "table.reject")[0]["after"]["state"], "rejected")
+        self.redis.start()
+        records = lambda: [weir.admin("GET", "/v1/tables/gold_limit")[1]["history"][0] for weir in self.all]
+        eventually(lambda: all(each["overtaken"] for each in records()), what="the history on all")
+        overtaken = {each["overtaken"] for each in records()}
+        self.assertEqual(len(overtaken), 1, overtaken)
+        self.assertEqual(overtaken, {"rejected by cleo"} if records()[0]["state"] == "applied" else {"approved by bob"})
+        for weir in self.all:
+            row = eventually(lambda w=weir: self.audited(w, "table.overtaken"), what="the audit log")[0]
+            self.assertEqual(row["before"], {"change": change, "decision": next(iter(overtaken))})
 
 
 LISTS = """

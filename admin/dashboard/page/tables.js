@@ -84,7 +84,7 @@ function takeBack(name, record) {
 const STATES = {applied: ['good', 'in force'], pending: ['override', 'waits'], rejected: ['bad', 'rejected'], undone: ['', 'taken back'], undo: ['good', 'takes back']};
 const stateOf = (record) => { const [look, word] = STATES[record.state] || ['', record.state]; return h('span', {class: `badge ${look}`}, t(word)); };
 const historyRow = (name, record) => [when(record.at), {of: changesText(record.changes), class: 'long'},
-  stateOf(record), [record.by, record.decided_by && record.decided_by !== record.by ? ` · ${record.decided_by}` : ''], {of: record.reason || '', class: 'long'},
+  stateOf(record), [record.by, record.decided_by && record.decided_by !== record.by ? ` · ${record.decided_by}` : '', record.overtaken ? ` · ${t('too late: {what}', {what: record.overtaken})}` : ''], {of: record.reason || '', class: 'long'},
   record.state === 'applied' ? button(t('Take back'), () => takeBack(name, record), {'aria-label': t('Take back change {id}', {id: record.id})}) : ''];
 
 const pendingRow = (name, record) => [when(record.at), {of: changesText(record.changes), class: 'long'}, record.by, {of: record.reason || '', class: 'long'},

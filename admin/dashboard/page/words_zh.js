@@ -90,5 +90,6 @@ export const CHINESE = {
   'weir does not answer': 'weir 没有应答', 'Copied.': '已复制。', 'Selected: copy it by the keyboard.': '已选中：请用键盘复制。', 'There is no list to put a key on.': '没有可列入的名单。',
   'The session has ended.': '会话已结束。', 'All tables': '所有表', 'There is no such table.': '没有这个表。', 'Times on this page are those of {zone}.': '本页时间的时区：{zone}。',
   '−{n} min': '−{n} 分', 'The configuration has no policies.': '配置中没有策略。',
+  'too late: {what}': '太迟，未生效：{what}',
   waits: '等待中', rejected: '已拒绝', 'taken back': '已撤回', 'takes back': '撤回操作',
 };

@@ -108,6 +108,8 @@ std::string table_history_text(const json::value& answer) {
     if (const std::string decided = cell(each, "decided_by");
         decided != cell(each, "by") && !each.at("decided_by").is_null())
       out += ", " + decided;
+    if (const std::string overtaken = cell(each, "overtaken"); !overtaken.empty())
+      out += " (" + overtaken + " was too late)";
     out += "  " + changes;
     if (const std::string reason = cell(each, "reason"); !reason.empty())
       out += "  (" + reason + ")";
