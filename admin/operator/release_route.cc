@@ -274,15 +274,34 @@ net::HttpReply clear_list(Call& call) {
 
 net::HttpReply get_changes(Call& call) {
   if (auto refused = call.refuse_unknown({})) return std::move(*refused);
-  json::array rows;
+  // A change that came in pieces, or from another replica in pieces, is taken back as one.
+  struct Whole {
+    const UndoLog::Change* last;
+    std::size_t entries;
+    TimePoint until;
+  };
+  std::vector<Whole> changes;
   for (const UndoLog::Change* change : call.undo.changes(call.at.now)) {
+    const TimePoint until = change->at + UndoLog::kKept;
+    const auto known = std::find_if(changes.begin(), changes.end(), [&](const Whole& whole) {
+      return whole.last->token == change->token && whole.last->list == change->list;
+    });
+    if (known == changes.end()) {
+      changes.push_back({change, change->steps.size(), until});
+    } else {
+      known->entries += change->steps.size();
+      known->until = std::min(known->until, until);
+    }
+  }
+  json::array rows;
+  for (const Whole& whole : changes) {
     json::object row;
-    row["undo"] = change->token;
-    put_time(row, "at", change->at);
-    row["what"] = change->what;
-    row["list"] = change->shown;
-    row["entries"] = change->steps.size();
-    put_time(row, "until", change->at + UndoLog::kKept);
+    row["undo"] = whole.last->token;
+    put_time(row, "at", whole.last->at);
+    row["what"] = whole.last->what;
+    row["list"] = whole.last->shown;
+    row["entries"] = whole.entries;
+    put_time(row, "until", whole.until);
     rows.push_back(std::move(row));
   }
   return json_reply({{"changes", std::move(rows)}});

@@ -80,7 +80,7 @@ std::optional<UndoLog::Undone> UndoLog::undo(std::string_view token, limiter::Li
     const auto list = lists.by_name(change.list);
     for (auto step = change.steps.rbegin(); step != change.steps.rend(); ++step) {
       const auto entry = list ? lists.get(*list, step->key, now) : std::nullopt;
-      const bool ours = !entry || entry->listed <= change.at + told_late(*entry);
+      const bool ours = !entry || entry->listed <= change.at + change.about + told_late(*entry);
       if (!list || !ours) {
         ++out->left;
         continue;

@@ -23,6 +23,7 @@ struct UndoChange {
   std::string list;   ///< the name of its entries in the ListBank
   std::string shown;  ///< the list's name for people
   TimePoint at{};
+  milliseconds about{0};  ///< by how much later the entries may seem to be that it made
   std::vector<UndoStep> steps;
 };
 

@@ -133,7 +133,8 @@ std::optional<UndoNews> read_undo_words(std::string_view text, milliseconds ahea
     change.what = std::string(from.at("what").as_string());
     change.list = std::string(from.at("list").as_string());
     change.shown = std::string(from.at("shown").as_string());
-    change.at = own_time(from.at("at"), ahead) + kAbout;
+    change.at = own_time(from.at("at"), ahead);
+    change.about = kAbout;
     for (const json::value& each : from.at("steps").as_array()) {
       UndoStep step;
       const std::string_view key = each.at("key").as_string();

@@ -79,6 +79,8 @@ TEST_F(UndoLogTest, AnotherReplicaTakesBackWhatItWasTold) {
   ASSERT_TRUE(news && news->change);
   EXPECT_EQ(news->change->steps.at(0).before->until, before->until + skew);
   EXPECT_EQ(news->change->what, "removed a key");
+  EXPECT_EQ(news->change->at, log.changes(now).at(0)->at + skew)
+      << "as it is shown where it was made";
   other.learn(std::move(*news->change), now + skew);
   EXPECT_EQ(other.list_of(token), "banned");
   ASSERT_EQ(other.changes(now + skew).size(), 1U);

@@ -226,6 +226,18 @@ TEST_F(ApiTest, AnImportTakesAllOrNone) {
   EXPECT_EQ(call("POST", "/v1/lists/nothing/import", R"({"entries":[]})").status, 404);
 }
 
+TEST_F(ApiTest, AChangeInPiecesIsShownAsTheOneThatItIs) {
+  const std::string path = "/v1/lists/gray_users/import";
+  json::value body = json::parse(
+      call("POST", path, R"({"entries":[{"key":"a","for":"1h"},{"key":"b","for":"1h"}]})").body);
+  const std::string token(body.at("undo").as_string());
+  call("POST", path, R"({"undo":")" + token + R"(","entries":[{"key":"c","for":"1h"}]})");
+  const json::value changes = get("/v1/changes").at("changes");
+  ASSERT_EQ(changes.as_array().size(), 1U);
+  EXPECT_EQ(changes.at(0).at("undo"), json::value(token));
+  EXPECT_EQ(changes.at(0).at("entries"), json::value(3));
+}
+
 TEST_F(ApiTest, AnImportLeavesOutWhatHasEnded) {
   const std::string path = "/v1/lists/gray_users/import";
   const std::string entries =
