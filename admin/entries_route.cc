@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <boost/json/array.hpp>
 
 #include "admin/entry_target.h"
 #include "admin/entry_wish.h"
+#include "admin/operator/replicas.h"
 #include "admin/operator/undo_log.h"
 #include "admin/routes.h"
 #include "admin/views.h"
@@ -55,6 +57,10 @@ net::HttpReply add_entry(Call& call) {
   EntryWish wish;
   const std::string wrong = read_entry_wish(std::get<json::object>(body), call.at.now, false, wish);
   if (!wrong.empty()) return problem(400, wrong);
+  // A policy may list callers whose field is empty; by hand it is a variable that was not set.
+  const bool has_text = std::any_of(wish.key.begin(), wish.key.end(),
+                                    [](std::string_view part) { return !part.empty(); });
+  if (!wish.key.empty() && !has_text) return problem(400, "the key is empty");
   auto found = entry_target(call, wish.key, KeyUse::to_list);
   if (auto* refused = std::get_if<net::HttpReply>(&found)) return std::move(*refused);
   const EntryTarget& target = std::get<EntryTarget>(found);
@@ -84,6 +90,7 @@ net::HttpReply add_entry(Call& call) {
   put_until(reply, outcome.until, call.at.now);
   reply["times"] = outcome.times;
   call.entry.after = reply;
+  reply["note"] = utf8_text(away_note(call, list->shared));
   reply["undo"] = nullptr;
   if (outcome.kind != limiter::ListOutcome::Kind::kept) {
     UndoLog::Change change;

@@ -5,6 +5,7 @@
 #include "admin/entry_target.h"
 #include "admin/keys.h"
 #include "admin/operator/outlook.h"
+#include "admin/operator/replicas.h"
 #include "admin/operator/undo_log.h"
 #include "admin/routes.h"
 #include "admin/views.h"
@@ -208,6 +209,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   body["counted_by_another_key"] = std::move(others);
   body["disabled"] = forgives ? disabled_writers(*call.set, target.lists) : json::array();
   body["remains"] = std::move(remains);
+  body["note"] = utf8_text(away_note(call, call.entry.shared));
   body["undo"] = token.empty() ? json::value() : json::value(token);
   co_return json_reply(body);
 }

@@ -18,6 +18,8 @@ struct Scope {
 };
 /// By the call's `replicas`; or what is wrong with it.
 std::variant<Scope, net::HttpReply> scope_of(const Call& call);
+/// Of what is `shared`, while Redis is away: that it holds here alone; else empty.
+std::string away_note(const Call& call, bool shared);
 /// Where it holds, for people; empty: there is this process alone.
 std::string scope_note(const Call& call, const Scope& scope);
 

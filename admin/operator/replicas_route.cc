@@ -178,13 +178,18 @@ std::variant<Scope, net::HttpReply> scope_of(const Call& call) {
   return out;
 }
 
+std::string away_note(const Call& call, bool shared) {
+  const auto fleet = shared ? call.operations.fleet() : std::nullopt;
+  if (!fleet || fleet->up) return {};
+  return "Redis is away (" + fleet->why +
+         "): it holds here, and the other replicas hear of it when Redis is back";
+}
+
 std::string scope_note(const Call& call, const Scope& scope) {
   const auto fleet = call.operations.fleet();
   if (!fleet) return {};
   if (!scope.board) return "; on this replica alone";
-  if (!fleet->up)
-    return "; Redis is away (" + fleet->why +
-           "): it holds here, and the other replicas hear of it when Redis is back";
+  if (!fleet->up) return "; " + away_note(call, true);
   const auto others = std::count_if(fleet->replicas.begin(), fleet->replicas.end(),
                                     [](const ReplicaFacts& each) { return each.up && !each.self; });
   if (others == 0) return "; no other replica shares this Redis now";

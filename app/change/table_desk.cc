@@ -388,7 +388,7 @@ const TableRecord* TableDesk::waiting(const TableWish& wish, TableAnswer& wrong)
     return nullptr;
   }
   if (wish.id.empty() && waiting > 1) {
-    wrong = refused_change(400, "several changes wait: say which, by `change`");
+    wrong = refused_change(400, "several changes wait: say which one");
     return nullptr;
   }
   return found;

@@ -41,6 +41,14 @@ TEST_F(ApiTest, AnEntryIsMadeKeptAndExtended) {
   EXPECT_EQ(get(path + "?key=alice").at("listed"), json::value(false));
 }
 
+TEST_F(ApiTest, AnEmptyKeyIsNotListedByHand) {
+  const std::string path = "/v1/lists/gray_users/entries";
+  const Reply reply = call("POST", path, R"({"key":[""],"for":"15m"})");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(detail(reply), "the key is empty");
+  EXPECT_EQ(call("DELETE", path + "?key=").status, 200) << "a policy may have listed it";
+}
+
 TEST_F(ApiTest, AnEntrySaysTheReasonOfTheCallUnlessItHasOneOfItsOwn) {
   const std::string path = "/v1/lists/gray_users/entries";
   const auto why_of = [&](const std::string& key) {

@@ -138,6 +138,34 @@ TEST_F(ApiTest, WithoutRedisTheMetricsOfTheFleetAreZero) {
   }
 }
 
+struct SharedListTest : ApiTest {
+  SharedListTest()
+      : ApiTest(R"(weir: 1
+redis: {url: "redis://127.0.0.1:6379", secret: s}
+lists: {banned: {of: ip, kind: deny, share: redis}, own: {of: ip, kind: deny}}
+)") {}
+};
+
+TEST_F(SharedListTest, AnEntrySaysThatItHoldsHereAloneWhileRedisIsAway) {
+  process.fleet_facts.emplace();
+  process.fleet_facts->why = "it is away";
+  const auto note = [&](const char* method, const std::string& list) {
+    const std::string path = "/v1/lists/" + list + "/entries";
+    const bool adds = std::string_view(method) == "POST";
+    const Reply reply = adds ? call(method, path, R"({"key":"192.0.2.1","for":"1h"})")
+                             : call(method, path + "?key=192.0.2.1");
+    return std::string(json::parse(reply.body).at("note").as_string());
+  };
+  for (const char* method : {"POST", "DELETE"}) {
+    EXPECT_EQ(note(method, "banned"),
+              "Redis is away (it is away): it holds here, and the other replicas hear of it when "
+              "Redis is back");
+    EXPECT_EQ(note(method, "own"), "");
+  }
+  process.fleet_facts->up = true;
+  EXPECT_EQ(note("POST", "banned"), "");
+}
+
 TEST_F(ApiTest, AnOverrideSaysWhereItHolds) {
   process.fleet_facts.emplace();
   process.fleet_facts->up = true;

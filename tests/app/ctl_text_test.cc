@@ -37,6 +37,12 @@ TEST(CtlText, KeysOfATableNeverCommandATerminal) {
             "a\\u001b[2J,b\\u000ac  3\na\\u001b[2J,\\u202e  unlimited\n*  1500.5\n");
 }
 
+TEST(CtlText, ProblemsAreSaidByFlags) {
+  EXPECT_EQ(said_by_flags("say by `effect` which one; `until` or `until`, not `key`",
+                          {"effect", "until"}),
+            "say by --effect which one; --until or --until, not `key`");
+}
+
 TEST(CtlText, BlanksAroundAnAddressAreNoPartOfIt) {
   EXPECT_EQ(key_word(" 203.0.113.9\n"), "203.0.113.9");
   EXPECT_EQ(key_word("\t2001:db8::1 "), "2001:db8::1");

@@ -126,7 +126,7 @@ class Ctl(unittest.TestCase):
                 (("list", "banned", "203.0.113.8", "--add"), 2, "--add needs --for"),
                 (("list", "banned", "203.0.113.8", "--for", "1h"), 2, "--for and --until go with --add"),
                 (("list", "banned", "--remove"), 2, "--remove needs a list and a key"),
-                (("list", "banned", "203.0.113.8", "--add", "--for", "soon"), 1, "`for`: "),
+                (("list", "banned", "203.0.113.8", "--add", "--for", "soon"), 1, "--for: "),
                 (("list", "office", "10.1.2.3", "--remove"), 1, "only the file can remove it"),
                 (("drain",), 2, "drain needs --begin or --end"),
                 (("top", "--interval", "1ms"), 2, "at least 100ms"),

@@ -135,6 +135,14 @@ class Tables(unittest.TestCase):
             self.assertEqual(weir.reload()[0], 200)
             self.assertEqual(weir.admin("GET", "/v1/tables/gold_limit")[1]["values"]["baidu"]["android"], 9000)
 
+    def test_one_limit_is_not_given_twice(self):
+        with Origin() as origin, Weir(POLICIES, origin.port) as weir:
+            code, text = ctl(weir, "table", "gold_limit", "set", "*=9", "*=10")
+            self.assertEqual(code, 2, text)
+            self.assertIn('there are two limits for "*"', text)
+            code, text = ctl(weir, "undo", "")
+            self.assertEqual(code, 2, text)
+
     def test_what_makes_no_sense_changes_nothing(self):
         with Origin() as origin, Weir(POLICIES, origin.port) as weir:
             for body, status, words in (

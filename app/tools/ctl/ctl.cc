@@ -264,7 +264,11 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   CLI::App* undo = app.add_subcommand("undo", "Take back a change of lists, or show what can be");
   runs.emplace_back(
       undo, [](const CtlFlags& f, const Globals& g) { return run_undo(f.door, f.token, g); });
-  undo->add_option("token", flags->token, "What the change has printed")->type_name("TOKEN");
+  undo->add_option("token", flags->token, "What the change has printed")
+      ->type_name("TOKEN")
+      ->check([](const std::string& s) {
+        return s.empty() ? std::string("an empty word is no token") : std::string();
+      });
 }
 
 void declare_audit(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {

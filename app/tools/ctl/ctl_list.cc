@@ -34,9 +34,12 @@ int add_key(const AdminDoor& door, const ListFlags& flags, const Globals& global
   if (!flags.until.empty()) body["until"] = flags.until;
   if (!flags.why.empty()) body["why"] = flags.why;
   if (!flags.effect.empty()) body["effect"] = flags.effect;
-  const AdminAnswer answer = ask_admin(
-      door, "POST", admin_target("/v1/lists/{}/entries", flags.name), json::serialize(body));
-  if (answer.code != kOk) return complain_of_list(door, answer, flags.name);
+  AdminAnswer answer = ask_admin(door, "POST", admin_target("/v1/lists/{}/entries", flags.name),
+                                 json::serialize(body));
+  if (answer.code != kOk) {
+    answer.problem = said_by_flags(answer.problem, {"for", "until", "why", "effect"});
+    return complain_of_list(door, answer, flags.name);
+  }
   show(globals, answer.body, entry_change(answer.body));
   return kOk;
 }

@@ -61,11 +61,12 @@ int change_policy(const AdminDoor& door, const PolicyFlags& flags, const Globals
   if (!flags.reason.empty()) body["reason"] = flags.reason;
   AdminDoor there = door;
   there.reason = flags.reason;  // a restore has no body
-  const AdminAnswer answer = verb == "restore"
-                                 ? ask_admin(there, "DELETE", target)
-                                 : ask_admin(door, "PUT", target, json::serialize(body));
-  if (answer.code != kOk)
+  AdminAnswer answer = verb == "restore" ? ask_admin(there, "DELETE", target)
+                                         : ask_admin(door, "PUT", target, json::serialize(body));
+  if (answer.code != kOk) {
+    answer.problem = said_by_flags(answer.problem, {"for", "until", "reason"});
     return complain_of_name(door, answer, flags.name, "/v1/policies", "policies");
+  }
   std::string text = overrides_text(answer.body);
   if (text.empty()) text = cell(answer.body, "policy") + " is restored\n";
   show(globals, answer.body, text + cell(answer.body, "note") + "\n");

@@ -36,6 +36,7 @@ std::string read_cells_of(const std::vector<std::string>& words, json::object& s
     if (equals == std::string::npos || equals == 0)
       return "\"" + words[i] + "\" is not like baidu,android=3000";
     const std::string key = words[i].substr(0, equals);
+    if (set.contains(key)) return "there are two limits for \"" + key + "\"";
     const std::string text = words[i].substr(equals + 1);
     if (text == "unlimited") {
       set[key] = text;
@@ -73,11 +74,14 @@ int change_table(const AdminDoor& door, const TableFlags& flags, const Globals& 
   }
   if (verb == "reject") body["reject"] = true;
   const std::string base = admin_target("/v1/tables/{}", flags.name);
-  const AdminAnswer answer =
-      sets ? ask_admin(door, "PUT", base, json::serialize(body))
-           : ask_admin(door, "POST", base + (verb == "undo" ? "/undo" : "/approve"),
-                       json::serialize(body));
-  if (answer.code != kOk) return complain_of_name(door, answer, flags.name, "/v1/tables", "tables");
+  AdminAnswer answer = sets
+                           ? ask_admin(door, "PUT", base, json::serialize(body))
+                           : ask_admin(door, "POST", base + (verb == "undo" ? "/undo" : "/approve"),
+                                       json::serialize(body));
+  if (answer.code != kOk) {
+    answer.problem = said_by_flags(answer.problem, {"by", "reason"});
+    return complain_of_name(door, answer, flags.name, "/v1/tables", "tables");
+  }
   show(globals, answer.body,
        "change " + cell(answer.body, "change") + ": " + cell(answer.body, "note") + "\n" +
            table_values_text(answer.body));

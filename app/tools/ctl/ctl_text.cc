@@ -130,6 +130,26 @@ std::string entries_table(const json::value& answer) {
   return out + source;
 }
 
+namespace {
+
+std::string note_line(const json::value& answer) {
+  const std::string note = cell(answer, "note");
+  return note.empty() ? note : note + "\n";
+}
+
+}  // namespace
+
+std::string said_by_flags(std::string problem, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    const std::string word = "`" + std::string(name) + "`", flag = "--" + std::string(name);
+    for (std::size_t at = 0; (at = problem.find(word, at)) != std::string::npos;) {
+      problem.replace(at, word.size(), flag);
+      at += flag.size();
+    }
+  }
+  return problem;
+}
+
 std::string entry_change(const json::value& answer) {
   if (member(answer, "removed") != nullptr) {
     const std::string key = cell(answer, "key");
@@ -145,14 +165,14 @@ std::string entry_change(const json::value& answer) {
       out += plain(policy) + " is disabled: what it has counted comes back with it\n";
     for (const json::value& row : items(answer, "remains"))
       out += cell(row, "policy") + ": " + cell(row, "text") + " (--forgive empties the count)\n";
-    return out;
+    return out + note_line(answer);
   }
   const std::string result = cell(answer, "result");
   std::string out =
       cell(answer, "key") + " is on " + cell(answer, "list") + " until " + cell(answer, "until");
   if (result == "kept") out += " (as before: an entry is never shortened)";
   if (result == "extended") out += " (extended)";
-  return out + "\n";
+  return out + "\n" + note_line(answer);
 }
 
 std::string list_cleared(const json::value& answer) {
