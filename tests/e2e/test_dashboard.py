@@ -5,6 +5,7 @@ Skipped where Chromium, node or playwright-core are missing: `scripts/deps brows
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -91,6 +92,25 @@ class Clicks(unittest.TestCase):
                 places = [each["from"] for each in audit_of(weir) if each["action"].startswith("override.")]
                 self.assertEqual([" at replica " in place for place in places], [number == 1] * 4, places)
             self.assertIn("list.remove", [each["action"] for each in audit_of(fleet.weirs[1])])
+
+
+@unittest.skipIf(shutil.which("node") is None, "no node")
+class Texts(unittest.TestCase):
+    def test_hidden_characters_are_shown_as_ctl_shows_them(self):
+        with open(os.path.join(ROOT, "core", "visible.cc"), encoding="utf-8") as f:
+            table = f.read().partition("kHidden{")[2].partition(";")[0]
+        ranges = [(int(first, 16), int(last, 16)) for first, last in re.findall(r"\{(0x\w+), (0x\w+)\}", table)]
+        self.assertGreater(len(ranges), 20)
+        wanted = {}
+        for first, last in ranges:
+            for code in (first - 1, first, last, last + 1):
+                hidden = code not in (0x9, 0xa) and any(a <= code <= b for a, b in ranges)
+                if code >= 0:
+                    wanted[code] = json.dumps(chr(code))[1:-1] if hidden and code > 0x7f else f"\\u{code:04x}" if hidden else chr(code)
+        with open(os.path.join(ROOT, "admin", "dashboard", "page", "dom.js"), encoding="utf-8") as f:
+            script = f.read() + f"\nconsole.log(JSON.stringify({json.dumps(list(wanted))}.map((code) => visible(String.fromCodePoint(code)))));\n"
+        done = subprocess.run(["node", "--input-type=module"], input=script, capture_output=True, text=True, timeout=30, check=True)
+        self.assertEqual(json.loads(done.stdout), list(wanted.values()))
 
 
 class Scale(unittest.TestCase):

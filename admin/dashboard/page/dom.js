@@ -2,14 +2,25 @@
 
 const SVG = 'http://www.w3.org/2000/svg';
 
+// Controls, what turns the direction of text, what has no look of its own (core/visible.cc): what clients send must
+// not make the page show something else than it is. Line feeds and tabs stay.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb]|\ud804[\udcbd-\udccd]|\ud82f[\udca0-\udca3]|\ud834[\udd73-\udd7a]|[\udb40-\udb43][\udc00-\udfff]/g;
+const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+/** A text as it is shown: hidden characters as JSON escapes them. */
+export const visible = (text) => text.replace(HIDDEN, (found) => [...found].flatMap((each) => each.split('')).map(escaped).join(''));
+
+const SHOWN = new Set(['title', 'aria-label', 'data-label', 'placeholder']);
+const contents = (children) => children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false)
+  .map((child) => (typeof child === 'string' ? visible(child) : child));
+
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else if (name === 'value' || name === 'checked') element[name] = value;
-    else element.setAttribute(name, value === true ? '' : value);
+    else element.setAttribute(name, value === true ? '' : SHOWN.has(name) ? visible(String(value)) : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...contents(children));
   return element;
 }
 
@@ -18,7 +29,7 @@ export const h = (name, attributes, ...children) => fill(document.createElement(
 export const s = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
 
 export function replace(element, ...children) {
-  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.replaceChildren(...contents(children));
 }
 
 /** A table with a header; each cell of `rows` is text, an element, or {of, class, title}. */

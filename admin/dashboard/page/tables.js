@@ -2,7 +2,7 @@
 
 import {ApiError, post, put} from './api.js';
 import {ask, attempt, get, heading, panel, policyLink, reloadOn, say} from './common.js';
-import {button, field, h, later, replace, table} from './dom.js';
+import {button, field, h, later, replace, table, visible} from './dom.js';
 import {number, when} from './format.js';
 import {counted, t} from './words.js';
 
@@ -102,7 +102,7 @@ function editor(name, drafts) {
 
   function tell() {
     const waiting = drafts.size;
-    note.textContent = waiting ? t(counted(waiting, '{n} limit changes: {what}', '{n} limits change: {what}'), {n: number(waiting), what: changesText([...drafts].map(([each, after]) => ({key: each, before: cells.get(each), after})))}) : t('Write another limit into a field. An empty one takes the limit out.');
+    note.textContent = waiting ? t(counted(waiting, '{n} limit changes: {what}', '{n} limits change: {what}'), {n: number(waiting), what: visible(changesText([...drafts].map(([each, after]) => ({key: each, before: cells.get(each), after}))))}) : t('Write another limit into a field. An empty one takes the limit out.');
     send.disabled = waiting === 0;
   }
   function edit(control, of) {
