@@ -65,6 +65,13 @@ class EnvoyWriter {
     if (rule.call.quota && limits) events_ += "    quota: true\n";
     std::vector<std::string> key = write_key(rule);
     if (limits) write_policy(rule, name, std::move(key));
+    const bool star = std::any_of(
+        rule.call.entries.begin(), rule.call.entries.end(),
+        [](const Entry& entry) { return entry.key.value.find('*') != std::string::npos; });
+    if (star) {
+      note(rule, what.path + ": a key with a *",
+           "it matches this key alone: write an event for each key");
+    }
     if (what.detailed_metric || (!what.valued.empty() && what.valued.back())) {
       note(rule, what.path + ": detailed_metric or value_to_metric",
            "metrics are by policy; `ratelimit: {files: ...}` has these as well");

@@ -155,6 +155,11 @@ class RuleReader {
     const Node* key = find_member(node, "key");
     if (key == nullptr || !key->is_scalar() || key->text.empty())
       return error(key != nullptr ? *key : node, "a descriptor needs \"key\"");
+    if (key->text.find('*') != std::string::npos) {
+      problems_.warning(key->where, "the * of the key " + quoted(key->text) + " is no pattern",
+                        "envoyproxy/ratelimit compares it with `key_value`: write a descriptor for "
+                        "each key");
+    }
     if (parent.call.entries.size() >= kDescriptorEntriesMost)
       return error(*key, "descriptors lie at most 32 deep");
     if (out_.size() >= kRulesMost) {

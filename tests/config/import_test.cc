@@ -463,6 +463,12 @@ descriptors:
   EXPECT_NE(got.yaml.find("replaces: [shop_path__login]"), std::string::npos) << got.yaml;
   EXPECT_NE(got.yaml.find("quota: true"), std::string::npos) << got.yaml;
   EXPECT_EQ(got.left_out.size(), 1U);
+  EXPECT_EQ(
+      reasons(import_envoy_rate_limits(
+          {{"a.yaml", "domain: d\ndescriptors: [{key: 'a*', rate_limit: {unlimited: true}}]\n",
+            true}})),
+      std::vector<std::string>{
+          "2: d.a*: a key with a *: it matches this key alone: write an event for each key"});
   EXPECT_NE(import_envoy_rate_limits({{"b.yaml", "descriptors: []\n", true}}).error, "");
 }
 

@@ -699,6 +699,8 @@ TEST(EnvoyRateLimitFile, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(one("- {key: a, rate_limit: {name: x, unit: day, replaces: [{}]}}\n"),
             "3: each of \"replaces\" is a map with a \"name\"");
   EXPECT_EQ(one("- {key: a}\n"), "nothing");
+  EXPECT_EQ(one("- {key: 'a*', rate_limit: {unit: day, requests_per_unit: 1}}\n"),
+            "3: the * of the key \"a*\" is no pattern");
 }
 
 }  // namespace
