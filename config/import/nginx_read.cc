@@ -4,6 +4,7 @@
 #include "config/import/tokens.h"
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
+#include "config/text/yaml_text.h"
 #include "core/chars/ascii.h"
 
 namespace weir::config {
@@ -58,17 +59,20 @@ class NginxReader {
       out.push_back(tokens_[at_++].text);
     }
     opens = at_ < tokens_.size() && tokens_[at_].kind == NginxToken::Kind::open;
+    const bool ends = at_ < tokens_.size() && tokens_[at_].kind != NginxToken::Kind::close;
+    if (!ends && !out.empty()) refused(line, out, "it does not end with a semicolon");
     if (at_ < tokens_.size() && tokens_[at_].kind != NginxToken::Kind::close) ++at_;
     return out;
   }
 
-  /// Reads directives until the block ends.
-  void block(const Inside& inside, std::size_t depth) {
+  /// Reads directives until the block ends. False: the file ends before.
+  bool block(const Inside& inside, std::size_t depth) {
     while (at_ < tokens_.size()) {
       if (tokens_[at_].kind == NginxToken::Kind::close) {
-        ++at_;
-        if (depth > 0) return;
-        continue;  // an extra one
+        const std::size_t line = tokens_[at_++].line;
+        if (depth > 0) return true;
+        refused(line, {"}"}, "no block begins before it");
+        continue;
       }
       bool opens = false;
       std::size_t line = 0;
@@ -79,6 +83,7 @@ class NginxReader {
         directive(found, line, inside);
       }
     }
+    return depth == 0;
   }
 
   void skip() {
@@ -88,6 +93,17 @@ class NginxReader {
     }
   }
 
+  /// What nginx does not start with: people have to look at the file.
+  void refused(std::size_t line, const Words& words, const std::string& why) {
+    note(line, words, why + ": nginx refuses the file");
+  }
+
+  void inner(const Words& words, std::size_t line, const Inside& inside, std::size_t depth) {
+    if (block(inside, depth)) return;
+    if (!unclosed_) refused(line, words, "its block does not end");
+    unclosed_ = true;  // those around it do not end either
+  }
+
   void open(const Words& words, std::size_t line, const Inside& inside, std::size_t depth) {
     const std::string& name = words[0];
     if (depth >= kDepthMost || blocks_ >= kLocationsMost) {
@@ -95,21 +111,22 @@ class NginxReader {
         note(line, words, "too many blocks, or too deep inside each other");
       return skip();
     }
-    if (name == "http") return block({&out_.http, nullptr, nullptr, nullptr}, depth + 1);
+    if (name == "http")
+      return inner(words, line, {&out_.http, nullptr, nullptr, nullptr}, depth + 1);
     if (name == "server" && words.size() == 1) {
       ++blocks_;
-      NginxServer inner;
-      inner.line = line;
-      block({&inner.scope, &inner, nullptr, &inner.locations}, depth + 1);
-      if (inner.listens.empty()) inner.listens.emplace_back("*:80");
-      out_.servers.push_back(std::move(inner));
+      NginxServer server;
+      server.line = line;
+      inner(words, line, {&server.scope, &server, nullptr, &server.locations}, depth + 1);
+      if (server.listens.empty()) server.listens.emplace_back("*:80");
+      out_.servers.push_back(std::move(server));
     } else if (name == "location" && inside.locations != nullptr) {
       ++blocks_;
-      NginxLocation inner;
-      inner.line = line;
-      describe(words, line, inner);
-      block({&inner.scope, inside.server, &inner, &inner.inner}, depth + 1);
-      inside.locations->push_back(std::move(inner));
+      NginxLocation location;
+      location.line = line;
+      describe(words, line, location);
+      inner(words, line, {&location.scope, inside.server, &location, &location.inner}, depth + 1);
+      inside.locations->push_back(std::move(location));
     } else if (name == "limit_except" || name == "if") {
       conditional(name, inside);
     } else if (name == "map" || name == "geo" || name == "split_clients") {
@@ -308,6 +325,8 @@ class NginxReader {
         (old ? name : zone.variables) = word;
       } else if (i == 2 && old) {
         zone.variables = word;
+      } else if (!old) {
+        return refused(line, words, "it has no parameter " + word);
       }
     }
     if (words[0] == "limit_req_zone" && !rate(zone.rate)) {
@@ -328,38 +347,63 @@ class NginxReader {
     return true;
   }
 
-  static void limit_req(const Words& words, std::size_t line, NginxScope& scope) {
+  void limit_req(const Words& words, std::size_t line, NginxScope& scope) {
     NginxUse use;
     use.line = line;
     use.delay_from = 0;
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::string& word = words[i];
-      if (word.starts_with("zone=")) use.zone = word.substr(5);
-      if (word.starts_with("burst=")) use.number = number(word.substr(6));
-      if (word.starts_with("delay=")) use.delay_from = number(word.substr(6));
-      if (word == "nodelay") use.delay_from.reset();
+      const std::size_t equals = std::min(word.find('='), word.size() - 1) + 1;
+      const std::string_view what = std::string_view(word).substr(0, equals);
+      const std::string_view is = std::string_view(word).substr(equals);
+      if (what == "zone=") {
+        use.zone = is;
+      } else if (what == "burst=" || what == "delay=") {
+        const auto count = number(is, words, line);
+        if (!count) return;
+        if (what == "burst=") use.number = *count;
+        if (what == "delay=") use.delay_from = *count;
+      } else if (word == "nodelay") {
+        use.delay_from.reset();
+      } else {
+        return refused(line, words, "it has no parameter " + word);
+      }
     }
+    if (use.zone.empty()) return refused(line, words, "zone= is missing");
     scope.requests.push_back(std::move(use));
   }
 
-  static void limit_conn(const Words& words, std::size_t line, NginxScope& scope) {
+  void limit_conn(const Words& words, std::size_t line, NginxScope& scope) {
+    if (words.size() != 3) return refused(line, words, "it needs a zone and a number");
+    const auto count = number(words[2], words, line);
+    if (!count) return;
     NginxUse use;
     use.connections = true;
     use.line = line;
-    if (words.size() > 1) use.zone = words[1];
-    if (words.size() > 2) use.number = number(words[2]);
+    use.zone = words[1];
+    use.number = *count;
     scope.connections.push_back(std::move(use));
   }
 
-  static std::int64_t number(std::string_view text) {
-    const auto parsed = parse_integer(text);
-    return parsed && *parsed.value >= 0 && *parsed.value <= 1'000'000'000 ? *parsed.value : 0;
+  /// None: it has been told why.
+  std::optional<std::int64_t> number(std::string_view text, const Words& words, std::size_t line) {
+    const std::size_t from = std::min(text.find_first_not_of('0'), text.size());
+    const std::string_view digits = text.substr(from);  // it reads 010 as 10
+    if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) {
+      refused(line, words, quoted(text) + " is no whole number from 1 on");
+      return std::nullopt;
+    }
+    const auto parsed = parse_integer(digits);
+    if (parsed && *parsed.value <= 1'000'000'000) return *parsed.value;
+    note(line, words, "it is beyond what weir counts");
+    return std::nullopt;
   }
 
   std::vector<NginxToken> tokens_;
   const PatternCheck& check_;
   std::size_t at_ = 0;
   std::size_t blocks_ = 0;
+  bool unclosed_ = false;
   NginxFile out_;
 };
 

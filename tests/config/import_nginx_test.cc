@@ -156,6 +156,39 @@ TEST(ImportNginx, SettingsHoldWhereverTheyStand) {
   EXPECT_EQ(dry.policies[1].mode.value, Mode::shadow);
 }
 
+TEST(ImportNginx, TellsWhatNginxRefuses) {
+  const auto told = [](const std::string& text) {
+    const Result got = import(text);
+    return got.notes.empty() ? std::string("nothing") : got.notes.back();
+  };
+  const auto of = [&](const std::string& use) {
+    const Result got = import("server { " + use + "; }");
+    EXPECT_TRUE(got.policies.empty()) << got.yaml;
+    const std::string note = got.notes.empty() ? "" : got.notes.back();
+    const std::string begin = "2: " + use + ": ", end = ": nginx refuses the file";
+    if (!note.starts_with(begin) || !note.ends_with(end)) return note;
+    return note.substr(begin.size(), note.size() - begin.size() - end.size());
+  };
+  EXPECT_EQ(of("limit_req zone=a burst=abc"), "\"abc\" is no whole number from 1 on");
+  EXPECT_EQ(of("limit_req zone=a burst=-1"), "\"-1\" is no whole number from 1 on");
+  EXPECT_EQ(of("limit_req zone=a burst=0"), "\"0\" is no whole number from 1 on");
+  EXPECT_EQ(of("limit_req zone=a delay="), "\"\" is no whole number from 1 on");
+  EXPECT_EQ(of("limit_req zone=a foo=2"), "it has no parameter foo=2");
+  EXPECT_EQ(of("limit_req burst=3"), "zone= is missing");
+  EXPECT_EQ(of("limit_conn a many"), "\"many\" is no whole number from 1 on");
+  EXPECT_EQ(of("limit_conn a"), "it needs a zone and a number");
+  EXPECT_EQ(told("limit_req_zone $uri zone=b:1m rate=1r/s foo;"),
+            "2: limit_req_zone $uri zone=b:1m rate=1r/s foo: it has no parameter foo: nginx "
+            "refuses the file");
+  EXPECT_EQ(told("server {\n limit_req zone=a }"),
+            "3: limit_req zone=a: it does not end with a semicolon: nginx refuses the file");
+  EXPECT_EQ(told("server {\n location / {\n limit_req zone=a;\n}\n"),
+            "2: server: its block does not end: nginx refuses the file");
+  EXPECT_EQ(told("server { limit_req zone=a; }\n}"),
+            "3: }: no block begins before it: nginx refuses the file");
+  EXPECT_EQ(told("server { limit_req zone=a burst=010 delay=2; }"), "nothing");
+}
+
 TEST(ImportNginxKeys, OnlyAnEmptyKeyIsNotCounted) {
   const auto key = [](const std::string& variables) {
     const Result got = import("limit_req_zone " + variables +
