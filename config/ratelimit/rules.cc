@@ -31,7 +31,7 @@ const Node* find_member(const Node& map, std::string_view key) {
 }
 
 /// A whole number as envoyproxy/ratelimit's YAML reader takes it: `0x1F`, `0o17` and `017`, `0b11`,
-/// `1_000`, and `1e+3`. None: it is no number from 0 to 4294967295.
+/// `1_000`; and `1e+3` and `09`, which it refuses. None: it is no number from 0 to 4294967295.
 std::optional<std::uint32_t> peer_number(std::string_view spelled) {
   std::string text;
   std::copy_if(spelled.begin(), spelled.end(), std::back_inserter(text),
