@@ -20,6 +20,10 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
 
 }  // namespace
 
+std::string descriptor_field(const std::string& key) {
+  return "descriptor_last" + (is_name(key, false) ? "." + key : "[" + expression_text(key) + "]");
+}
+
 std::optional<std::string> CelRewriter::rewrite() {
   while (at_ < text_.size() && why.empty()) {
     const char c = text_[at_];
@@ -290,11 +294,13 @@ void CelRewriter::key_in_brackets() {
   blanks();
   ++at_;
   blanks();
+  const bool raw = next() == 'r' || next() == 'R';
+  if (raw) ++at_;
   if (at_ >= text_.size() || !is_quote(text_[at_])) {
     why = "it computes which key it asks";
     return;
   }
-  const auto key = take_literal(false);
+  const auto key = take_literal(raw);
   blanks();
   if (!key || at_ >= text_.size() || text_[at_] != ']') {
     if (why.empty()) why = "a bracket in it has no end";
@@ -327,10 +333,7 @@ void CelRewriter::field(const std::string& named) {
     return;
   }
   named_key = named;
-  // Of entries with the same key limitador keeps the last one.
-  const std::string spelled =
-      "descriptor_last" +
-      (is_name(named, false) ? "." + named : "[" + expression_text(named) + "]");
+  const std::string spelled = descriptor_field(named);
   Level& level = levels_.back();
   std::vector<std::string>& noted = has_ ? level.asked : level.fields;
   if (!contains(noted, spelled)) noted.push_back(spelled);

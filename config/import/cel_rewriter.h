@@ -9,6 +9,10 @@
 
 namespace weir::config {
 
+/// How weir reads a key of a descriptor as limitador does: of entries with the same key the last
+/// one counts.
+std::string descriptor_field(const std::string& key);
+
 /// Rewrites a condition or a variable of limitador as an expression of weir, which has the same
 /// words but one: what is not there is null here, and an error there, which makes the condition
 /// false. So a comparison that null would fulfil gets `has(...)` before it.

@@ -210,21 +210,36 @@ class LimitadorReader {
       if (!rewritten) return left_out(*variable, std::string(variable->text), cel.why);
       limit.variables.emplace_back(variable->text);
       limit.keys.push_back(cel.named_key);
-      if (keys.insert(*rewritten).second && !key(limit.space, *rewritten, policy))
+      const std::string field = descriptor_field(cel.named_key);
+      if (bare(*rewritten) != field)
         return left_out(*variable, std::string(variable->text),
                         "a variable that is computed: give it a name under `fields` of an event");
+      if (keys.insert(field).second) key(limit.space, cel.named_key, field, policy);
     }
     return true;
   }
 
-  /// A key names fields: other texts than `descriptor_last.name` need a name, which an event gives.
-  bool key(const std::string& domain, const std::string& expression, ImportedPolicy& policy) {
-    constexpr std::string_view kPlain = "descriptor_last.";
-    if (expression.starts_with(kPlain) && is_name(expression.substr(kPlain.size()), false)) {
-      policy.key.push_back(expression);
-      return true;
+  /// Without the blanks and parentheses around it.
+  static std::string_view bare(std::string_view text) {
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+    while (!text.empty()) {
+      if (is_blank(text.front())) {
+        text.remove_prefix(1);
+      } else if (is_blank(text.back())) {
+        text.remove_suffix(1);
+      } else if (text.starts_with('(') && text.ends_with(')')) {
+        text = text.substr(1, text.size() - 2);
+      } else {
+        break;
+      }
     }
-    if (!expression.starts_with("descriptor_last[") || !expression.ends_with("]")) return false;
+    return text;
+  }
+
+  /// A key of a policy names fields: of a descriptor's keys that are no names an event makes some.
+  void key(const std::string& domain, const std::string& named, const std::string& expression,
+           ImportedPolicy& policy) {
+    if (is_name(named, false)) return policy.key.push_back(expression);
     const std::string spelled = domain + "\n" + expression;
     const auto [field, fresh] = named_.try_emplace(spelled);
     if (fresh) {
@@ -240,7 +255,6 @@ class LimitadorReader {
     }
     policy.watch = whole->second;
     policy.key.push_back(field->second);
-    return true;
   }
 
   void write_events() {

@@ -377,6 +377,29 @@ TEST(ImportLimitador, CountsByEachVariableOnce) {
   EXPECT_EQ(policies[0].key.size(), 2U);
 }
 
+TEST(ImportLimitador, ReadsAVariableHoweverItIsSpelled) {
+  for (const char* const variable :
+       {"(descriptors[0].u)", "( ( u ) )", "descriptors [ 0 ] . u", "descriptors[0].u // the user",
+        "descriptors[0][r'u']", "descriptors[0][\"u\"]"}) {
+    const Imported got = import_limitador(
+        "- namespace: n\n  max_value: 5\n  seconds: 60\n  variables:\n    - |-\n      " +
+        std::string(variable) + "\n");
+    const auto policies = policies_of(got);
+    ASSERT_EQ(policies.size(), 1U) << got.yaml;
+    EXPECT_EQ(policies[0].key.at(0).field.value, "descriptor_last.u") << variable;
+    EXPECT_EQ(got.limits.at(0).keys, std::vector<std::string>{"u"});
+  }
+  for (const char* const computed :
+       {"(descriptors[0].u) + (descriptors[0].v)", "descriptors[0]['u-v'] + descriptors[0]['w-x']",
+        "'u'", "descriptors[0].u == 'a'", "()"}) {
+    const Imported got =
+        import_limitador("- {namespace: n, max_value: 5, seconds: 60, variables: [\"" +
+                         std::string(computed) + "\"]}\n");
+    EXPECT_TRUE(got.none) << computed << got.yaml;
+    EXPECT_NE(got.yaml.find("a variable that is computed"), std::string::npos) << got.yaml;
+  }
+}
+
 TEST(ImportLimitador, NamesWhatWeirDoesNotHave) {
   const auto why = [](const std::string& condition) {
     const std::string all = limitador_condition(condition);
