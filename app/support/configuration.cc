@@ -48,9 +48,9 @@ Configuration compile(config::Loaded loaded) {
 
 config::Imported import_what_compiles(
     std::string_view text,
-    const std::function<config::Imported(
-        std::string_view text, const std::map<std::size_t, std::string>& refused)>& import) {
-  std::map<std::size_t, std::string> refused;
+    const std::function<config::Imported(std::string_view text,
+                                         const config::RefusedRules& refused)>& import) {
+  config::RefusedRules refused;
   for (;;) {
     config::Imported out = import(text, refused);
     if (!out.error.empty()) return out;
@@ -58,8 +58,8 @@ config::Imported import_what_compiles(
     const Configuration compiled = compile(config::load_text("limits", out.yaml));
     for (const config::Problem& problem : compiled.loaded.problems.all()) {
       if (problem.severity != config::Problem::Severity::error) continue;
-      const auto line = config::imported_from(out.yaml, problem.where.line);
-      if (line) refused.emplace(*line, problem.message);
+      const auto place = config::imported_from(out.yaml, problem.where.line);
+      if (place) refused.emplace(*place, problem.message);
     }
     if (refused.size() == before) return out;
   }

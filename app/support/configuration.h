@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,11 +25,11 @@ struct Configuration {
 Configuration compile(config::Loaded loaded);
 
 /// Limits of another program, but for those whose conditions weir cannot compile: they are left
-/// out, with what is wrong with them. `refused`: by the line of the limit.
+/// out, with what is wrong with them.
 config::Imported import_what_compiles(
     std::string_view text,
-    const std::function<config::Imported(
-        std::string_view text, const std::map<std::size_t, std::string>& refused)>& import);
+    const std::function<config::Imported(std::string_view text,
+                                         const config::RefusedRules& refused)>& import);
 
 /// Loads the configuration (again).
 using Loader = std::function<Configuration()>;

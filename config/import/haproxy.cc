@@ -25,7 +25,7 @@ std::optional<milliseconds> period_of(const std::string& text) {
 
 class HaproxyReader {
  public:
-  HaproxyReader(std::string_view text, const std::map<std::size_t, std::string>& refused)
+  HaproxyReader(std::string_view text, const RefusedRules& refused)
       : file_(haproxy_file(text)), refused_(refused), course_(file_, notes_) {}
 
   Imported read() {
@@ -176,7 +176,7 @@ class HaproxyReader {
                           "it refuses without a count: keep it, or write a deny list"});
       return;
     }
-    if (const auto refused = refused_.find(rule.line); refused != refused_.end())
+    if (const auto refused = refused_.find({rule.line}); refused != refused_.end())
       return notes_.add(rule, refused->second);
     if (status_of(rule) < 400)
       return notes_.add(rule, "weir refuses with a status of 400 and more: write a policy");
@@ -397,7 +397,7 @@ class HaproxyReader {
   }
 
   HaproxyFile file_;
-  const std::map<std::size_t, std::string>& refused_;
+  const RefusedRules& refused_;
   HaproxyNotes notes_;
   HaproxyCourse course_;
   Imported out_;
@@ -410,7 +410,7 @@ class HaproxyReader {
 
 }  // namespace
 
-Imported import_haproxy(std::string_view text, const std::map<std::size_t, std::string>& refused) {
+Imported import_haproxy(std::string_view text, const RefusedRules& refused) {
   return HaproxyReader(text, refused).read();
 }
 

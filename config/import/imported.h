@@ -1,5 +1,7 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -29,24 +31,31 @@ struct Imported {
   std::vector<Server::LimitadorLimit> limits;  ///< from limitador: those that became policies
 };
 
+/// A rule of the file that is imported.
+struct ImportPlace {
+  std::size_t line = 0;  ///< from 1
+  std::size_t nth = 1;   ///< of the rules that begin on this line
+  friend auto operator<=>(const ImportPlace&, const ImportPlace&) = default;
+};
+/// Rules that cannot be policies, and why.
+using RefusedRules = std::map<ImportPlace, std::string>;
+
 /// Files of envoyproxy/ratelimit.
 Imported import_envoy_rate_limits(const std::vector<SourceText>& files);
 /// Its environment, `NAME=VALUE` a line (or as /proc/PID/environ): the settings that it means,
 /// which read its files where they lie. Variables of others are passed over.
 Imported import_envoy_environment(std::string_view text);
-/// A file of limitador's limits. `refused`: lines of limits that cannot be policies, and why; each
-/// policy has the line of its limit above it, as a comment.
-Imported import_limitador(std::string_view text,
-                          const std::map<std::size_t, std::string>& refused = {});
-/// Above which policy the line of the imported file stands; none: above the first.
-std::optional<std::size_t> imported_from(std::string_view yaml, std::size_t line);
+/// A file of limitador's limits, without those that are `refused`. Each policy has the place of its
+/// limit above it, as a comment.
+Imported import_limitador(std::string_view text, const RefusedRules& refused = {});
+/// The rule behind a line of what import_limitador or import_haproxy wrote; none: it is above all.
+std::optional<ImportPlace> imported_from(std::string_view yaml, std::size_t line);
 /// Why RE2 does not compile a pattern; empty: it does.
 using PatternCheck = std::function<std::string(std::string_view pattern)>;
 /// limit_req, limit_conn and what goes with them. Patterns that `check` refuses are left out.
 Imported import_nginx(std::string_view text, const PatternCheck& check = {});
-/// stick-tables, and the rules that read them. `refused`: lines of rules that cannot be policies,
-/// and why; each policy has the line of its rule above it, as a comment.
-Imported import_haproxy(std::string_view text,
-                        const std::map<std::size_t, std::string>& refused = {});
+/// stick-tables, and the rules that read them, without those that are `refused`. Each policy has
+/// the line of its rule above it, as a comment.
+Imported import_haproxy(std::string_view text, const RefusedRules& refused = {});
 
 }  // namespace weir::config

@@ -18,6 +18,7 @@ namespace weir::config {
 namespace {
 
 constexpr std::string_view kFrom = "line ";    // begins the comment above a policy
+constexpr std::string_view kNth = ", limit ";  // where others stand before it on its line
 constexpr std::size_t kConditionMost = 4'096;  // bytes of an expression
 constexpr std::int64_t kSecondsMost = 366 * 86'400;
 
@@ -46,8 +47,7 @@ std::string hash_of(const Identity& identity) {
 
 class LimitadorReader {
  public:
-  LimitadorReader(const std::map<std::size_t, std::string>& refused, Imported& out)
-      : refused_(refused), out_(out) {}
+  LimitadorReader(const RefusedRules& refused, Imported& out) : refused_(refused), out_(out) {}
 
   void list(const Node& root) {
     for (const Member& item : root.items) {
@@ -134,6 +134,8 @@ class LimitadorReader {
   }
 
   void limit(const Node& node) {
+    place_ = {node.where.line, place_.line == node.where.line ? place_.nth + 1 : 1};
+    const ImportPlace place = place_;
     const Node* space = member(node, "namespace");
     const std::string domain(space != nullptr && space->is_scalar() ? space->text : "");
     if (domain.empty()) return broken(node, "a limit needs \"namespace\", a text");
@@ -142,10 +144,11 @@ class LimitadorReader {
                           : std::optional<std::int64_t>(0);  // as there: it refuses all
     const auto seconds = number(node, "seconds", kSecondsMost);
     if (!most || !seconds) return;
-    if (const auto why = refused_.find(node.where.line); why != refused_.end())
+    if (const auto why = refused_.find(place); why != refused_.end())
       return note(node, "the limit", why->second);
     ImportedPolicy policy;
-    policy.comment = std::string(kFrom) + std::to_string(node.where.line);
+    policy.comment = std::string(kFrom) + std::to_string(place.line);
+    if (place.nth > 1) policy.comment += std::string(kNth) + std::to_string(place.nth);
     Server::LimitadorLimit as_it_stands;
     as_it_stands.space = domain;
     as_it_stands.most = *most;
@@ -264,8 +267,9 @@ class LimitadorReader {
     }
   }
 
-  const std::map<std::size_t, std::string>& refused_;
+  const RefusedRules& refused_;
   Imported& out_;
+  ImportPlace place_;  // of the limit that is read
   ImportNames names_{true}, event_names_{false};
   std::map<Identity, std::size_t> lines_;
   std::map<std::string, std::string> named_;
@@ -276,23 +280,29 @@ class LimitadorReader {
 
 }  // namespace
 
-std::optional<std::size_t> imported_from(std::string_view yaml, std::size_t line) {
+std::optional<ImportPlace> imported_from(std::string_view yaml, std::size_t line) {
   const std::string comment = "  # " + std::string(kFrom);
-  std::optional<std::size_t> out;
+  std::optional<ImportPlace> out;
   for (std::size_t at = 0; at < yaml.size() && line > 0; --line) {
     const std::size_t end = std::min(yaml.find('\n', at), yaml.size());
     const std::string_view one = yaml.substr(at, end - at);
     if (one.starts_with(comment)) {
-      if (const auto number = parse_integer(one.substr(comment.size())))
-        out = static_cast<std::size_t>(*number.value);
+      const std::string_view place = one.substr(comment.size());
+      const std::size_t nth = place.find(kNth);
+      const auto number = parse_integer(place.substr(0, nth));
+      const auto of_line = nth == std::string_view::npos
+                               ? parse_integer("1")
+                               : parse_integer(place.substr(nth + kNth.size()));
+      if (number && of_line) {
+        out = {static_cast<std::size_t>(*number.value), static_cast<std::size_t>(*of_line.value)};
+      }
     }
     at = end + 1;
   }
   return out;
 }
 
-Imported import_limitador(std::string_view text,
-                          const std::map<std::size_t, std::string>& refused) {
+Imported import_limitador(std::string_view text, const RefusedRules& refused) {
   Imported out;
   Problems problems;
   TreeLimits limits;

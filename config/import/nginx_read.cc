@@ -78,7 +78,7 @@ class NginxReader {
       std::size_t line = 0;
       const Words found = words(opens, line);
       if (opens) {
-        found.empty() ? skip() : open(found, line, inside, depth);
+        found.empty() ? skip(found, line) : open(found, line, inside, depth);
       } else if (!found.empty()) {
         directive(found, line, inside);
       }
@@ -86,11 +86,21 @@ class NginxReader {
     return depth == 0;
   }
 
-  void skip() {
-    for (std::size_t open = 1; open > 0 && at_ < tokens_.size(); ++at_) {
+  /// Passes over a block. False: the file ends before.
+  bool pass_over() {
+    std::size_t open = 1;
+    for (; open > 0 && at_ < tokens_.size(); ++at_) {
       if (tokens_[at_].kind == NginxToken::Kind::open) ++open;
       if (tokens_[at_].kind == NginxToken::Kind::close) --open;
     }
+    return open == 0;
+  }
+  void skip(const Words& words, std::size_t line) {
+    if (!pass_over()) unclosed(words, line);
+  }
+  void unclosed(const Words& words, std::size_t line) {
+    if (!unclosed_) refused(line, words.empty() ? Words{"{"} : words, "its block does not end");
+    unclosed_ = true;  // those around it do not end either
   }
 
   /// What nginx does not start with: people have to look at the file.
@@ -99,9 +109,7 @@ class NginxReader {
   }
 
   void inner(const Words& words, std::size_t line, const Inside& inside, std::size_t depth) {
-    if (block(inside, depth)) return;
-    if (!unclosed_) refused(line, words, "its block does not end");
-    unclosed_ = true;  // those around it do not end either
+    if (!block(inside, depth)) unclosed(words, line);
   }
 
   void open(const Words& words, std::size_t line, const Inside& inside, std::size_t depth) {
@@ -109,7 +117,7 @@ class NginxReader {
     if (depth >= kDepthMost || blocks_ >= kLocationsMost) {
       if (depth >= kDepthMost || blocks_++ == kLocationsMost)
         note(line, words, "too many blocks, or too deep inside each other");
-      return skip();
+      return skip(words, line);
     }
     if (name == "http")
       return inner(words, line, {&out_.http, nullptr, nullptr, nullptr}, depth + 1);
@@ -128,27 +136,28 @@ class NginxReader {
       inner(words, line, {&location.scope, inside.server, &location, &location.inner}, depth + 1);
       inside.locations->push_back(std::move(location));
     } else if (name == "limit_except" || name == "if") {
-      conditional(name, inside);
+      conditional(words, line, inside);
     } else if (name == "map" || name == "geo" || name == "split_clients") {
       if (words.size() > 1) out_.mapped[words.back()] = line;
-      skip();
+      skip(words, line);
     } else if (name == "stream" || name == "mail") {
       const std::size_t before = at_;
-      skip();
+      skip(words, line);
       for (std::size_t i = before; i < at_; ++i) {
         if (tokens_[i].text == "limit_conn" || tokens_[i].text == "limit_conn_zone")
           note(tokens_[i].line, {name + ": " + tokens_[i].text},
                "weir counts HTTP requests, and no other connections");
       }
     } else {
-      skip();
+      skip(words, line);
     }
   }
 
   /// The block of an `if` or limit_except: what it does with some requests.
-  void conditional(const std::string& name, const Inside& inside) {
+  void conditional(const Words& words, std::size_t line, const Inside& inside) {
+    const std::string& name = words[0];
     const std::size_t before = at_;
-    skip();
+    skip(words, line);
     bool begins = true;
     for (std::size_t i = before; i < at_; ++i) {
       const std::string& text = tokens_[i].text;

@@ -241,6 +241,14 @@ TEST_F(CommandsTest, limits_of_limitador_that_can_not_be_compiled_are_left_out_w
   EXPECT_THAT(outcome.out, Not(HasSubstr("l.yaml:1: ")));
   EXPECT_THAT(outcome.out, Not(HasSubstr("(as policies)")));
   EXPECT_EQ(run({"check", "--strict"}).code, 3);
+
+  scratch.write("l.yaml",
+                "[{namespace: n, max_value: 2, seconds: 60, variables: [user]}, "
+                "{namespace: n, max_value: 3, seconds: 60, conditions: ['has(limit.name)']}, "
+                "{namespace: m, max_value: 4, seconds: 60}]\n");
+  const Outcome in_one_line = run({"check"});
+  EXPECT_THAT(in_one_line.out, HasSubstr("ok: 2 policies")) << "the others of that line stand";
+  EXPECT_THAT(in_one_line.out, HasSubstr("l.yaml:1: "));
 }
 
 TEST_F(CommandsTest, serve_says_why_it_can_not_start) {

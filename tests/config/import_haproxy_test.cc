@@ -404,7 +404,7 @@ TEST(ImportHaproxyConditions, ARuleThatCannotBeCompiledIsANote) {
       "frontend w\n  stick-table type ip size 1m store http_req_rate(10s)\n"
       "  http-request track-sc0 src\n"
       "  http-request deny if { sc_http_req_rate(0) gt 2 } { path_reg ^/(?=a) }\n",
-      {{4, "RE2 has no look-ahead"}});
+      {{{4}, "RE2 has no look-ahead"}});
   ASSERT_EQ(got.left_out.size(), 1U) << got.yaml;
   EXPECT_TRUE(got.none) << "nothing else is in the file";
   EXPECT_EQ(got.left_out[0].why, "RE2 has no look-ahead");
