@@ -94,20 +94,29 @@ bool always_holds(const config::Override::Limit& limit) {
 
 /// The entries of a policy that no longer lists: those of its own lists sleep, those on named lists
 /// go on acting, because others may have put them there, too.
-std::string note_on_entries(const policies::PolicySet& set, const policies::Policy& policy) {
-  bool own = !policy.lists_asleep.empty();
+std::string note_on_entries(const policies::PolicySet& set, std::string_view name,
+                            const policies::Policy* policy) {
+  bool own = policy != nullptr && !policy->lists_asleep.empty();
   std::vector<std::string> named;
+  const auto add_name = [&](const std::string& list) {
+    if (std::find(named.begin(), named.end(), list) == named.end()) named.push_back(list);
+  };
   const auto add = [&](policies::ListIndex index) {
     const policies::List& list = set.lists[index];
     if (list.owner)
       own = own || !list.shadow;
-    else if (std::find(named.begin(), named.end(), list.name) == named.end())
-      named.push_back(list.name);
+    else
+      add_name(list.name);
   };
-  for (const policies::Rung& rung : policy.rungs) {
-    if (rung.list && !rung.disabled) add(*rung.list);
+  if (policy != nullptr) {
+    for (const policies::Rung& rung : policy->rungs) {
+      if (rung.list && !rung.disabled) add(*rung.list);
+    }
+    for (const policies::ListIndex index : policy->named_asleep) add(index);
   }
-  for (const policies::ListIndex index : policy.named_asleep) add(index);
+  for (const auto& [disabled, list] : set.disabled_lists) {
+    if (disabled == name) add_name(list);
+  }
   std::string out;
   if (own) out += "; the entries of its own lists act again when it ends";
   for (const std::string& list : named) {
@@ -127,17 +136,16 @@ std::string note_on(const config::Override& change, const policies::PolicySet& s
   }
   switch (*change.mode) {
     case Mode::shadow:
-      return "its counters go on counting" +
-             (policy == nullptr ? std::string() : note_on_entries(set, *policy));
+      return "its counters go on counting" + note_on_entries(set, change.policy, policy);
     case Mode::disabled:
       if (policy != nullptr && policy->pattern && !set.patterns[*policy->pattern].shared) {
         return "its open matches are dropped, because it does not see what would end them "
                "meanwhile" +
-               note_on_entries(set, *policy);
+               note_on_entries(set, change.policy, policy);
       }
       return "it counts nothing meanwhile; what it has counted comes back as far as its window "
              "still holds it" +
-             (policy == nullptr ? std::string() : note_on_entries(set, *policy));
+             note_on_entries(set, change.policy, policy);
     case Mode::enforce:
       break;
   }

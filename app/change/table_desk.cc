@@ -111,6 +111,8 @@ void TableDesk::serve(Reload& reload, LetGo let_go, Overtaken overtaken) {
   reload_ = &reload;
   let_go_ = std::move(let_go);
   overtaken_ = std::move(overtaken);
+  for (const admin::TableRecord& record : std::exchange(overtaken_at_start_, {}))
+    overtaken_(record);
 }
 
 bool TableDesk::agreed(const std::string& table) const {

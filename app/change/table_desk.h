@@ -76,7 +76,7 @@ class TableDesk {
   bool agreed(const std::string& table) const;
   void note_same();
   std::vector<config::TableEdit> without_same(const std::vector<config::TableEdit>& edits) const;
-  void tell_overtaken(const std::vector<admin::TableRecord>& records) const;
+  void tell_overtaken(const std::vector<admin::TableRecord>& records);
   void tell_let_go(const std::vector<config::TableEdit>& before) const;
   std::vector<config::TableEdit> edits_with(const admin::TableRecord& record) const;
   std::string write_book();
@@ -101,8 +101,9 @@ class TableDesk {
   Teller teller_;  // null: there is this process alone
   Agreed agreed_;  // the same
   LetGo let_go_;
-  Overtaken overtaken_;
-  Written written_;        // null: nobody asks
+  Overtaken overtaken_;                                 // null: not serve()d yet
+  std::vector<admin::TableRecord> overtaken_at_start_;  // until it is
+  Written written_;                                     // null: nobody asks
   std::string unwritten_;  // why the book on the disk is an old one; empty: it is not
   Cells same_;             // of what is set: what the files have said as well since
   std::map<std::string, std::string> ours_;

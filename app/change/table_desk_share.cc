@@ -84,7 +84,7 @@ asio::awaitable<void> TableDesk::take(std::string table, std::string text) {
 }
 
 /// Who decided here was told that it is done.
-void TableDesk::tell_overtaken(const std::vector<admin::TableRecord>& records) const {
+void TableDesk::tell_overtaken(const std::vector<admin::TableRecord>& records) {
   for (const admin::TableRecord& record : records) {
     log_.write(Level::warn,
                LogLine("a decision about a table was overtaken by one at another replica")
@@ -93,7 +93,7 @@ void TableDesk::tell_overtaken(const std::vector<admin::TableRecord>& records) c
                    .add("overtaken", record.overtaken)
                    .add("state", record.state)
                    .add("decided_by", record.decided_by));
-    if (overtaken_) overtaken_(record);
+    overtaken_ ? overtaken_(record) : overtaken_at_start_.push_back(record);
   }
 }
 

@@ -94,10 +94,12 @@ admin::AuditEntry Audit::overtaken(const admin::TableRecord& record) {
   entry.from = kItself;
   entry.target = record.table;
   entry.before = {{"change", record.id}, {"decision", record.overtaken}};
-  entry.after = {{"change", record.id},
-                 {"decision", (record.state == admin::TableRecord::kRejected ? "rejected by "
-                                                                             : "approved by ") +
-                                  record.decided_by}};
+  // Of a change that was taken back since, the record has no longer who approved it.
+  const char* const decision = record.state == admin::TableRecord::kRejected ? "rejected by "
+                               : record.state == admin::TableRecord::kUndone
+                                   ? "approved, and taken back by "
+                                   : "approved by ";
+  entry.after = {{"change", record.id}, {"decision", decision + record.decided_by}};
   entry.reason = "somebody decided otherwise at another replica, and was first";
   entry.shared = true;
   return entry;

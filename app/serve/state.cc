@@ -476,23 +476,29 @@ void State::run(const Clock& clock) {
       if (wake_.wait_for(hold, kFlushEvery, [this] { return stopping_.load(); })) return;
     }
     const TimePoint now = clock.now();
-    bool was_well = false;  // what this thread writes; tables are not
+    bool was_well = false;  // tables are written elsewhere, patterns below
     {
       const std::scoped_lock hold(told_mutex_);
-      was_well = entries_why_.empty() && counts_why_.empty() && patterns_why_.empty();
+      was_well = entries_why_.empty() && counts_why_.empty();
     }
     if (!survives_no_memory([&] { flush(now); })) {
       rewrite_ = true;  // what it had taken is in the lists alone
       lacks_memory(entries_why_);
     }
-    bool entries_are_well = false;
+    bool entries_are_well = false, patterns_are_well = false;
     {
       const std::scoped_lock hold(told_mutex_);
       entries_are_well = entries_why_.empty();
+      patterns_are_well = patterns_why_.empty();
     }
     // Unwritten changes do not wait longer than necessary.
     const bool heals = !was_well && entries_are_well && now >= next_try;
-    if (now < next_snapshot && !heals) continue;
+    if (now < next_snapshot && !heals) {
+      if (patterns_are_well || now < next_try) continue;
+      next_try = now + kTryAgain;
+      if (!survives_no_memory([&] { snapshot_patterns(now); })) lacks_memory(patterns_why_);
+      continue;
+    }
     next_try = now + kTryAgain;
     if (!survives_no_memory([&] { snapshot(now, Clock::wall(), &stopping_); }))
       lacks_memory(counts_why_);

@@ -85,7 +85,7 @@ fields: {user: header.x_user_id}
 events: {login: {match: POST /api/login}}
 lists: {pairs: {of: [user, ip], kind: deny}}
 policies:
-  - {name: own, watch: login, key: [user, ip], window: 10m, then: [{over: 2, do: graylist, for: 1h}]}
+  - {name: own, watch: login, key: [user, ip], window: 10m, then: [{over: 1, do: graylist, for: 1h}]}
   - {name: named, watch: login, key: [ip, user], window: 10m, then: [{over: 2, do: deny, for: 1h, list: pairs}]}
   - {name: other, watch: login, key: [user, ip], window: 10m, then: [{over: 200, do: deny, for: 1h}]}
 )") {}

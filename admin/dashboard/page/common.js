@@ -1,7 +1,7 @@
 // What several views show or do alike.
 
 import {ApiError, get, keyQuery, listPath, post, put, remove, policyPath} from './api.js';
-import {button, field, h, select} from './dom.js';
+import {button, field, h, select, visible} from './dom.js';
 import {clock, keyText, number, span} from './format.js';
 import {has, t} from './words.js';
 
@@ -36,7 +36,7 @@ const shelf = () => document.getElementById('toasts');
 
 /** Says what was done, or what went wrong (`bad`; `away`: until weir answers again); `undo` is a token of the undo log. */
 export function say(text, {undo, lines, bad, away} = {}) {
-  for (const each of [...shelf().children]) if (bad && each.firstChild.textContent === text) each.remove();  // said again
+  for (const each of [...shelf().children]) if (bad && each.firstChild.textContent === visible(text)) each.remove();  // said again
   const toast = h('div', {class: `toast${bad ? ' bad' : ''}${away ? ' is-away' : ''}`}, h('p', {}, text), (lines || []).map((line) => h('p', {class: 'fine'}, line)));
   const close = () => toast.remove();
   const row = h('div', {class: 'row'});

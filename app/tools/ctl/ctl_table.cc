@@ -113,7 +113,7 @@ std::string table_history_text(const json::value& answer) {
         decided != cell(each, "by") && !each.at("decided_by").is_null())
       out += ", " + decided;
     if (const std::string overtaken = cell(each, "overtaken"); !overtaken.empty())
-      out += " (" + overtaken + " was too late)";
+      out += " (too late: " + overtaken + ")";
     out += "  " + changes;
     if (const std::string reason = cell(each, "reason"); !reason.empty())
       out += "  (" + reason + ")";

@@ -17,10 +17,10 @@ std::string policies_table(const boost::json::value& answer);
 std::string lists_table(const boost::json::value& answer);
 /// GET /v1/lists/{list}, and /v1/lists/{list}/entries: a row for each entry.
 std::string entries_table(const boost::json::value& answer);
-/// POST and DELETE /v1/lists/{list}/entries
 /// A problem in the words of the API, which calls a value `until`, in those of the command line:
 /// --until. `names`: the members that are flags of the command.
 std::string said_by_flags(std::string problem, std::initializer_list<std::string_view> names);
+/// POST and DELETE /v1/lists/{list}/entries
 std::string entry_change(const boost::json::value& answer);
 /// DELETE /v1/lists/{list}
 std::string list_cleared(const boost::json::value& answer);
