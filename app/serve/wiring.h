@@ -180,8 +180,8 @@ class Wiring final : admin::Operations, app::Swap {
   authz::DoorSettings door_settings_;
   Entrances entrances_;  // go after the workers
   authz::LimitadorCounters limitador_counters_;
+  std::unique_ptr<RedisWatch> redis_watch_;  // null: nothing is shared; outlives what asks by it
   WorkerTeam workers_;
-  std::unique_ptr<RedisWatch> redis_watch_;  // null: nothing is shared
   std::unique_ptr<PolicySwap> swap_;
   std::unique_ptr<admin::HealthServer> health_;
   std::unique_ptr<admin::AdminServer> admin_;

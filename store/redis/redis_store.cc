@@ -130,17 +130,23 @@ void RedisStore::on_near(OpRef ref, const SharedReply& reply) {
 /// whole: a radius has not been taken apart yet.
 bool RedisStore::submit(Batch& batch, TimePoint deadline, bool whole) {
   OpRef ref = tickets_.open(batch, deadline);
-  for (std::size_t i = 0; i < batch.ops.size() && tickets_.batch(ref) != nullptr; ++i) {
-    ref.op = static_cast<std::uint16_t>(i);
-    batch.replies[i].error = SharedError::timed_out;
-    batch.replies[i].admitted = false;
-    if (!can_send(batch.ops[i])) {
-      finish(ref, SharedError::invalid);
-    } else if (whole && NearCalls::is_near(batch.ops[i])) {
-      near_.start(ref, batch.ops[i], batch.patient, worker_.now(), deadline);
-    } else {
-      begin(ref, batch.ops[i], batch.patient);
+  try {
+    for (std::size_t i = 0; i < batch.ops.size() && tickets_.batch(ref) != nullptr; ++i) {
+      ref.op = static_cast<std::uint16_t>(i);
+      batch.replies[i].error = SharedError::timed_out;
+      batch.replies[i].admitted = false;
+      if (!can_send(batch.ops[i])) {
+        finish(ref, SharedError::invalid);
+      } else if (whole && NearCalls::is_near(batch.ops[i])) {
+        near_.start(ref, batch.ops[i], batch.patient, worker_.now(), deadline);
+      } else {
+        begin(ref, batch.ops[i], batch.patient);
+      }
     }
+  } catch (...) {  // no memory: whoever submits ends what the batch is for
+    tickets_.submitted(ref);
+    cancel(batch);
+    throw;
   }
   tickets_.submitted(ref);
   if (batch.ops.empty()) cancel(batch);
