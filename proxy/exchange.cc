@@ -360,8 +360,8 @@ void Exchange::upstream_ended(bool broken) {
   } else if (!answer_bytes_ && retryable_ && !end_passed_ && upstream_->reused() && retry()) {
     return;
   }
-  ctx_.metrics.add(Metric::upstream_cut);
   // An app that saw the client leave, and sends no answer, has not failed.
+  if (!end_passed_) ctx_.metrics.add(Metric::upstream_cut);
   fail(502, end_passed_ ? gate::End::aborted : gate::End::upstream_failed);
 }
 

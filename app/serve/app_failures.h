@@ -17,9 +17,9 @@ class AppFailures {
 
   struct Counts {
     std::int64_t connect = 0;    ///< nobody listens there
-    std::int64_t silent = 0;     ///< no answer in time, or the connection ended before it
+    std::int64_t silent = 0;     ///< no answer in time
     std::int64_t malformed = 0;  ///< no HTTP/1.1 that weir takes
-    std::int64_t cut = 0;        ///< the answer ended early
+    std::int64_t cut = 0;        ///< the connection ended before the whole answer was there
     std::int64_t sum() const noexcept { return connect + silent + malformed + cut; }
   };
   /// `all`: since weir began. What the log has to tell now; none: it says nothing.

@@ -62,10 +62,12 @@ class Mapped final : public Format {
 
   Got read_header(std::string_view text) {
     std::size_t columns = 1;
-    bool quoted = false;  // a comma in quotes ends no name
+    bool quoted = false;  // by quotes that begin a name: a comma in them ends none
+    char before = ',';
     for (const char c : text) {
-      if (c == '"') quoted = !quoted;
+      if (c == '"' && (quoted || before == ',' || before == '"')) quoted = !quoted;
       if (c == ',' && !quoted) ++columns;
+      before = c;
     }
     CsvSplitter names(columns);
     if (names.split(text) != CsvSplitter::Got::row) {
