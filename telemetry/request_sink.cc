@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/no_memory.h"
+
 namespace weir::telemetry {
 namespace {
 

@@ -249,7 +249,7 @@ void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
       continue;
     }
     const Duration& ban = rung.durations.front();
-    if (ban.value >= window->length) continue;
+    if (ban.value >= window->length) continue;  // short by a bucket at most: left alone
     // A window in buckets counts the whole bucket that its beginning is in.
     const bool rough = window->kind == WindowDef::Kind::last && !window->exact;
     const milliseconds free =

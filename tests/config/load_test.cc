@@ -313,7 +313,7 @@ TEST_F(Directory, what_is_read_is_read_to_its_end) {
   write("large.csv", lines + "last,1500000\n");
   write("weir.yaml", "weir: 1\ntables: {t: {by: [x], file: large.csv}}\n");
   const Loaded loaded = load_file(path("weir.yaml"), {});
-  EXPECT_EQ(shown(loaded), "no problems in 1 file\n");
+  EXPECT_EQ(shown(loaded), "");
   const auto& values = loaded.model->tables.at(0).values.children;
   EXPECT_EQ(values.size(), 120'001u);
   EXPECT_EQ(values.back().value.value, "last");

@@ -92,7 +92,7 @@ class FewDescriptors(unittest.TestCase):
     def test_a_start_with_too_few_says_so(self):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
         for limit in range(10, 25, 2):
-            started = Weir("policies: []\n", 9)
+            started = Weir("policies: []\n", 9, extra="threads: 2\n")
             command = f'ulimit -n {limit}; exec "{started.binary}" serve --config "{started.config}"'
             ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=20, env=environment)
             self.assertIn(ended.returncode, (4, 5), ended.stderr)
