@@ -113,8 +113,8 @@ void Engine::hand_out(const OnWindow& use) {
   results_.clear();
 }
 
-void Engine::advance(TimePoint watermark, const OnWindow& use) {
-  driver_.advance(watermark);
+void Engine::advance(TimePoint watermark, TimePoint timers, const OnWindow& use) {
+  driver_.advance(timers);
   const std::vector<policies::View>& views = set_->views;
   if (views.size() == 1) {  // nothing to put in order
     views.front().live->advance(watermark, [&](const auto& window) { use(0, window); });

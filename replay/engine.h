@@ -51,9 +51,9 @@ class Engine {
 
   /// A window of a view; alive for the call.
   using OnWindow = std::function<void(std::size_t view, const limiter::ViewWindow& window)>;
-  /// Lets the timers of patterns fire and hands out the windows that are complete at this
-  /// watermark; each of the two in the order of time, then of the file.
-  void advance(TimePoint watermark, const OnWindow& use);
+  /// Lets the timers of patterns fire that are due at `timers`, and hands out the windows that are
+  /// complete at the watermark; each of the two in the order of time, then of the file.
+  void advance(TimePoint watermark, TimePoint timers, const OnWindow& use);
   /// No more rows come, `last` was the latest. With `flush` the timers beyond the watermark fire as
   /// well, and all other windows are handed out, as not complete.
   void end(TimePoint last, bool flush, const OnWindow& use);

@@ -249,10 +249,12 @@ void Replay::show(std::size_t view, const limiter::ViewWindow& window) {
 }
 
 /// Windows end and timers fire by the watermark, which an event moves before it is judged: windows
-/// that end at its time hold nothing of it.
-void Replay::advance(TimePoint to) {
-  if (to <= watermark_) return;
-  watermark_ = to;
+/// that end at its time hold nothing of it. At the end of the input the rows that are held move the
+/// timers on; windows beyond the watermark end with `flush` only.
+void Replay::advance(TimePoint watermark, TimePoint timers) {
+  if (watermark <= watermark_ && timers <= timers_) return;
+  watermark_ = std::max(watermark_, watermark);
+  timers_ = std::max(timers_, timers);
   fire_due();
 }
 
@@ -264,9 +266,9 @@ void Replay::begin_step() {
 
 void Replay::fire_due() {
   begin_step();
-  engine_.advance(watermark_, on_window_);
+  engine_.advance(watermark_, timers_, on_window_);
   if (other_ != nullptr) {
-    other_->advance(watermark_, [](std::size_t, const limiter::ViewWindow&) {});
+    other_->advance(watermark_, timers_, [](std::size_t, const limiter::ViewWindow&) {});
   }
   if (!timed_.empty()) write_timed();
 }
@@ -292,9 +294,10 @@ void Replay::write_timed() {
 /// `row`, `text`: of an event that is ours.
 void Replay::judge(const At& at, const Row& row, std::string_view text) {
   now_ = std::max(now_, at.time);
-  // Of the rows that are held at the end of input none is earlier than this one.
   const TimePoint passed = (reorder_ ? at.time : now_) - milliseconds{1};
-  advance(reorder_ && !all_read_ ? std::min(passed, reorder_->watermark()) : passed);
+  const TimePoint watermark = reorder_ ? std::min(passed, reorder_->watermark()) : passed;
+  // Of the rows that are held at the end of the input none is earlier than this one.
+  advance(watermark, all_read_ ? passed : watermark);
   begin_step();
   if (at.ours) {
     const bool counts = part_.verdicts != EventVerdicts::Keep::severe;
@@ -314,7 +317,7 @@ void Replay::judge(const At& at, const Row& row, std::string_view text) {
     if (other_ != nullptr) judge_by_other(at.stream, at.line, text);
   }
   // A row that is late may begin what is due already.
-  if (has_patterns_ && at.time < watermark_) fire_due();
+  if (has_patterns_ && at.time < timers_) fire_due();
 }
 
 void Replay::judge_by_other(std::size_t stream, std::uint64_t line, std::string_view text) {
@@ -359,7 +362,7 @@ void Replay::take(std::size_t index) {
   } else if (reorder_->add(static_cast<std::uint32_t>(index), stream.line(), time, stream.owner(),
                            ours ? stream.text() : std::string_view{})) {
     static_cast<void>(release(false, std::numeric_limits<std::uint64_t>::max()));
-    advance(reorder_->watermark());
+    advance(reorder_->watermark(), reorder_->watermark());
   }
 }
 

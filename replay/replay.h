@@ -108,7 +108,7 @@ class Replay {
   Stream* next_stream(std::size_t& index);
   void take(std::size_t stream);
   bool release(bool all, std::uint64_t most);
-  void advance(TimePoint to);
+  void advance(TimePoint watermark, TimePoint timers);
   void fire_due();
   void end();
   void write_timed();
@@ -154,6 +154,7 @@ class Replay {
   std::optional<Reorder> reorder_;
   TimePoint now_{};
   TimePoint watermark_{milliseconds{-1}};
+  TimePoint timers_{milliseconds{-1}};  // not before the watermark
   std::vector<ViewTally> views_;
   Engine::OnWindow on_window_;
   /// What no row but the watermark brings about, until it is in the order of time: a row of NDJSON.

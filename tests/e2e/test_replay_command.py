@@ -171,7 +171,7 @@ policies:
         self.write("weir.yaml", "weir: 1\npolicies: [{name: all, watch: request, key: ip, window: 1m, then: [{over: 0, do: flag}]}]\n")
         self.write("app.csv", '"a,b","say ""t""",ip,method,path\nx,1,203.0.113.7,GET,/\n')
         rows = self.verdicts("--event", "request=app.csv", "--map", 'ts=say "t",ip=ip,method=method,path=path')
-        self.assertEqual([(r["ts"], r["key"]) for r in rows], [(1, ["203.0.113.7"])])
+        self.assertEqual([(r["ts"], r["key"]) for r in rows], [(1000, ["203.0.113.7"])])
         self.write("open.csv", 'ts,"ip,method,path\n1,203.0.113.7,GET,/\n')
         done = self.replay("--event", "request=open.csv", "--map", "ts=ts,ip=ip,method=method,path=path")
         self.assertEqual((done.returncode, "the first line has no names of columns" in done.stdout + done.stderr), (1, True), done.stdout + done.stderr)

@@ -328,16 +328,11 @@ TEST_F(ReplayTest, with_lateness_windows_wait_for_the_watermark) {
   Plan plan;
   plan.lateness = seconds{5};
   // At 19 the watermark is 13.999 s; at 20 it is 14.999 s, and the window that ends at 15 is
-  // complete. At the end the row of 20 s itself moves it to 19.999 s.
+  // complete.
   plan.sources = {{"a", files.write("a", "x,1,12\ny,2,19\nx,2,14\ny,3,20\n")}};
-  EXPECT_EQ(
-      windows(replay_files(kViews, plan).ndjson),
-      "\"pages\",\"start\":5000,\"end\":15000,\"complete\":true,\"total\":2,\"rows\":[[\"x\","
-      "2]]}\n"
-      "\"pages\",\"start\":10000,\"end\":20000,\"complete\":true,\"total\":3,\"rows\":[[\"x\","
-      "2]]}\n"
-      "\"users\",\"start\":10000,\"end\":20000,\"complete\":true,\"total\":2,\"rows\":[[2]]}"
-      "\n");
+  EXPECT_EQ(windows(replay_files(kViews, plan).ndjson),
+            "\"pages\",\"start\":5000,\"end\":15000,\"complete\":true,\"total\":2,\"rows\":[[\"x\","
+            "2]]}\n");
 }
 
 TEST_F(ReplayTest, the_hardest_hit_of_a_limit_from_below_read_the_least) {
