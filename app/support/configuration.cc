@@ -7,6 +7,7 @@
 #include "app/support/certificates.h"
 #include "app/support/command.h"
 #include "app/support/route_check.h"
+#include "policies/lang/expr/expression.h"
 #include "policies/lang/extractors.h"
 #include "policies/set/compile.h"
 
@@ -46,6 +47,25 @@ Configuration compile(config::Loaded loaded) {
   return out;
 }
 
+namespace {
+
+/// Whether some condition on this line is no expression, whatever it reads.
+bool is_broken(const config::Model& model, std::uint32_t line) {
+  const auto broken = [line](const std::optional<config::Text>& condition) {
+    return condition && condition->where.line == line && !policies::is_expression(*condition);
+  };
+  return std::any_of(model.events.begin(), model.events.end(),
+                     [&](const config::EventDef& event) { return broken(event.when); }) ||
+         std::any_of(
+             model.policies.begin(), model.policies.end(), [&](const config::PolicyDef& policy) {
+               return broken(policy.when) ||
+                      std::any_of(policy.then.begin(), policy.then.end(),
+                                  [&](const config::Rung& rung) { return broken(rung.condition); });
+             });
+}
+
+}  // namespace
+
 config::Imported import_what_compiles(
     std::string_view text,
     const std::function<config::Imported(std::string_view text,
@@ -59,7 +79,12 @@ config::Imported import_what_compiles(
     for (const config::Problem& problem : compiled.loaded.problems.all()) {
       if (problem.severity != config::Problem::Severity::error) continue;
       const auto place = config::imported_from(out.yaml, problem.where.line);
-      if (place) refused.emplace(*place, problem.message);
+      if (!place) continue;
+      if (compiled.loaded.model && is_broken(*compiled.loaded.model, problem.where.line)) {
+        out.error = "line " + std::to_string(place->line) + ": " + problem.message;
+        return out;
+      }
+      refused.emplace(*place, problem.message);
     }
     if (refused.size() == before) return out;
   }

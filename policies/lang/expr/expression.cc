@@ -125,6 +125,14 @@ std::optional<Expression> compile_expression(const config::Text& text, ExprScope
   return Expression(std::move(program));
 }
 
+bool is_expression(const config::Text& text) {
+  config::Problems ignored;
+  expr::Diagnostics diagnostics(text, ignored);
+  expr::Pool pool;
+  const auto tokens = expr::lex(text.value, diagnostics);
+  return tokens && expr::parse(*tokens, pool, diagnostics) != nullptr;
+}
+
 std::optional<Expression> compile_condition(const config::Text& text, ExprScope& scope,
                                             config::Problems& problems) {
   auto program = expr::compile(text, scope, problems, Type::boolean);

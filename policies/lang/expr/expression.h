@@ -91,7 +91,9 @@ inline constexpr std::size_t kExpressionDepthMax = 64;  ///< with the fields it 
 /// matches nothing, a part that always fails) go to `problems` too and stop nothing.
 std::optional<Expression> compile_expression(const config::Text& text, ExprScope& scope,
                                              config::Problems& problems);
-/// The same, and the static type must be boolean (or dyn).
+/// Whether the text has the grammar of an expression, whatever the names in it mean.
+bool is_expression(const config::Text& text);
+/// The same as compile_expression, and the static type must be boolean (or dyn).
 std::optional<Expression> compile_condition(const config::Text& text, ExprScope& scope,
                                             config::Problems& problems);
 
