@@ -257,6 +257,7 @@ void read_limitador(const std::string& main_path, const Text& file, const Limits
     return problems.error(file.where, "cannot read " + quoted(path) + ": " + why);
   drop_mark(text);
   Imported imported = limits ? limits(text) : import_limitador(text);
+  if (imported.error.empty()) imported.error = imported.broken;
   if (!imported.error.empty()) {
     // Another mistake is another version: a reload that tries only what has changed must see it.
     out.texts.push_back({path + " (as policies)", "# of " + content_hash(text) + "\n", false, {}});

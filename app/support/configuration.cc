@@ -71,8 +71,10 @@ config::Imported import_what_compiles(
     const std::function<config::Imported(std::string_view text,
                                          const config::RefusedRules& refused)>& import) {
   config::RefusedRules refused;
+  std::string broken;  // the first
   for (;;) {
     config::Imported out = import(text, refused);
+    out.broken = broken;
     if (!out.error.empty()) return out;
     const std::size_t before = refused.size();
     const Configuration compiled = compile(config::load_text("limits", out.yaml));
@@ -80,9 +82,9 @@ config::Imported import_what_compiles(
       if (problem.severity != config::Problem::Severity::error) continue;
       const auto place = config::imported_from(out.yaml, problem.where.line);
       if (!place) continue;
-      if (compiled.loaded.model && is_broken(*compiled.loaded.model, problem.where.line)) {
-        out.error = "line " + std::to_string(place->line) + ": " + problem.message;
-        return out;
+      if (broken.empty() && compiled.loaded.model &&
+          is_broken(*compiled.loaded.model, problem.where.line)) {
+        broken = "line " + std::to_string(place->line) + ": " + problem.message;
       }
       refused.emplace(*place, problem.message);
     }

@@ -25,7 +25,7 @@ struct Configuration {
 Configuration compile(config::Loaded loaded);
 
 /// Limits of another program, but for those whose conditions weir cannot compile: they are left
-/// out, with what is wrong with them. A condition that is no expression is an error, as there.
+/// out, with what is wrong with them.
 config::Imported import_what_compiles(
     std::string_view text,
     const std::function<config::Imported(std::string_view text,

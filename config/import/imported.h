@@ -27,7 +27,10 @@ struct Imported {
   std::string yaml;                  ///< a main file, with the notes as comments; empty: see error
   std::vector<ImportNote> left_out;  ///< in the order of the file
   std::string error;                 ///< why nothing was read: not such a file
-  bool none = false;                 ///< limits were read, and none could be carried over
+  /// What is no expression of the other program either, and where: it would not start with the
+  /// file.
+  std::string broken;
+  bool none = false;                           ///< limits were read, and none could be carried over
   std::vector<Server::LimitadorLimit> limits;  ///< from limitador: those that became policies
 };
 
