@@ -149,7 +149,7 @@ struct TableRecord {
   std::string id, table, state, reason;
   std::string by, decided_by;  ///< who asked; who approved, rejected or took back
   TimePoint at{}, decided{};   ///< decided: epoch, nobody has
-  /// What somebody decided at another replica, too late: "rejected by cleo"; empty: nothing.
+  /// The decision of another replica that came too late: "rejected by cleo"; empty: none.
   std::string overtaken;
   std::vector<Change> changes;
 };

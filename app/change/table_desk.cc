@@ -431,7 +431,7 @@ asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
 
 /// The change that the wish takes back; null: `wrong` says why. Without an id it is the last
 /// change. If the wish names a person (`by`), the last change must be that person's: the person may
-/// not know of a later change by somebody else.
+/// not know of a later change by another person.
 const TableRecord* TableDesk::to_undo(const TableWish& wish, TableAnswer& wrong) const {
   const TableRecord* const found =
       wish.id.empty() ? book_.last_applied(wish.table) : book_.find(wish.table, wish.id);

@@ -101,9 +101,9 @@ class TableDesk {
   Teller teller_;  // null: there is this process alone
   Agreed agreed_;  // the same
   LetGo let_go_;
-  Overtaken overtaken_;                                 // null: not serve()d yet
-  std::vector<admin::TableRecord> overtaken_at_start_;  // until it is
-  Written written_;                                     // null: nobody asks
+  Overtaken overtaken_;                                 // null: before serve()
+  std::vector<admin::TableRecord> overtaken_at_start_;  // for serve()
+  Written written_;                                     // null: there is no state.dir
   std::string unwritten_;  // why the book on the disk is an old one; empty: it is not
   Cells same_;             // of what is set: what the files have said as well since
   std::map<std::string, std::string> ours_;

@@ -9,6 +9,7 @@ const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')
 /** A text as it is shown: hidden characters as JSON escapes them. */
 export const visible = (text) => text.replace(HIDDEN, (found) => [...found].flatMap((each) => each.split('')).map(escaped).join(''));
 
+// Attributes that readers see or hear.
 const SHOWN = new Set(['title', 'aria-label', 'data-label', 'placeholder']);
 const contents = (children) => children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false)
   .map((child) => (typeof child === 'string' ? visible(child) : child));
