@@ -1,95 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <random>
-#include <thread>
 
-#include "limiter/patterns/pattern_bank.h"
-#include "tests/limiter/naive_patterns.h"
+#include "tests/limiter/pattern_feeding.h"
 
 namespace weir::limiter::patterns_test {
 namespace {
 
-using naive::Row;
+using namespace pattern_feeding;
 using ::testing::ElementsAre;
-using Lines = std::vector<std::uint64_t>;
-
-constexpr std::uint8_t kA = 1;
-constexpr std::uint8_t kB = 2;
-constexpr int kMatched = 0;
-constexpr int kTimeout = 1;
-constexpr int kUnmatched = 2;
-
-struct Told {
-  std::int64_t ts;
-  std::uint8_t steps;
-  bool among = false;
-};
-
-PatternSpec sequence(std::int64_t within) {
-  PatternSpec spec;
-  spec.within = milliseconds{within};
-  return spec;
-}
-PatternSpec absence(std::int64_t within) {
-  PatternSpec spec = sequence(within);
-  spec.kind = PatternSpec::Kind::absence;
-  return spec;
-}
-PatternSpec pair(std::int64_t before, std::int64_t after) {
-  PatternSpec spec;
-  spec.kind = PatternSpec::Kind::pair;
-  spec.before = milliseconds{before};
-  spec.after = milliseconds{after};
-  return spec;
-}
-
-Row row_of(const PatternMatch& match) {
-  Lines lines;
-  for (std::size_t i = 0; i < match.count; ++i) lines.push_back(match.events[i].line);
-  return {to_ms(match.fires), static_cast<int>(match.kind), lines};
-}
-
-/// One pattern in a bank of its own, fed as replay feeds it.
-class Feeding {
- public:
-  explicit Feeding(const PatternSpec& spec, PatternLimits limits = {}) : bank_(limits) {
-    id_ = *bank_.open({1, 2}, spec);
-  }
-  void feed(const PatternEvent& event, Hash128 key = {3, 4}) {
-    bank_.feed(id_, key, event, matches_);
-  }
-  void feed(Told told) {
-    feed({from_ms(told.ts), ++line_, told.steps, told.among, {}});
-    most_ = std::max(most_, told.ts);
-  }
-  /// The watermark is one millisecond behind the latest event.
-  void advance() { advance(most_ - 1); }
-  void advance(std::int64_t watermark) { bank_.advance(from_ms(watermark), matches_); }
-  void end(bool flush) { bank_.end_of_input(from_ms(most_), flush, matches_); }
-  std::vector<Row> rows() {
-    std::vector<Row> out;
-    for (const PatternMatch& match : matches_) out.push_back(row_of(match));
-    return out;
-  }
-  static std::vector<Row> of(const PatternSpec& spec, const std::vector<Told>& events,
-                             bool flush = false) {
-    Feeding run(spec);
-    for (const Told& event : events) {
-      run.feed(event);
-      run.advance();
-    }
-    run.end(flush);
-    return run.rows();
-  }
-
-  PatternBank bank_;
-  PatternId id_;
-  PatternMatches matches_;
-  std::uint64_t line_ = 0;
-  std::int64_t most_ = 0;
-};
 
 TEST(Sequence, within_includes_its_end) {
   EXPECT_THAT(Feeding::of(sequence(2'000), {{0, kA}, {2'000, kB}}),
@@ -352,15 +272,6 @@ TEST(PatternBank, times_beyond_reason_are_nobodys) {
 // --- Against the naive models
 // -------------------------------------------------------------------------
 
-struct Chance {
-  explicit Chance(std::uint32_t seed) : random(seed) {}
-  std::int64_t upto(std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>(0, most)(random);
-  }
-  bool once_in(std::int64_t n) { return upto(n - 1) == 0; }
-  std::mt19937 random;
-};
-
 std::vector<PatternEvent> random_events(Chance& chance, std::size_t steps, bool ordered) {
   std::vector<PatternEvent> out;
   std::int64_t ts = 1'000;
@@ -510,99 +421,6 @@ TEST_P(Random, a_restart_in_between_changes_nothing) {
 
 INSTANTIATE_TEST_SUITE_P(seeds, Random,
                          ::testing::Values(1U, 20260U, 777U, std::random_device{}()));
-
-// --- The snapshot
-// -------------------------------------------------------------------------------------
-
-std::string snapshot_of(PatternBank& bank) {
-  std::string out;
-  bank.export_all(from_ms(1'000), out);
-  return out;
-}
-
-TEST(PatternSnapshot, timers_survive_and_overdue_ones_fire_stamped_with_their_time) {
-  Feeding before(absence(500));
-  before.feed({from_ms(100), 0, kA, false, "who"});
-  Feeding after(absence(500));
-  ASSERT_EQ(*after.bank_.import(snapshot_of(before.bank_), from_ms(90'000)), 1U);
-  EXPECT_EQ(after.bank_.due(), from_ms(600));
-  after.advance(90'000);
-  ASSERT_EQ(after.matches_.size(), 1U);
-  EXPECT_EQ(after.matches_[0].fires, from_ms(600));
-  EXPECT_EQ(after.matches_[0].payload, "who");
-  EXPECT_EQ(after.matches_[0].pattern, after.id_);
-}
-
-TEST(PatternSnapshot, times_move_back_with_a_clock_that_does) {
-  Feeding before(absence(500));
-  before.feed({from_ms(900), 0, kA, false, {}});
-  Feeding after(absence(500));
-  ASSERT_TRUE(after.bank_.import(snapshot_of(before.bank_), from_ms(600)));
-  EXPECT_EQ(after.bank_.due(), from_ms(1'000));
-}
-
-TEST(PatternSnapshot, what_is_not_open_or_has_another_shape_stays_behind) {
-  Feeding before(absence(500));
-  before.feed({0, kA});
-  Feeding other(absence(600));
-  EXPECT_EQ(*other.bank_.import(snapshot_of(before.bank_), from_ms(0)), 0U);
-  PatternBank empty{PatternLimits{}};
-  EXPECT_EQ(*empty.import(snapshot_of(before.bank_), from_ms(0)), 0U);
-}
-
-TEST(PatternSnapshot, taken_while_patterns_come_and_go_it_can_be_read) {
-  Feeding before(absence(500));
-  PatternBank& bank = before.bank_;
-  for (std::uint64_t i = 0; i < 200; ++i) before.feed({from_ms(0), i, kA, false, {}}, {i, i});
-  std::atomic<bool> done{false};
-  std::thread reloads([&] {
-    PatternMatches matches;
-    for (std::uint64_t n = 1; !done; ++n) {
-      // Of the other kind, so that its states are no absences.
-      PatternSpec pair;
-      pair.kind = PatternSpec::Kind::pair;
-      pair.before = pair.after = milliseconds{500};
-      const PatternId id = bank.open({n, n}, pair).value();
-      for (std::uint64_t i = 0; i < 20; ++i)
-        bank.feed(id, {n * 1000 + i, ~i}, {from_ms(0), i, kA, false, {}}, matches);
-      const PatternId used[] = {before.id_};
-      bank.close_unused(used);
-    }
-  });
-  for (int round = 0; round < 300; ++round) {
-    Feeding after(absence(500));
-    const auto taken = after.bank_.import(snapshot_of(bank), from_ms(0));
-    EXPECT_TRUE(taken) << round;
-    if (!taken) break;
-    EXPECT_EQ(*taken, 200u);
-  }
-  done = true;
-  reloads.join();
-}
-
-TEST(PatternSnapshot, torn_or_spoilt_it_is_refused_and_changes_nothing) {
-  PatternSpec spec = sequence(5'000);
-  spec.steps = 4;
-  Feeding before(spec);
-  for (std::uint64_t i = 0; i < 50; ++i) before.feed({from_ms(0), i, kA | kB, false, {}}, {i, i});
-  const std::string good = snapshot_of(before.bank_);
-  const auto refused = [&](const std::string& text) {
-    Feeding after(spec);
-    const auto taken = after.bank_.import(text, from_ms(0));
-    return !taken && after.bank_.stats().keys == 0;
-  };
-  for (std::size_t size = 0; size < good.size(); ++size)
-    ASSERT_TRUE(refused(good.substr(0, size))) << size;
-  Chance chance(99);
-  for (int i = 0; i < 500; ++i) {
-    std::string bad = good;
-    const auto at =
-        static_cast<std::size_t>(chance.upto(static_cast<std::int64_t>(good.size()) - 1));
-    bad[at] = static_cast<char>(bad[at] ^ (1 + chance.upto(254)));
-    ASSERT_TRUE(refused(bad)) << at;
-  }
-  ASSERT_TRUE(refused(good + "x"));
-}
 
 }  // namespace
 }  // namespace weir::limiter::patterns_test
