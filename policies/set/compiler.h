@@ -206,7 +206,7 @@ class ViewCompiler : CompileStep {
 };
 
 // Once the set is whole.
-void index_events(PolicySet& set);    ///< what each event leads to
+void index_events(PolicySet& set);    ///< what each event leads to (compile_index.cc)
 void note_shortcuts(PolicySet& set);  ///< what holds for every event; last
 
 /// Adds the slots that are not there yet.
