@@ -1,8 +1,11 @@
 // A snapshot is a row of frames, as that of the counters (snapshot.cc): P (when, and which
 // patterns), M (matches of keys) any number of times, E (how many keys). A file without its E is
 // torn and refused whole.
-#include <algorithm>
-#include <map>
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "limiter/memory/frame.h"
 #include "limiter/patterns/pattern_bank_impl.h"
@@ -31,6 +34,101 @@ struct Restored {
   std::uint16_t pattern = 0;  // index in this process
   PatternState state;
 };
+
+/// Reads a snapshot to its end, before any of it is taken.
+class SnapshotReading {
+ public:
+  /// The index of the open pattern with this identity and this shape (put_shape).
+  using Find = std::function<std::optional<std::uint16_t>(Hash128, std::string_view)>;
+
+  explicit SnapshotReading(const Find& find) : find_(find) {}
+
+  /// False: it is torn, or not what export_all writes.
+  bool read(std::string_view snapshot, TimePoint now);
+  /// Of the patterns that were found.
+  std::vector<Restored>& matches() noexcept { return matches_; }
+
+ private:
+  struct Pattern {
+    PatternSpec shape;
+    std::optional<std::uint16_t> index;  // none: not open, or of another shape
+  };
+
+  bool read_patterns(std::string_view payload, TimePoint now);
+  bool read_pattern(Reader& in);
+  bool read_matches(std::string_view payload);
+  bool is_whole(std::string_view payload) const;
+
+  const Find& find_;
+  milliseconds back_{0};  // how far the clock moved back since
+  std::vector<Pattern> patterns_;
+  std::vector<Restored> matches_;
+  std::uint64_t keys_ = 0;
+};
+
+bool SnapshotReading::read(std::string_view snapshot, TimePoint now) {
+  const auto begin = take_frame(snapshot);
+  if (!begin || begin->kind != kPatternsBegin || !read_patterns(begin->payload, now)) return false;
+  while (const auto frame = take_frame(snapshot)) {
+    if (frame->kind == kPatternsEnd) return is_whole(frame->payload) && snapshot.empty();
+    if (frame->kind != kMatches || !read_matches(frame->payload)) return false;
+  }
+  return false;
+}
+
+bool SnapshotReading::read_patterns(std::string_view payload, TimePoint now) {
+  Reader in(payload);
+  const TimePoint then = from_ms(in.get<std::int64_t>());
+  if (then > now) back_ = then - now;
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count > kPatternsMax) return false;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!read_pattern(in)) return false;
+  }
+  return true;
+}
+
+bool SnapshotReading::read_pattern(Reader& in) {
+  const Hash128 identity{in.get<std::uint64_t>(), in.get<std::uint64_t>()};
+  const auto kind = in.get<std::uint8_t>();
+  PatternSpec spec;
+  spec.steps = in.get<std::uint8_t>();
+  spec.endless = in.get<std::uint8_t>() != 0;
+  spec.within = milliseconds{in.get<std::int64_t>()};
+  spec.before = milliseconds{in.get<std::int64_t>()};
+  spec.after = milliseconds{in.get<std::int64_t>()};
+  if (!in.ok() || kind > static_cast<std::uint8_t>(PatternSpec::Kind::pair) || spec.steps < 2 ||
+      spec.steps > kPatternSteps) {
+    return false;
+  }
+  spec.kind = static_cast<PatternSpec::Kind>(kind);
+  std::string shape;
+  put_shape(shape, spec);
+  patterns_.push_back({spec, find_(identity, shape)});
+  return true;
+}
+
+bool SnapshotReading::read_matches(std::string_view payload) {
+  Reader in(payload);
+  while (!in.at_end()) {
+    const Hash128 key{in.get<std::uint64_t>(), in.get<std::uint64_t>()};
+    const auto index = in.get<std::uint16_t>();
+    if (!in.ok() || index >= patterns_.size()) return false;
+    const Pattern& pattern = patterns_[index];
+    PatternState state = make_state(pattern.shape.kind);
+    const bool sound =
+        std::visit([&](auto& each) { return each.get(in, pattern.shape, back_); }, state);
+    if (!sound) return false;
+    ++keys_;
+    if (pattern.index) matches_.push_back({key, *pattern.index, std::move(state)});
+  }
+  return true;
+}
+
+bool SnapshotReading::is_whole(std::string_view payload) const {
+  Reader in(payload);
+  return in.get<std::uint64_t>() == keys_ && in.ok() && in.at_end();
+}
 
 }  // namespace
 
@@ -77,78 +175,24 @@ void PatternBank::export_all(TimePoint now, std::string& out) const {
 }
 
 Result<std::size_t> PatternBank::import(std::string_view snapshot, TimePoint now) {
-  const auto malformed = [] { return make_error_code(Error::malformed); };
-  const auto begin = take_frame(snapshot);
-  if (!begin || begin->kind != kPatternsBegin) return malformed();
-  Reader head(begin->payload);
-  const TimePoint then = from_ms(head.get<std::int64_t>());
-  const milliseconds back = then > now ? then - now : milliseconds{0};
-  const std::uint64_t patterns = head.varint();
-  if (!head.ok() || patterns > kPatternsMax) return malformed();
-
   const std::scoped_lock hold(impl_->mutex);
-  struct Known {
-    PatternSpec shape;
-    std::optional<std::uint16_t> index;  // none: not open, or of another shape
-  };
-  std::vector<Known> known(patterns);
-  for (Known& pattern : known) {
-    const Hash128 identity{head.get<std::uint64_t>(), head.get<std::uint64_t>()};
-    const auto kind = head.get<std::uint8_t>();
-    pattern.shape.steps = head.get<std::uint8_t>();
-    pattern.shape.endless = head.get<std::uint8_t>() != 0;
-    pattern.shape.within = milliseconds{head.get<std::int64_t>()};
-    pattern.shape.before = milliseconds{head.get<std::int64_t>()};
-    pattern.shape.after = milliseconds{head.get<std::int64_t>()};
-    if (!head.ok() || kind > static_cast<std::uint8_t>(PatternSpec::Kind::pair) ||
-        pattern.shape.steps < 2 || pattern.shape.steps > kPatternSteps) {
-      return malformed();
-    }
-    pattern.shape.kind = static_cast<PatternSpec::Kind>(kind);
-    std::string shape, open_shape;
-    put_shape(shape, pattern.shape);
+  const SnapshotReading::Find find = [&](Hash128 identity, std::string_view shape) {
+    std::optional<std::uint16_t> found;
+    std::string ours;
     for (std::size_t i = 0; i < impl_->entries_used; ++i) {
       const Impl::Entry& entry = *impl_->entries[i];
       if ((entry.generation & 1U) == 0 || entry.identity != identity) continue;
-      open_shape.clear();
-      put_shape(open_shape, entry.spec);
-      if (shape == open_shape) pattern.index = static_cast<std::uint16_t>(i);
+      ours.clear();
+      put_shape(ours, entry.spec);
+      if (ours == shape) found = static_cast<std::uint16_t>(i);
     }
-  }
-
-  // All of it is read before any of it is taken.
-  std::vector<Restored> restored;
-  std::uint64_t keys = 0;
-  for (;;) {
-    const auto frame = take_frame(snapshot);
-    if (!frame) return malformed();
-    Reader in(frame->payload);
-    if (frame->kind == kPatternsEnd) {
-      if (in.get<std::uint64_t>() != keys || !in.ok() || !in.at_end() || !snapshot.empty()) {
-        return malformed();
-      }
-      break;
-    }
-    if (frame->kind != kMatches) return malformed();
-    while (!in.at_end()) {
-      Restored key;
-      key.key.lo = in.get<std::uint64_t>();
-      key.key.hi = in.get<std::uint64_t>();
-      const auto index = in.get<std::uint16_t>();
-      if (!in.ok() || index >= known.size()) return malformed();
-      key.state = make_state(known[index].shape.kind);
-      const bool sound = std::visit(
-          [&](auto& state) { return state.get(in, known[index].shape, back); }, key.state);
-      if (!sound) return malformed();
-      ++keys;
-      if (!known[index].index) continue;
-      key.pattern = *known[index].index;
-      restored.push_back(std::move(key));
-    }
-  }
+    return found;
+  };
+  SnapshotReading reading(find);
+  if (!reading.read(snapshot, now)) return make_error_code(Error::malformed);
 
   std::size_t taken = 0;
-  for (Restored& from : restored) {
+  for (Restored& from : reading.matches()) {
     PatternShard& shard = impl_->shard_of(from.key);
     const std::scoped_lock hold_shard(shard.mutex);
     if (shard.keys.contains(from.key)) continue;
