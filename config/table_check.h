@@ -15,7 +15,11 @@ std::string wrong_path(const TableDef& table, std::string_view text);
 /// Whether a limit below 0 can make sense: a policy that asks the table reads what may be below 0,
 /// or none asks it.
 bool may_be_negative(const Model& model, std::string_view table);
-/// Warns of limits below 0 that make no sense.
+/// Why no rung that compares with a limit of this table can reach this one: what follows the limit
+/// in a message. Empty: a rung can, or none compares with the table.
+std::string beyond_reading(const Model& model, std::string_view table, const Number& limit);
+/// Warns of limits below 0 that make no sense, and of the first limit of each rung that no reading
+/// can reach.
 void check_limits(const Model& model, Problems& problems);
 
 }  // namespace weir::config

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "config/checks/exactness.h"
 #include "config/table_check.h"
 
 namespace weir::config {
@@ -69,14 +70,46 @@ bool reads_below_zero(Metric metric) noexcept {
          metric == Metric::score;
 }
 
-const TableNode* find_negative(const TableNode& node, std::vector<std::string>& path) {
-  if (node.limit && node.limit->is_negative()) return &node;
+/// The first limit of the table that `is_wrong`; null: there is none.
+template <class Wrong>
+const TableNode* find_limit(const TableNode& node, std::vector<std::string>& path,
+                            const Wrong& is_wrong) {
+  if (node.limit && is_wrong(*node.limit)) return &node;
   for (const TableChild& child : node.children) {
     path.push_back(child.value.value);
-    if (const TableNode* const found = find_negative(child.node, path)) return found;
+    if (const TableNode* const found = find_limit(child.node, path, is_wrong)) return found;
     path.pop_back();
   }
   return nullptr;
+}
+
+std::string limit_of_table(const TableDef& table, const TableNode& node,
+                           const std::vector<std::string>& path) {
+  return "table \"" + table.name.value + "\": the limit " + limit_text(node.limit) + " of \"" +
+         path_text(path) + "\"";
+}
+
+/// Whether the rung compares with a limit of the table itself, not with an expression of it.
+bool asks(const Rung& rung, std::string_view table) {
+  const auto* const text = std::get_if<Text>(&rung.limit);
+  return text != nullptr && text->value == table;
+}
+
+/// Warns of the first limit that is above all that the rung's counter can read.
+void check_reach(const TableDef& table, const PolicyDef& policy, const Rung& rung,
+                 Problems& problems) {
+  const auto largest = largest_reading(policy, window_of(policy, rung));
+  if (!largest) return;
+  std::vector<std::string> path;
+  const TableNode* const found = find_limit(table.values, path, [&](const Number& limit) {
+    return largest->is_below(rung.compare, limit);
+  });
+  if (found == nullptr) return;
+  problems.warning(
+      found->where,
+      limit_of_table(table, *found, path) + " in policy \"" + policy.name.value + "\" " +
+          largest->text(rung.compare),
+      rung.compare == Compare::under ? "" : "write unlimited if the rung shall not hold");
 }
 
 }  // namespace
@@ -169,25 +202,42 @@ std::string wrong_path(const TableDef& table, std::string_view text) {
 bool may_be_negative(const Model& model, std::string_view table) {
   bool asked = false;
   for (const PolicyDef& policy : model.policies) {
-    const bool asks = std::any_of(policy.then.begin(), policy.then.end(), [&](const Rung& rung) {
-      const auto* const text = std::get_if<Text>(&rung.limit);
-      return text != nullptr && text->value == table;
-    });
-    if (!asks) continue;
+    const bool asked_here = std::any_of(policy.then.begin(), policy.then.end(),
+                                        [&](const Rung& rung) { return asks(rung, table); });
+    if (!asked_here) continue;
     if (reads_below_zero(policy.metric.kind)) return true;
     asked = true;
   }
   return !asked;
 }
 
+std::string beyond_reading(const Model& model, std::string_view table, const Number& limit) {
+  std::string out;
+  for (const PolicyDef& policy : model.policies) {
+    for (const Rung& rung : policy.then) {
+      if (!asks(rung, table)) continue;
+      const auto largest = largest_reading(policy, window_of(policy, rung));
+      if (!largest || !largest->is_below(rung.compare, limit)) return {};
+      if (out.empty()) out = largest->text(rung.compare);
+    }
+  }
+  return out;
+}
+
 void check_limits(const Model& model, Problems& problems) {
   for (const TableDef& table : model.tables) {
     std::vector<std::string> path;
-    const TableNode* const found = find_negative(table.values, path);
-    if (found == nullptr || may_be_negative(model, table.name.value)) continue;
-    problems.warning(found->where, "table \"" + table.name.value + "\": the limit " +
-                                       limit_text(found->limit) + " of \"" + path_text(path) +
-                                       "\" makes no sense: nothing is counted below 0");
+    const TableNode* const found =
+        find_limit(table.values, path, [](const Number& limit) { return limit.is_negative(); });
+    if (found != nullptr && !may_be_negative(model, table.name.value)) {
+      problems.warning(found->where, limit_of_table(table, *found, path) +
+                                         " makes no sense: nothing is counted below 0");
+    }
+    for (const PolicyDef& policy : model.policies) {
+      for (const Rung& rung : policy.then) {
+        if (asks(rung, table.name.value)) check_reach(table, policy, rung, problems);
+      }
+    }
   }
 }
 

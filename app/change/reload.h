@@ -98,6 +98,8 @@ class Reload {
   const std::vector<config::TableDef>& file_tables() const noexcept { return files_.tables; }
   std::vector<std::string> policies_with(std::string_view table) const;
   bool may_be_negative(std::string_view table) const;  ///< config::may_be_negative
+  /// config::beyond_reading
+  std::string beyond_reading(std::string_view table, const Number& limit) const;
   /// What is done before each load, off this thread, such as fetching what it includes.
   using Prepare = std::function<void(std::function<void()> done)>;
   void prepare_by(Prepare prepare) { prepare_ = std::move(prepare); }

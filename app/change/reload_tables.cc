@@ -62,6 +62,10 @@ bool Reload::may_be_negative(std::string_view table) const {
   return config::may_be_negative(files_, table);
 }
 
+std::string Reload::beyond_reading(std::string_view table, const Number& limit) const {
+  return config::beyond_reading(files_, table, limit);
+}
+
 std::vector<std::string> Reload::policies_with(std::string_view table) const {
   std::vector<std::string> out;
   for (const config::PolicyDef& policy : files_.policies) {

@@ -497,9 +497,13 @@ asio::awaitable<TableAnswer> TableDesk::change_table(TableWish wish) {
 /// Why a wished limit makes no sense. Empty: all of them make sense.
 std::string TableDesk::wrong_limits(const TableWish& wish) const {
   for (const config::TableCell& cell : wish.cells) {
-    if (!cell.limit || !cell.limit->is_negative() || reload_->may_be_negative(wish.table)) continue;
+    if (!cell.limit) continue;
+    std::string wrong = cell.limit->is_negative() && !reload_->may_be_negative(wish.table)
+                            ? std::string("makes no sense: nothing is counted below 0")
+                            : reload_->beyond_reading(wish.table, *cell.limit);
+    if (wrong.empty()) continue;
     return "the limit " + config::limit_text(cell.limit) + " of \"" + config::path_text(cell.path) +
-           "\" makes no sense: nothing is counted below 0";
+           "\" " + wrong;
   }
   return {};
 }

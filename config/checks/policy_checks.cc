@@ -29,52 +29,38 @@ std::string threshold(const Rung& rung) {
   return std::string(name_of(rung.compare)) + ": " + limit->value.to_string();
 }
 
-/// A reading that is kept member by member cannot pass the number of members kept.
+/// A count of the last so many events and a reading that is kept member by member cannot pass the
+/// number of events or members kept.
 void check_keep(Reader& reader, const PolicyDef& policy) {
+  using By = LargestReading::By;
   for (const Rung& rung : policy.then) {
-    const WindowDef* const window = window_of(policy, rung);
-    const auto from = holds_from(rung);
-    if (!from || !window || window->kind != WindowDef::Kind::events) continue;
-    const bool bounded =
-        policy.metric.kind == Metric::count || policy.metric.kind == Metric::distinct;
-    if (!bounded || *from <= static_cast<double>(window->events)) continue;
-    reader.problems().error(std::get<Located<Number>>(rung.limit).where,
-                            "\"" + threshold(rung) + "\" can never hold: the window has at most " +
-                                std::to_string(window->events) + " events");
-  }
-  for (const Rung& rung : policy.then) {
-    const WindowDef* const window = window_of(policy, rung);
-    const bool sliding = window && window->kind == WindowDef::Kind::last;
-    const bool by_under = sliding && is_read_by_under(policy, window);
-    const bool members =
-        policy.metric.kind == Metric::distinct ||
-        (policy.metric.kind == Metric::count && sliding &&
-         (window->exact || by_under || policy.retain || radius_of(policy.key) != nullptr));
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
-    if (!members || limit == nullptr) continue;
-    const std::size_t keep = keep_of(policy, window);
-    const auto from = holds_from(rung);
-    const double needs = from ? *from : std::ceil(limit->value.as_real());
-    const bool is_under = rung.compare == Compare::under;
-    if (!(from || is_under) || needs <= static_cast<double>(keep)) continue;
-    std::string hint = needs <= static_cast<double>(kKeepMost)
-                           ? "write keep: " + std::to_string(static_cast<std::int64_t>(needs))
-                           : "keep is at most 50000 of a key here";
-    if (policy.metric.kind == Metric::count && by_under && !is_under && !window->exact &&
-        !policy.keep) {
-      hint = "a rung with \"under\" makes the window exact, and an exact window keeps at most " +
-             std::to_string(keep) + " events of a key: give one of the two a policy of its own";
+    const WindowDef* const window = window_of(policy, rung);
+    const auto largest = largest_reading(policy, window);
+    if (limit == nullptr || !largest || (largest->by != By::events && largest->by != By::keep) ||
+        !largest->is_below(rung.compare, limit->value))
+      continue;
+    std::string hint;
+    if (largest->by == By::keep) {
+      const double needs = holds_from(rung).value_or(std::ceil(limit->value.as_real()));
+      const std::size_t most = keep_most(policy);
+      hint = needs <= static_cast<double>(most)
+                 ? "write keep: " + std::to_string(static_cast<std::int64_t>(needs))
+                 : "keep is at most " + std::to_string(most) + " of a key here";
+      if (policy.metric.kind == Metric::count && is_read_by_under(policy, window) &&
+          rung.compare != Compare::under && !window->exact && !policy.keep) {
+        hint = "a rung with \"under\" makes the window exact, and an exact window keeps at most " +
+               std::to_string(keep_of(policy, window)) +
+               " events of a key: give one of the two a policy of its own";
+      }
     }
-    reader.problems().error(
-        limit->where,
-        "\"" + threshold(rung) + "\" " + (is_under ? "always holds" : "can never hold") +
-            ": this metric reads at most keep, which is " + std::to_string(keep),
-        hint);
+    reader.problems().error(limit->where,
+                            "\"" + threshold(rung) + "\" " + largest->text(rung.compare), hint);
   }
 }
 
-/// Metrics with bounds of their own. A leaky bucket holds its capacity at most, and reads one more
-/// when an event overflows it; only events in flight can be on top of that.
+/// Metrics with bounds of their own. Only events in flight can be on top of what a leaky bucket
+/// reads.
 void check_bounds(Reader& reader, const PolicyDef& policy) {
   using Kind = Metric;
   const Kind kind = policy.metric.kind;
@@ -84,19 +70,12 @@ void check_bounds(Reader& reader, const PolicyDef& policy) {
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
     if (limit == nullptr || !counts) continue;
     const bool over = rung.compare == Compare::over;
-    const auto never_from = [&](double most) {
-      return over ? limit->value.as_real() >= most
-                  : rung.compare == Compare::at && limit->value.as_real() > most;
-    };
-    const WindowDef* const window = window_of(policy, rung);
-    const bool leaks = window && window->kind == WindowDef::Kind::leaky;
+    const auto largest = largest_reading(policy, window_of(policy, rung));
+    const bool own = largest && largest->by != LargestReading::By::events &&
+                     largest->by != LargestReading::By::keep;  // check_keep has told the others
     std::string why, hint;
-    if (kind == Kind::exists && never_from(1)) {
-      why = "can never hold: exists reads 1, or 0 if there is none";
-    } else if (leaks && never_from(window->capacity.as_real() + 1)) {
-      why = std::string(window->is_rate ? "is above what a rate reads: its burst of "
-                                        : "is above what the bucket reads: its capacity of ") +
-            window->capacity.to_string() + ", and 1 more";
+    if (own && largest->is_below(rung.compare, limit->value)) {
+      why = largest->text(rung.compare);
     } else if (rung.compare == Compare::under && limit->value.as_real() <= 0) {
       why = "can never hold: nothing is counted below 0";
     } else if ((over && limit->value.as_real() < 0) ||

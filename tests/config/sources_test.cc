@@ -137,5 +137,63 @@ TEST(Limits, BelowZeroAreToldOfWhatIsNeverBelow) {
   EXPECT_TRUE(may_be_negative(unasked, "t"));
 }
 
+/// The warnings of limits that cannot be reached, of a table with the limits 5 and `high`.
+std::string unreachable(const std::string& high, const std::string& policy) {
+  const Loaded loaded = load(
+      "fields: {a: header.x_a, b: header.x_b}\n"
+      "tables: {t: {by: [a, b], values: {x: {y: 5, \"*\": " +
+      high + "}}}}\npolicies: [{name: p, watch: request, key: ip, " + policy + "}]\n");
+  std::string out;
+  for (const Problem& problem : loaded.problems.all()) {
+    if (problem.message.find("table \"t\"") != std::string::npos)
+      out += std::to_string(problem.where.line) + ":" + std::to_string(problem.where.column) + " " +
+             problem.message + "\n";
+  }
+  return out;
+}
+
+TEST(Limits, AboveTheLargestReadingAreTold) {
+  const std::string place = "3:50 table \"t\": the limit ";
+  const auto warning = [&](const std::string& limit, const std::string& text) {
+    return place + limit + " of \"x,*\" in policy \"p\" " + text + "\n";
+  };
+  const std::string kept = "metric: distinct(path), window: 1h, then: [{over: t, do: deny}]";
+  EXPECT_EQ(unreachable("999", kept), "");
+  EXPECT_EQ(unreachable("unlimited", kept), "");
+  EXPECT_EQ(unreachable("1000", kept),
+            warning("1000", "can never hold: this metric reads at most keep, which is 1000"));
+  EXPECT_EQ(unreachable("1000", "keep: 2000, " + kept), "");
+  const std::string at = "window: {last: 1h, exact: true}, then: [{at: t, do: deny}]";
+  EXPECT_EQ(unreachable("1000", at), "");
+  EXPECT_EQ(unreachable("1001", at),
+            warning("1001", "can never hold: this metric reads at most keep, which is 1000"));
+  EXPECT_EQ(unreachable("20", "window: {events: 20}, then: [{over: t, do: deny}]"),
+            warning("20", "can never hold: the window has at most 20 events"));
+  const std::string rate = "window: {rate: 1/s, burst: 20}, then: [{over: t, do: deny}]";
+  EXPECT_EQ(unreachable("20", rate), "");
+  EXPECT_EQ(unreachable("21", rate),
+            warning("21", "is above what a rate reads: its burst of 20, and 1 more"));
+  EXPECT_EQ(unreachable("50001", "window: 1h, then: [{under: t, do: deny}]"),
+            warning("50001", "always holds: this metric reads at most keep, which is 50000"));
+  EXPECT_EQ(unreachable("1000000", "window: 1h, then: [{over: t, do: deny}]"), "")
+      << "a count in buckets has no bound";
+  EXPECT_EQ(unreachable("1000000", "window: 1h, then: [{over: t + 1, do: deny}]"), "");
+}
+
+TEST(Limits, AreBeyondTheReadingOnlyIfNoPolicyReachesThem) {
+  const std::string both =
+      "fields: {a: header.x_a}\ntables: {t: {by: a, values: {\"*\": 5}}}\npolicies:\n"
+      "- {name: p, watch: request, key: a, window: {events: 20}, then: [{over: t, do: deny}]}\n";
+  const Model one = *load(both).model;
+  EXPECT_EQ(beyond_reading(one, "t", Number{19}), "");
+  EXPECT_EQ(beyond_reading(one, "t", Number{20}),
+            "can never hold: the window has at most 20 events");
+  EXPECT_EQ(beyond_reading(one, "other", Number{20}), "");
+  const Model two =
+      *load(both + "- {name: q, watch: request, key: a, window: 1h, then: [{over: t, do: deny}]}\n")
+           .model;
+  EXPECT_EQ(beyond_reading(two, "t", Number{20}), "");
+}
+
 }  // namespace
 }  // namespace weir::config::sources_test

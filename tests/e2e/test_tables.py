@@ -163,6 +163,18 @@ class Tables(unittest.TestCase):
             self.assertEqual(weir.admin("PUT", "/v1/tables/none", {"set": {"a": 1}})[0], 404)
             self.assertEqual(pays(weir, "192.0.2.2", 3001), 429)
 
+    def test_a_limit_that_no_reading_reaches_changes_nothing(self):
+        counted = POLICIES.replace("    metric: sum(gold)\n    window: 1h\n", "    window: {events: 20}\n").replace(
+            "3000", "5").replace("2500", "5").replace("1500", "5")
+        with Origin() as origin, Weir(counted, origin.port) as weir:
+            got, answer = weir.admin("PUT", "/v1/tables/gold_limit", {"set": {"baidu,android": 20}})
+            self.assertEqual(got, 422, answer)
+            self.assertIn('the limit 20 of "baidu,android" can never hold: the window has at most 20 events',
+                          answer["detail"])
+            for limit in (19, "unlimited"):
+                got, answer = weir.admin("PUT", "/v1/tables/gold_limit", {"set": {"baidu,android": limit}})
+                self.assertEqual(got, 200, answer)
+
     def test_a_second_person_approves(self):
         with Origin() as origin, Weir(POLICIES, origin.port) as weir:
             with_state(weir, POLICIES, "approval: true")
