@@ -30,6 +30,7 @@ struct Parts {
   std::optional<TimeParts> time;
   const Node* time_node = nullptr;
   bool has_header = false, json = false;
+  std::string time_form;  ///< log: of `%{FORM}t`
   Where header_where;
 };
 
@@ -68,6 +69,7 @@ void read_log(Reader& r, const Member& m, Parts& out) {
   if (const auto format = LogFormat::compile(text->value, problem)) {
     for (const std::string& column : format->columns)
       out.def.columns.push_back({column, text->where});
+    out.time_form = format->time_form;
   } else {
     r.problems().error(within(*text, problem.offset, problem.length), problem.message,
                        problem.hint);
@@ -80,7 +82,8 @@ constexpr Row<Parts> kSource[] = {
      read_csv},
     {{"log", shape::kText,
       "`common`, `combined`, `vhost_combined` or directives: `%h - %u %t %m %U`", "",
-      "Lines of an access log; `%h %m %U` are the columns `ip`, `method`, `url`."},
+      "Lines of an access log; `%h %m %U` are the columns `ip`, `method`, `url`; `%{FORM}t` is a "
+      "time in another form than `%t`."},
      read_log},
     {{"json", R"({"const":true})", "`true`", "",
       "One JSON object per line; values keep their types."},
@@ -138,9 +141,14 @@ void check_time(Reader& r, const Node& node, Parts& parts) {
       r.problems().error(parts.time->field->where, "the time of a log is where %t stands",
                          "leave out \"field\"");
     }
-    check_form(
-        r, parts.time && parts.time->as ? *parts.time->as : Text{std::string(kLogTime), node.where},
-        out);
+    const std::string own = parts.time_form.empty() ? std::string(kLogTime) : parts.time_form;
+    const bool has_as = parts.time && parts.time->as;
+    if (has_as && !parts.time_form.empty()) {
+      r.problems().error(parts.time->as->where,
+                         "the format has the form of the time already, in %{...}t",
+                         "write %t there, or leave out \"as\"");
+    }
+    check_form(r, has_as ? *parts.time->as : Text{own, node.where}, out);
     return;
   }
   if (!parts.time->field) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/time_pattern.h"
+
 namespace weir::config {
 namespace {
 
@@ -28,7 +30,8 @@ constexpr Directive kDirectives[] = {
     {"T", ItemKind::field, "seconds", true}, {"P", ItemKind::field, "pid", true},
 };
 constexpr std::string_view kKnown =
-    "known are %h %l %u %t %r %m %U %q %H %s %>s %b %O %v %p %D %T, %{Name}i and %{Name}o";
+    "known are %h %l %u %t %{FORM}t %r %m %U %q %H %s %>s %b %O %v %p %D %T, %{Name}i and "
+    "%{Name}o";
 
 struct Named {
   std::string_view name, format;
@@ -114,10 +117,7 @@ class Compiler {
   }
 
   bool named(std::size_t from, const std::string& name, std::string_view spelling) {
-    if (spelling == "t") {
-      return fail(from, at_ - from, "the time's form stands elsewhere",
-                  "write %t here and time: {as: '" + name + "'} beside the format");
-    }
+    if (spelling == "t") return formed_time(from, name);
     const std::string column = column_of_header(name);
     if ((spelling != "i" && spelling != "o") || column.empty()) {
       return fail(
@@ -126,6 +126,30 @@ class Compiler {
           std::string(kKnown));
     }
     return add(from, ItemKind::field, spelling == "o" ? "response_" + column : column, true);
+  }
+
+  /// `%{FORM}t`, with the words of Apache: `sec`, `msec` and a prefix that says when the time is
+  /// taken.
+  bool formed_time(std::size_t from, std::string_view form) {
+    std::size_t at = from + 2;
+    for (const std::string_view prefix : {"begin:", "end:"}) {
+      if (!form.starts_with(prefix)) continue;
+      form.remove_prefix(prefix.size());
+      at += prefix.size();
+    }
+    if (form == "sec") form = "seconds";
+    if (form == "msec") form = "millis";
+    if (form != "seconds" && form != "millis") {
+      TimePattern::Problem wrong;
+      if (form.find('%') == std::string_view::npos) {
+        return fail(at, form.size(), "\"" + std::string(form) + "\" is no form of a time",
+                    "write %{sec}t, %{msec}t or a pattern such as %{%Y-%m-%d %H:%M:%S}t");
+      }
+      if (!TimePattern::compile(form, wrong))
+        return fail(at + wrong.offset, wrong.length, wrong.message, wrong.hint);
+    }
+    out.time_form = form;
+    return add(from, ItemKind::time, "", false);
   }
 
   bool add(std::size_t from, ItemKind kind, std::string_view first, bool dash_is_null) {

@@ -7,6 +7,9 @@
 
 namespace weir::config {
 
+/// The default time format of Apache and nginx.
+inline constexpr std::string_view kLogTime = "%d/%b/%Y:%H:%M:%S %z";
+
 /// The format of an access log as Apache's LogFormat spells it, compiled: `%h - %u [%t] "%r" %>s`.
 /// Immutable.
 struct LogFormat {
@@ -27,6 +30,8 @@ struct LogFormat {
   };
   std::vector<Item> items;           ///< never two fields without a literal between them
   std::vector<std::string> columns;  ///< `ip`, `method`, `url`, ...
+  /// Of `%{FORM}t`: `seconds`, `millis` or a pattern that TimePattern compiles. Empty: `%t`.
+  std::string time_form;
 
   struct Problem {
     std::size_t offset = 0, length = 0;
@@ -35,8 +40,5 @@ struct LogFormat {
   /// `format`: directives, or `common`, `combined`, `vhost_combined`. Nothing: `problem` says why.
   static std::optional<LogFormat> compile(std::string_view format, Problem& problem);
 };
-
-/// The default time format of Apache and nginx.
-inline constexpr std::string_view kLogTime = "%d/%b/%Y:%H:%M:%S %z";
 
 }  // namespace weir::config

@@ -33,6 +33,15 @@ std::optional<int> status_of(std::string_view text) noexcept {
   return good ? std::optional(code) : std::nullopt;
 }
 
+/// How the times of this format are written.
+RecordTime time_of(const LogFormat& format) {
+  using Form = config::SourceDef::Time;
+  const std::string& form = format.time_form;
+  if (form == "seconds") return {Form::seconds, ""};
+  if (form == "millis") return {Form::millis, ""};
+  return {Form::pattern, form.empty() ? config::kLogTime : std::string_view(form)};
+}
+
 class AccessLog final : public Format {
  public:
   AccessLog(LogFormat format, const config::SourceDef& source, std::string_view event,
@@ -76,7 +85,7 @@ class RequestLog final : public Format {
     const Reads reads(set);
     // A combined line is a common one and two headers, which may be nobody's concern.
     if (tolerant_ && !reads.headers) formats.erase(formats.begin(), formats.end() - 1);
-    for (LogFormat& format : formats) kinds_.emplace_back(std::move(format), reads);
+    for (const LogFormat& format : formats) kinds_.emplace_back(format, reads);
   }
 
   Got read(std::string_view text, Row& row) override {
@@ -125,9 +134,7 @@ class RequestLog final : public Format {
 
   /// A format, and where in it the parts of a request stand that somebody reads.
   struct Kind {
-    Kind(LogFormat format, Reads reads)
-        : splitter(std::move(format),
-                   RecordTime(config::SourceDef::Time::pattern, config::kLogTime)) {
+    Kind(const LogFormat& format, Reads reads) : splitter(format, time_of(format)) {
       const auto& columns = splitter.columns();
       for (std::size_t i = 0; i < columns.size(); ++i) {
         const std::string& name = columns[i];

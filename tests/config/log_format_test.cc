@@ -37,5 +37,12 @@ TEST(LogFormat, keeps_literals_and_the_percent_sign) {
   EXPECT_EQ(format.items[3].kind, LogFormat::Item::Kind::field);
 }
 
+TEST(LogFormat, ReadsTheFormOfTheTime) {
+  EXPECT_EQ(compiled("%h %t").time_form, "");
+  EXPECT_EQ(compiled("%h %{sec}t").time_form, "seconds");
+  EXPECT_EQ(compiled("%h [%{msec}t]").time_form, "millis");
+  EXPECT_EQ(compiled("%h %{begin:%Y-%m-%d %T}t %m").time_form, "%Y-%m-%d %T");
+}
+
 }  // namespace
 }  // namespace weir::config::log_format_test

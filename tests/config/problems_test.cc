@@ -165,8 +165,10 @@ TEST(Problems, of_sources) {
           {"formats of logs",
            "events:\n  a: {source: {log: combind}}\n  b: {source: {log: '%h %x %t'}}\n"
            "  c: {source: {log: '%h%l %t'}}\n  d: {source: {log: '%h %m'}}\n"
-           "  e: {source: {log: '%h %{%s}t'}}\n  f: {source: {log: '%t %s %>s'}}\n"
-           "  g: {source: {log: '%t %{a b}i'}}\n  h: {source: {log: '%t %{Referer'}}\n"},
+           "  e: {source: {log: '%h %{day}t'}}\n  f: {source: {log: '%t %s %>s'}}\n"
+           "  g: {source: {log: '%t %{a b}i'}}\n  h: {source: {log: '%t %{Referer'}}\n"
+           "  i: {source: {log: '%h %{%Y-%Q}t'}}\n"
+           "  j: {source: {log: '%h %{sec}t', time: {as: millis}}}\n"},
           {"what does not belong",
            "events:\n  a: {source: {log: common, header: true}}\n"
            "  b: {source: {log: common, time: {field: x}}}\n  c: {source: {json: false, time: "

@@ -278,6 +278,25 @@ TEST(Requests, formats_of_ones_own) {
   EXPECT_THAT(requests_of("%t %Q", "x"), ElementsAre(HasSubstr("\"%Q\" is no directive of a log")));
 }
 
+TEST(Requests, AFormatSaysHowItsTimesAreWritten) {
+  const auto wanted = ElementsAre("1431857103000 GET /a? 1.2.3.4 (no host) 200");
+  EXPECT_THAT(requests_of("%h %{%Y-%m-%d %H:%M:%S}t \"%r\" %>s",
+                          "1.2.3.4 2015-05-17 10:05:03 \"GET /a HTTP/1.1\" 200\n"),
+              wanted);
+  EXPECT_THAT(requests_of("%h [%{%d/%m/%Y %T}t] \"%r\" %>s",
+                          "1.2.3.4 [17/05/2015 10:05:03] \"GET /a HTTP/1.1\" 200\n"),
+              wanted);
+  EXPECT_THAT(requests_of("%{sec}t %h \"%r\" %>s", "1431857103 1.2.3.4 \"GET /a HTTP/1.1\" 200\n"),
+              wanted);
+  EXPECT_THAT(
+      requests_of("%{msec}t %h \"%r\" %>s", "1431857103000 1.2.3.4 \"GET /a HTTP/1.1\" 200\n"),
+      wanted);
+  EXPECT_THAT(
+      requests_of("%{usec}t %h \"%r\" %>s", "x"),
+      ElementsAre("\"usec\" is no form of a time; write %{sec}t, %{msec}t or a pattern such "
+                  "as %{%Y-%m-%d %H:%M:%S}t"));
+}
+
 TEST(Requests, RowsOfARecordingStandBesideLinesOfALog) {
   const TestEngine engine(
       "fields: {user: header.x_user, gold: int(header.x_gold)}\n"
