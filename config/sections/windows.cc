@@ -83,7 +83,8 @@ constexpr Row<WindowDraft> kWindow[] = {
        set(r.boolean(m), d.window.exact);
      }},
     {{"every", shape::kDuration, "duration, 1ms to 366d", "",
-      "Fixed windows, one after the other; over 31d of counts and sums."},
+      "Fixed windows, one after the other; over 31d only of counts and sums, without `from: "
+      "first`."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.every = m.key;
        set(r.duration(m, kWindowShortest, kEveryLongest), d.window.length);

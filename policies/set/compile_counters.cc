@@ -28,6 +28,16 @@ void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& windo
                    window.is_rate ? "a rate reads how much of its burst is taken, and nothing else"
                                   : "a leaky bucket has a level, and nothing else to read",
                    "its metric is count, sum(f) or distinct(f)");
+  } else if (const bool every = window.kind == config::WindowDef::Kind::every;
+             every && spec.length > limiter::kWindowMax) {
+    const bool totals = spec.metric == Metric::count || spec.metric == Metric::sum;
+    problems.error(
+        window.where,
+        window.from_first
+            ? std::string("a window from the key's first event has at most 31d")
+            : "a window of " + std::string(row_of(def.metric.kind).name) + " has at most 31d",
+        totals ? "leave out \"from: first\": then it may have up to 366d"
+               : "write every: 31d or less; only counts and sums may have up to 366d");
   } else {
     problems.error(window.where, "this window is beyond what a counter can hold");
   }

@@ -345,6 +345,30 @@ TEST(Kinds, ALeakyBucketHasNoOtherMetricThanItsLevel) {
   }
 }
 
+TEST(Kinds, AFixedWindowThatIsTooLongSaysWhatIsAllowed) {
+  const auto told = [](const std::string& metric, const std::string& window) {
+    config::Loaded loaded =
+        config::load_text("test.yaml", "weir: 1\n" + flagging(metric, window, "value != null"));
+    EXPECT_TRUE(loaded.model);
+    if (loaded.model) compile(*loaded.model, loaded.problems);
+    std::string out;
+    for (const config::Problem& problem : loaded.problems.all())
+      out += problem.message + " | " + problem.hint + "\n";
+    return out;
+  };
+  EXPECT_EQ(told("count", "{every: 366d}"), "");
+  EXPECT_EQ(told("count", "{every: 31d, from: first}"), "");
+  EXPECT_EQ(told("count", "{every: 32d, from: first}"),
+            "a window from the key's first event has at most 31d | leave out \"from: first\": then "
+            "it may have up to 366d\n");
+  EXPECT_EQ(told("max(n)", "{every: 32d, from: first}"),
+            "a window from the key's first event has at most 31d | write every: 31d or less; only "
+            "counts and sums may have up to 366d\n");
+  EXPECT_EQ(told("avg(n)", "{every: 32d}"),
+            "a window of avg has at most 31d | write every: 31d or less; only counts and sums may "
+            "have up to 366d\n");
+}
+
 TEST(Kinds, ARateIsNotToldAsABucket) {
   const auto told = [](const std::string& yaml) {
     config::Loaded loaded = config::load_text("test.yaml", "weir: 1\n" + yaml);
