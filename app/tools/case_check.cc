@@ -49,7 +49,7 @@ void CaseRun::fail(const Flight& flight, const config::Where& where, std::string
                                : "the state";
   failure.step += " at " + config::format_duration(now_ - start_);
   if (step.repeat > 1) failure.step += ", repetition " + std::to_string(flight.number);
-  if (flight.is_event()) {
+  if (flight.judged) {
     failure.why =
         trace_.why(step.expect && step.expect->by ? step.expect->by->value : std::string{});
   }

@@ -17,7 +17,8 @@ struct CaseRun::Flight {
   std::string json;                          ///< of an event: as an app would tell it
   std::unique_ptr<api::EventReader> reader;  ///< has read it; null: it is a request
   policies::Judgement judgement;
-  TimePoint asked;  ///< when it was sent first
+  bool judged = false;  ///< policies have seen it
+  TimePoint asked;      ///< when it was sent first
 
   bool is_event() const noexcept { return step->request || step->event || step->domain; }
   /// An event may bring its answer along: `status`, or `response`.

@@ -225,6 +225,8 @@ bool CaseRun::judge(Flight& flight, bool may_wait) {
       *driver_.start(flight.judgement, occurrence, instant(), options);
   if (verdict.kind == policies::Verdict::Kind::wait) return false;
   const policies::Plan& plan = flight.judgement.plan;
+  flight.judged = true;
+  trace_.note_unread(verdict);
   check_event(flight, plan, verdict, text_.render(*set_, plan, verdict, instant()));
   return true;
 }
@@ -250,6 +252,7 @@ void CaseRun::call(Flight& flight) {
   std::vector<policies::FoundDescriptor> found;
   policies::find_events(*set_, descriptors, found);
 
+  flight.judged = true;
   std::vector<policies::DescriptorStatus> statuses;
   std::optional<Answered> refused, last;
   policies::Driver::Options options;
@@ -263,6 +266,7 @@ void CaseRun::call(Flight& flight) {
     }
     const policies::Record record = policies::record_of(found[i], descriptors[i], now_);
     const policies::Verdict& verdict = *driver_.start(flight.judgement, record, instant(), options);
+    trace_.note_unread(verdict);
     const policies::Plan& plan = flight.judgement.plan;
     const Effect effect = text_.render(*set_, plan, verdict, instant());
     statuses.push_back(policies::status_of(*set_, plan, verdict, found[i], instant()));

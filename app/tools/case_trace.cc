@@ -78,6 +78,19 @@ void CaseTrace::pattern(const policies::Policy& policy, const policies::PlannedP
       policies::pattern_part_text(set_->patterns[planned.pattern], planned, view);
 }
 
+void CaseTrace::note_unread(const policies::Verdict& verdict) {
+  for (const policies::Standing& standing : verdict.standings) {
+    if (standing.field.empty()) continue;
+    std::string& line = line_of(standing.policy ? set_->policies[*standing.policy].name
+                                                : "list " + set_->lists[*standing.list].name);
+    if (!line.empty()) line += "; ";
+    line += "cannot read " + std::string(standing.field);
+    if (standing.why != policies::MissReason::none)
+      line += " (" + std::string(policies::miss_reason_text(standing.why)) + ")";
+    if (standing.shadow) line += ", in shadow mode";
+  }
+}
+
 std::string CaseTrace::why(const std::string& first) const {
   std::vector<const Line*> order;
   for (const Line& line : lines_) order.push_back(&line);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "policies/judgement/trace.h"
+#include "policies/judgement/verdict.h"
 
 namespace weir::app {
 
@@ -15,8 +16,11 @@ class CaseTrace final : public policies::Trace {
   void use(const policies::PolicySet& set) { set_ = &set; }
   /// `none`: the metric has no value; null: the policy did not judge.
   const std::string* value(const std::string& policy) const;
-  /// One line per policy that the event concerns, `first` before the others.
+  /// One line per policy or list that the event concerns, `first` before the others.
   std::string why(const std::string& first) const;
+  /// The policies and lists that refuse the event, or in shadow mode would, because they cannot
+  /// read a field: the judgement tells of them only in its verdict.
+  void note_unread(const policies::Verdict& verdict);
 
   void event(const policies::Event&, Happened) override {}
   void list(const policies::List& list, std::optional<TimePoint> until,

@@ -265,6 +265,26 @@ TEST_F(CasesTest, EveryKindOfFailureIsToldWithItsPlaceAndReason) {
   EXPECT_EQ(test::compare_golden(WEIR_SOURCE_DIR, "app/cases_failed.txt", text), "");
 }
 
+TEST_F(CasesTest, ARefusedEventIsToldWithTheFieldThatCannotBeRead) {
+  scratch.write("weir.yaml", R"(weir: 1
+events: {pay: {match: POST /pay, fields: {user: body.user}}}
+policies:
+  - {name: gold, watch: pay, key: ip, metric: sum(int(header.x_gold)), window: 1h, then: [{over: 5, do: deny}]}
+  - {name: user, watch: pay, key: user, window: 1h, mode: shadow, then: [{over: 5, do: deny}]}
+)");
+  const std::string text = run(R"(
+      - {request: POST /pay, headers: {x-gold: abc}, json: {user: a}, expect: pass}
+      - {request: POST /pay, headers: {x-gold: "1"}, body: "{", expect: flag}
+      - {request: POST /pay, ip: x, expect: pass}
+)");
+  EXPECT_THAT(text, HasSubstr("expected pass, came refused by gold\n"
+                              "          of POST /pay at 0s\n"
+                              "          gold: cannot read int(header.x_gold) ("));
+  EXPECT_THAT(text, HasSubstr("user: cannot read user ("));
+  EXPECT_THAT(text, HasSubstr("), in shadow mode\n"));
+  EXPECT_THAT(text, Not(HasSubstr("no policy had to do with it")));
+}
+
 TEST_F(CasesTest, TheProgramFindsCasesAndSaysHowManyPassed) {
   scratch.write("weir_test.yaml",
                 "cases: [{name: right, steps: [{request: GET /, expect: pass}]}]\n");
