@@ -79,12 +79,11 @@ CaseFileResult run_case_file(const std::string& path, const std::string& config,
   } else {
     out.config = is_case_file(path) ? sibling(path) : std::string{};
   }
-  if (!problems.has_errors() && ::access(out.config.c_str(), R_OK) != 0) {
+  if (::access(out.config.c_str(), R_OK) != 0) {
     const config::Where where = file.config ? file.config->where : config::Where{0, 1, 1, 1};
     problems.error(where, "there is no configuration \"" + out.config + "\"",
                    "name it with config: FILE or -c FILE");
-  }
-  if (problems.has_errors()) {
+    problems.sort();
     out.problems = config::render_human(problems, {{path, *text}}, colour);
     return out;
   }
@@ -104,14 +103,12 @@ CaseFileResult run_case_text(const std::string& path, std::string text,
   if (!configuration.good()) {
     out.problems =
         config::render_human(configuration.loaded.problems, configuration.loaded.views(), colour);
-    return out;
   }
   config::Problems problems;
   const config::CaseFile file = config::parse_cases(out.text, 0, problems);
-  if (problems.has_errors()) {
-    out.problems = config::render_human(problems, {{path, out.text}}, colour);
-    return out;
-  }
+  if (problems.has_errors())
+    out.problems += config::render_human(problems, {{path, out.text}}, colour);
+  if (!out.problems.empty()) return out;
   for (const config::Case& one : file.cases) {
     if (one.name.value.find(filter) == std::string::npos) continue;
     const TimePoint start = one.start    ? one.start->value

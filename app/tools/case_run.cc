@@ -89,6 +89,7 @@ void CaseRun::put(TimePoint at, Due::What what, std::shared_ptr<Flight> flight) 
 
 bool CaseRun::schedule(const config::Case& one, TimePoint start) {
   TimePoint at = start;
+  bool sound = true;
   for (const config::CaseStep& step : one.steps) {
     const TimePoint before = at;
     if (step.after) at += step.after->value;
@@ -99,7 +100,8 @@ bool CaseRun::schedule(const config::Case& one, TimePoint start) {
                              "this is before the step above, at " + policies::time_text(before),
                              {},
                              {}});
-        return false;
+        sound = false;
+        at = before;
       }
     }
     for (std::int64_t n = 1; n <= step.repeat; ++n) {
@@ -110,7 +112,7 @@ bool CaseRun::schedule(const config::Case& one, TimePoint start) {
       put(at, Due::What::send, std::move(flight));
     }
   }
-  return true;
+  return sound;
 }
 
 void CaseRun::next() {

@@ -285,6 +285,26 @@ policies:
   EXPECT_THAT(text, Not(HasSubstr("no policy had to do with it")));
 }
 
+TEST_F(CasesTest, MistakesOfBothFilesAreToldAtOnce) {
+  const auto told = [&](const std::string& head) {
+    scratch.write("x_test.yaml",
+                  head + "\ncases: [{name: c, steps: [{request: POST}, {reqest: GET /}]}]\n");
+    return run_case_file(scratch / "x_test.yaml", {}, {}, {}, false).problems;
+  };
+  EXPECT_THAT(told("config: none.yaml"), HasSubstr("there is no configuration"));
+  EXPECT_THAT(told("config: none.yaml"), HasSubstr("unknown key \"reqest\""));
+  scratch.write("bad.yaml", "weir: 1\npolicys: []\n");
+  EXPECT_THAT(told("config: bad.yaml"), HasSubstr("unknown key \"policys\""));
+  EXPECT_THAT(told("config: bad.yaml"), HasSubstr("\"POST\" is no request"));
+  const std::string text = run(R"(
+      - {at: 5s, request: GET /}
+      - {at: 4s, request: GET /}
+      - {at: 3s, request: GET /}
+)");
+  EXPECT_THAT(text, HasSubstr(":7:14: this is before the step above"));
+  EXPECT_THAT(text, HasSubstr(":8:14: this is before the step above"));
+}
+
 TEST_F(CasesTest, TheProgramFindsCasesAndSaysHowManyPassed) {
   scratch.write("weir_test.yaml",
                 "cases: [{name: right, steps: [{request: GET /, expect: pass}]}]\n");
