@@ -278,10 +278,14 @@ Report make_report(const Replay& replay, const std::vector<Plan::Source>& source
   Report out;
   for (std::size_t i = 0; i < replay.streams().size(); ++i) {
     const Stream& stream = *replay.streams()[i];
-    FileReport file{sources[i].event, stream.path(), stream.rows(), stream.bad().count, {}};
+    FileReport file{sources[i].event,    stream.path(), stream.rows(), stream.bad().count, {},
+                    stream.bad().shown()};
     for (const BadRows::Fault& fault : stream.bad().first) {
-      file.faults.push_back(stream.path() + ":" + std::to_string(fault.line) + ":" +
-                            std::to_string(fault.column) + ": " + fault.why);
+      file.faults.push_back(
+          stream.path() + ":" + std::to_string(fault.line) + ":" + std::to_string(fault.column) +
+          ": " + fault.why +
+          (fault.rows == 1 ? ""
+                           : " (and the " + counted(fault.rows - 1, "row", "rows") + " after it)"));
     }
     out.files.push_back(std::move(file));
   }

@@ -97,6 +97,7 @@ struct FileReport {
   std::string event, path;
   std::uint64_t rows = 0, bad = 0;
   std::vector<std::string> faults;  ///< `access.log:7:12: this is no such time`
+  std::uint64_t shown = 0;          ///< of the bad rows, in `faults`
 };
 
 /// One policy in both configurations.

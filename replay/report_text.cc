@@ -72,8 +72,8 @@ class Text {
       if (file.bad > 0) out_ += ", " + human_count(file.bad) + " bad";
       out_ += "\n";
       for (const std::string& fault : file.faults) out_ += "    " + plain(fault) + "\n";
-      if (file.bad > file.faults.size() && !file.faults.empty()) {
-        out_ += "    and " + human_count(file.bad - file.faults.size()) + " more\n";
+      if (file.bad > file.shown && !file.faults.empty()) {
+        out_ += "    and " + human_count(file.bad - file.shown) + " more\n";
       }
     }
     effects(report_.effects);

@@ -138,9 +138,8 @@ std::string select_readings(const ReplayFlags& flags, const policies::PolicySet&
 void tell_faults(const replay::Report& report) {
   for (const replay::FileReport& file : report.files) {
     for (const std::string& fault : file.faults) complain(fault);
-    if (file.bad > file.faults.size()) {
-      complain(file.path + ": and " + std::to_string(file.bad - file.faults.size()) +
-               " more bad rows");
+    if (file.bad > file.shown) {
+      complain(file.path + ": and " + std::to_string(file.bad - file.shown) + " more bad rows");
     }
   }
 }

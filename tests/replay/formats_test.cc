@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
+
 #include "config/load.h"
 #include "config/text/render.h"
 #include "core/key.h"
@@ -45,10 +47,11 @@ std::vector<std::string> rows_of(std::string_view source, const std::vector<std:
     out.push_back(row);
   }
   for (const BadRows::Fault& fault : stream.bad().first) {
-    out.push_back(std::to_string(fault.line) + "!" + std::to_string(fault.column) + " " +
-                  fault.why);
+    for (std::uint64_t row = 0; row < fault.rows; ++row)
+      out.push_back(std::to_string(fault.line + row) + "!" + std::to_string(fault.column) + " " +
+                    fault.why);
   }
-  EXPECT_EQ(stream.bad().count, stream.bad().first.size());
+  EXPECT_EQ(stream.bad().count, stream.bad().shown());
   return out;
 }
 
@@ -102,13 +105,53 @@ TEST(Csv, the_first_ten_bad_rows_are_kept) {
       config::load_text("t.yaml", "weir: 1\nevents: {e: {source: " + std::string(kCsv) + "}}\n");
   const policies::SlotTable slots;
   std::string text;
-  for (int i = 0; i < 25; ++i) text += "bad\n";
+  for (int i = 0; i < 25; ++i) text += i % 2 == 0 ? "bad\n" : "\"bad\"x\n";
   FileStream stream(files.write("f", text),
                     make_record_format(*loaded.model->events.front().source, "e", slots), false);
   EXPECT_FALSE(stream.next());
   EXPECT_EQ(stream.bad().count, 25u);
   EXPECT_EQ(stream.bad().first.size(), 10u);
   EXPECT_EQ(stream.bad().first.back().line, 10u);
+  EXPECT_EQ(stream.bad().shown(), 10u);
+}
+
+TEST(Csv, BadRowsOfOneReasonAreToldOnce) {
+  BadRows all;
+  for (std::uint64_t line = 1; line <= 12; ++line) all.add(line, 1, "no column");
+  ASSERT_EQ(all.first.size(), 1u);
+  EXPECT_EQ(all.first[0].rows, 12u);
+  all.add(14, 1, "no column");  // a good row stands between
+  all.add(15, 2, "no column");
+  EXPECT_EQ(all.first.size(), 3u);
+  EXPECT_EQ(all.shown(), 14u);
+}
+
+/// However a file is cut into parts, what is told of it is the same.
+TEST(Csv, BadRowsOfPartsAreThoseOfTheFile) {
+  std::mt19937 random(7);
+  for (int run = 0; run < 500; ++run) {
+    BadRows whole, joined, part;
+    std::uint64_t before = 0, in_part = 0;
+    const auto kinds = static_cast<unsigned>(1 + random() % 3);
+    for (std::uint64_t line = 1; line <= 60; ++line) {
+      ++in_part;
+      if (random() % 5 != 0) {
+        const std::string why = "why " + std::to_string(random() % kinds);
+        whole.add(line, 1, why);
+        part.add(in_part, 1, why);
+      }
+      if (random() % 9 != 0 && line != 60) continue;
+      joined.add(part, before);
+      part.clear();
+      before += std::exchange(in_part, 0);
+    }
+    ASSERT_EQ(joined.count, whole.count) << run;
+    ASSERT_EQ(joined.first.size(), whole.first.size()) << run;
+    for (std::size_t i = 0; i < whole.first.size(); ++i) {
+      EXPECT_EQ(joined.first[i].line, whole.first[i].line) << run;
+      EXPECT_EQ(joined.first[i].rows, whole.first[i].rows) << run;
+    }
+  }
 }
 
 TEST(Json, keeps_types_and_reads_what_is_there) {
@@ -213,8 +256,9 @@ std::vector<std::string> requests_of(const std::string& format, const std::strin
     out.push_back(one);
   }
   for (const BadRows::Fault& fault : stream.bad().first) {
-    out.push_back(std::to_string(fault.line) + "!" + std::to_string(fault.column) + " " +
-                  fault.why);
+    for (std::uint64_t row = 0; row < fault.rows; ++row)
+      out.push_back(std::to_string(fault.line + row) + "!" + std::to_string(fault.column) + " " +
+                    fault.why);
   }
   return out;
 }
@@ -335,7 +379,8 @@ TEST(Requests, RowsOfARecordingStandBesideLinesOfALog) {
   EXPECT_FALSE(stream.next());
   std::vector<std::string> why;
   for (const BadRows::Fault& fault : stream.bad().first) {
-    why.push_back(std::to_string(fault.line) + " " + fault.why);
+    for (std::uint64_t n = 0; n < fault.rows; ++n)
+      why.push_back(std::to_string(fault.line + n) + " " + fault.why);
   }
   EXPECT_THAT(why, ElementsAre("3 the configuration has no such event", "4 it has no time: ts",
                                "5 it has no path, method and ip of a request",

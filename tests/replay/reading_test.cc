@@ -35,8 +35,8 @@ Told tell(Stream& stream) {
   }
   out.bad = std::to_string(stream.bad().count);
   for (const BadRows::Fault& fault : stream.bad().first)
-    out.bad +=
-        "; " + std::to_string(fault.line) + ":" + std::to_string(fault.column) + " " + fault.why;
+    out.bad += "; " + std::to_string(fault.line) + ":" + std::to_string(fault.column) + " " +
+               fault.why + " x" + std::to_string(fault.rows);
   out.error = stream.error();
   return out;
 }
