@@ -75,6 +75,20 @@ const Case kSyntax[] = {
 const Case kNames[] = {
     {"usr == 'x'",
      "error 1+3: field \"usr\" is not provided by event \"login\" | did you mean \"user\"?\n"},
+    {"method == GET",
+     "error 11+3: field \"GET\" is not provided by event \"login\" | write \"GET\": a text stands "
+     "in "
+     "quotes\n"},
+    {"user in [EUR, '']",
+     "error 10+3: field \"EUR\" is not provided by event \"login\" | write \"EUR\": a text stands "
+     "in "
+     "quotes\n"},
+    {"STATUS == 200",
+     "error 1+6: field \"STATUS\" is not provided by event \"login\" | did you mean \"status\"?\n"},
+    {"get == 'x'",
+     "error 1+3: field \"get\" is not provided by event \"login\" | write query.name (of the URL) "
+     "or "
+     "body.name (of a form or JSON)\n"},
     {"1 + usr.x", "error 5+3: unknown name \"usr\" | did you mean \"user\"?\n"},
     {"headr.x_a", "error 1+5: unknown name \"headr\" | did you mean \"header\"?\n"},
     {"header", "error 1+6: \"header\" needs a name | such as header.user\n"},

@@ -4,12 +4,26 @@
 #include <limits>
 
 #include "config/text/foreign_words.h"
+#include "core/chars/ascii.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/quote.h"
 #include "policies/lang/extractors.h"
 
 namespace weir::policies::expr {
 namespace {
+
+/// `GET`, `EUR`: two capital letters at least, and no small ones.
+bool is_in_capitals(std::string_view name) {
+  return std::count_if(name.begin(), name.end(), ascii::is_upper) >= 2 &&
+         std::none_of(name.begin(), name.end(), ascii::is_lower);
+}
+
+bool is_http_method(std::string_view name) {
+  constexpr std::string_view kHttpMethods[] = {"GET",    "HEAD",    "POST",  "PUT",    "PATCH",
+                                               "DELETE", "OPTIONS", "TRACE", "CONNECT"};
+  return std::find(std::begin(kHttpMethods), std::end(kHttpMethods), name) !=
+         std::end(kHttpMethods);
+}
 
 /// `.name` or `[...]` after something. Its first child has been taken away.
 const std::string* step_name(const Ast& step, std::string& room) {
@@ -97,7 +111,10 @@ class Access {
     }
     if (checker_.scope.in_rung()) words.insert(words.end(), {"value", "limit"});
     std::string hint;
-    if (const auto foreign = config::foreign_word("expression", name); !foreign.hint.empty()) {
+    const bool capitals = !member && is_in_capitals(name);
+    const bool is_method = capitals && is_http_method(name);
+    if (const auto foreign = config::foreign_word("expression", name);
+        !foreign.hint.empty() && !is_method) {
       hint = foreign.hint;
     } else if (find_function(name) != nullptr) {
       hint = name + " is a function: " + name + "(...)";
@@ -105,6 +122,9 @@ class Access {
       hint = config::suggest(name, words);
       if (name == "s" || name == "m" || name == "h" || name == "d")
         hint += "; a rate such as 10/m is a threshold over a window: over: 10, in: 1m";
+      // No name of weir is in capitals: a text without its quotes.
+      if (is_method || (capitals && !hint.starts_with("did you mean")))
+        hint = "write " + quoted(name) + ": a text stands in quotes";
     }
     const std::string_view event = checker_.scope.event_name();
     if (event.empty() || member) return checker_.fail(*base_, "unknown name " + quoted(name), hint);
