@@ -293,7 +293,7 @@ std::string json_of(const Node& node) {
     case Node::Kind::scalar: {
       const bool bare =
           node.plain && (node.text == "true" || node.text == "false" || node.text == "null" ||
-                         node.text == "<n>" || parse_number(node.text));
+                         node.text == "<n>" || parse_data_number(node.text));
       if (bare) return std::string(node.text);
       std::string out;
       append_json(out, node.text);

@@ -25,8 +25,8 @@ std::string text_of(const json::value& value) {
 bool same_value(std::string_view wanted, std::string_view came) {
   if (wanted == came) return true;
   if ((wanted == "none" || wanted == "null") && came == "none") return true;
-  const auto a = config::parse_number(wanted);
-  const auto b = config::parse_number(came);
+  const auto a = config::parse_data_number(wanted);
+  const auto b = config::parse_data_number(came);
   if (!a || !b) return false;
   const double x = a.value->as_real();
   const double y = b.value->as_real();

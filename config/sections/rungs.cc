@@ -38,8 +38,11 @@ void read_threshold(Reader& reader, const Member& m, RungDraft& draft) {
         *m.value, quoted(text->value) + " is a rate, and a threshold is a number",
         "write " + std::string(m.key->text) + ": " + meant->many + ", in: " + meant->window);
   }
-  if (const auto number = parse_number(text->value)) {
+  const auto number = parse_number(text->value);
+  if (number) {
     draft.rung.limit = Located<Number>{*number.value, m.value->where};
+  } else if (parse_data_number(text->value)) {
+    reader.error(*m.value, number.message, number.hint);
   } else {
     draft.rung.limit = *text;
   }

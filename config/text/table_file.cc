@@ -108,6 +108,9 @@ void fill_table(TableDef& table, std::string_view text, Problems& problems) {
       limit = Number::real(std::numeric_limits<double>::infinity());
     } else if (const auto number = parse_number(cells.back())) {
       limit = *number.value;
+    } else if (parse_data_number(cells.back())) {
+      tell(line_number, number.message + ": " + number.hint);
+      continue;
     } else {
       std::string what = quoted(cells.back()) + " is no limit: a number or unlimited";
       if (may_be_header) what += "; a header names the fields of \"by\", in their order";

@@ -274,13 +274,24 @@ Parsed<std::int64_t> parse_integer(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range)
-    return {std::nullopt, quoted(text) + " does not fit into 64 bits", ""};
+    return {std::nullopt, quoted(text) + " does not fit into 64 bits",
+            "a whole number is between -9223372036854775808 and 9223372036854775807"};
   if (error != std::errc{} || end != text.data() + text.size())
     return {std::nullopt, quoted(text) + " is no whole number", ""};
   return {value, "", ""};
 }
 
 Parsed<Number> parse_number(std::string_view text) {
+  const bool whole = !text.empty() && std::all_of(text.begin() + (text.front() == '-' ? 1 : 0),
+                                                  text.end(), ascii::is_digit);
+  if (whole && text != "-") {
+    const auto integer = parse_integer(text);
+    if (!integer) return {std::nullopt, integer.message, integer.hint};
+  }
+  return parse_data_number(text);
+}
+
+Parsed<Number> parse_data_number(std::string_view text) {
   if (const auto integer = parse_integer(text)) return {Number{*integer.value}, "", ""};
   double value = 0;
   const bool starts =

@@ -42,8 +42,10 @@ Parsed<double> parse_distance(std::string_view text);
 Parsed<TimePoint> parse_date(std::string_view text);
 /// A whole number, 64 bits, without leading zeros.
 Parsed<std::int64_t> parse_integer(std::string_view text);
-/// A whole number or a finite decimal one, `0.5`, `1e6`.
+/// A whole number of 64 bits or a finite decimal one, `0.5`, `1e6`.
 Parsed<Number> parse_number(std::string_view text);
+/// The same of data, where a whole number beyond 64 bits is the nearest decimal one.
+Parsed<Number> parse_data_number(std::string_view text);
 /// Where to listen: `0.0.0.0:8480`, `[::]:8480`, `:8480` (all addresses), `localhost:8480`,
 /// `unix:/path`.
 Parsed<Endpoint> parse_listen(std::string_view text);

@@ -11,7 +11,7 @@ std::optional<std::string> canonical_part(Type type, std::string_view text) {
   switch (type) {
     case Type::integer:
     case Type::real: {
-      const auto number = config::parse_number(text);
+      const auto number = config::parse_data_number(text);
       if (!number) return std::nullopt;
       return number.value->to_string();
     }

@@ -3,6 +3,7 @@
 #include "config/load.h"
 #include "config/table_check.h"
 #include "config/table_edit.h"
+#include "config/text/table_file.h"
 
 namespace weir::config::sources_test {
 namespace {
@@ -135,6 +136,25 @@ TEST(Limits, BelowZeroAreToldOfWhatIsNeverBelow) {
   const Model unasked =
       *load("fields: {a: header.x_a}\ntables: {t: {by: a, values: {x: -1}}}\n").model;
   EXPECT_TRUE(may_be_negative(unasked, "t"));
+}
+
+TEST(Limits, BeyondSixtyFourBitsAreErrors) {
+  const std::string wrong = "\"99999999999999999999\" does not fit into 64 bits";
+  EXPECT_EQ(first_problem("policies: [{name: p, watch: request, key: ip, window: 1h, then: [{over: "
+                          "99999999999999999999, do: deny}]}]\n"),
+            wrong);
+  EXPECT_EQ(first_problem("fields: {a: header.x_a}\ntables: {t: {by: a, values: {x: "
+                          "99999999999999999999}}}\n"),
+            wrong);
+  TableDef table;
+  table.by = {{"a", {}}};
+  table.file = Text{"t.csv", {}};
+  Problems problems;
+  fill_table(table, "x,99999999999999999999\n", problems);
+  ASSERT_EQ(problems.all().size(), 1u);
+  EXPECT_EQ(problems.all()[0].message,
+            "t.csv:1: " + wrong +
+                ": a whole number is between -9223372036854775808 and 9223372036854775807");
 }
 
 /// The warnings of limits that cannot be reached, of a table with the limits 5 and `high`.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace weir::config::units_test {
 namespace {
 
@@ -91,6 +93,16 @@ TEST(Units, numbers) {
   EXPECT_EQ(*parse_number("1e3").value, Number{1000});
   for (const auto* text : {"", "x", "5x", "0x10", "nan", "inf", "-inf", "1e999", "--1", "+1", "."})
     EXPECT_FALSE(parse_number(text)) << text;
+  EXPECT_EQ(*parse_number("-9223372036854775808").value,
+            Number{std::numeric_limits<std::int64_t>::min()});
+  for (const auto* text :
+       {"9223372036854775808", "99999999999999999999", "-99999999999999999999"}) {
+    EXPECT_EQ(parse_number(text).message,
+              "\"" + std::string(text) + "\" does not fit into 64 bits");
+    EXPECT_NE(parse_number(text).hint, "");
+    EXPECT_TRUE(parse_data_number(text)) << text;
+  }
+  EXPECT_FALSE(parse_data_number("-"));
 }
 
 TEST(Units, endpoints) {
