@@ -3,8 +3,8 @@
 #include "config/sections/sections.h"
 #include "config/text/log_format.h"
 #include "config/text/shapes.h"
+#include "config/text/units.h"
 #include "config/text/yaml_text.h"
-#include "core/chars/ascii.h"
 #include "core/time_pattern.h"
 
 /// `source:` of an event: what its records look like in a file.
@@ -34,19 +34,12 @@ struct Parts {
   Where header_where;
 };
 
-bool is_name(std::string_view text) {
-  const auto letter = [](char c) { return ascii::is_letter(c) || c == '_'; };
-  return !text.empty() && text.size() <= 64 && letter(text[0]) &&
-         std::all_of(text.begin(), text.end(),
-                     [&](char c) { return letter(c) || ascii::is_digit(c); });
-}
-
 void read_csv(Reader& r, const Member& m, Parts& out) {
   out.def.columns = r.texts(m);
   for (std::size_t i = 0; i < out.def.columns.size(); ++i) {
     const Text& column = out.def.columns[i];
     if (column.value == "_") continue;  // a skipped column
-    if (!is_name(column.value)) {
+    if (!is_name(column.value, false)) {
       r.problems().error(column.where, quoted(column.value) + " is no name for a column",
                          "a name is a letter or _, then letters, digits and _, at most 64; _ alone "
                          "skips a column");

@@ -14,7 +14,9 @@ auto order(const Problem& p) {
   return std::tie(p.where.file, p.where.line, p.where.column, p.severity, p.message);
 }
 
-std::string lower(std::string_view text) {
+}  // namespace
+
+std::string lower_word(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
     c = ascii::lower(c);
@@ -22,8 +24,6 @@ std::string lower(std::string_view text) {
   }
   return out;
 }
-
-}  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t bound) {
   if (a.size() > b.size() + bound || b.size() > a.size() + bound) return bound + 1;
@@ -80,7 +80,7 @@ void Problems::sort() {
 std::string_view nearest(std::string_view found, const std::vector<std::string_view>& allowed) {
   constexpr std::size_t kLongest = 64;
   if (found.empty() || found.size() > kLongest) return {};
-  const std::string wanted = lower(found);
+  const std::string wanted = lower_word(found);
   const std::size_t bound = found.size() <= 2   ? 0
                             : found.size() <= 4 ? 1
                             : found.size() <= 5 ? 2
@@ -89,7 +89,7 @@ std::string_view nearest(std::string_view found, const std::vector<std::string_v
   std::size_t best_distance = bound + 1;
   for (const std::string_view word : allowed) {
     if (word.size() > kLongest) continue;
-    const std::size_t d = edit_distance(wanted, lower(word), bound);
+    const std::size_t d = edit_distance(wanted, lower_word(word), bound);
     if (d < best_distance) {
       best = word;
       best_distance = d;

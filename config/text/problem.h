@@ -35,6 +35,9 @@ class Problems {
   std::size_t errors_ = 0;
 };
 
+/// `User-Agent` -> `user_agent`: how words are compared that people may have spelt otherwise.
+std::string lower_word(std::string_view text);
+
 /// The allowed word that `found` most likely means, by edit distance; empty if none is near.
 std::string_view nearest(std::string_view found, const std::vector<std::string_view>& allowed);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/text/edit_distance.h"
+#include "config/text/problem.h"
 #include "core/chars/ascii.h"
 
 namespace weir::config {
@@ -17,15 +18,6 @@ constexpr std::string_view kSecretWords[] = {"password", "passwd",        "passp
 constexpr std::string_view kShortWords[] = {"pass", "pwd", "requirepass"};
 
 bool is_word(char c) noexcept { return ascii::is_letter_or_digit(c) || c == '_' || c == '-'; }
-
-std::string lower_word(std::string_view word) {
-  std::string out(word);
-  for (char& c : out) {
-    c = ascii::lower(c);
-    if (c == '-') c = '_';
-  }
-  return out;
-}
 
 /// Whether somebody meant `word` and has mistyped it: a letter or two are missing, too many,
 /// changed or in the wrong order.

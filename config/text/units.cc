@@ -7,6 +7,7 @@
 
 #include "config/text/yaml_text.h"
 #include "core/chars/ascii.h"
+#include "core/text.h"
 
 namespace weir::config {
 namespace {
@@ -362,16 +363,7 @@ Parsed<Endpoint> parse_upstream(std::string_view text) {
   return {out, "", ""};
 }
 
-std::string format_duration(milliseconds duration) {
-  std::int64_t rest = duration.count();
-  std::string out;
-  for (const Unit& unit : kUnits) {
-    if (const std::int64_t n = rest / unit.ms; n != 0)
-      out += std::to_string(n) + std::string(unit.name);
-    rest %= unit.ms;
-  }
-  return out.empty() ? "0s" : out;
-}
+std::string format_duration(milliseconds duration) { return human_duration(duration); }
 
 std::string format_distance(double metres) {
   const bool kilometres = metres >= 10'000 && std::fmod(metres, 1000) == 0;
