@@ -137,9 +137,11 @@ net::HttpReply HealthServer::readyz(bool verbose) const {
   }
   for (const SourceFacts& source : status.sources) {
     if (source.problem.empty()) continue;
-    checks.add(
-        true, source.kind + " " + source.name,
-        (source.loaded == TimePoint{} ? "is not there: " : "is not the newest: ") + source.problem);
+    checks.add(true, source.kind + " " + source.name,
+               (source.newest                  ? "has a problem: "
+                : source.loaded == TimePoint{} ? "is not there: "
+                                               : "is not the newest: ") +
+                   source.problem);
   }
   return checks.reply("readyz", verbose);
 }

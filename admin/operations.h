@@ -114,6 +114,7 @@ struct SourceFacts {
   std::uint64_t entries = 0, bytes = 0;  ///< in force; of a list
   TimePoint loaded{};                    ///< what is in force; epoch: nothing is
   std::string problem;                   ///< why there is nothing newer; empty: all is well
+  bool newest = false;  ///< it is the newest, and `problem` is that the disk lacks it
   std::uint64_t loads = 0, failures = 0;
 };
 

@@ -16,13 +16,17 @@ namespace {
 
 constexpr std::size_t kMainMax = std::size_t{16} << 20;
 constexpr milliseconds kLookEvery{250};
-constexpr std::string_view kUnkept = "it is in force, and can't be kept: ";
 
 std::string identity_of(const config::RemoteDef& def) {
   std::string out = def.name() + "\n" + std::to_string(def.every.count());
   for (const auto* text : {&def.sha256, &def.signer, &def.token_file, &def.ca_file})
     out += "\n" + (*text ? (*text)->value : std::string("-"));
   return out;
+}
+
+/// Empty: the last good text is on disk.
+std::string unkept_problem(const RemoteText& remote) {
+  return remote.unkept().empty() ? std::string() : std::string(kUnkept) + remote.unkept();
 }
 
 std::string first_error(const Configuration& configuration) {
@@ -108,7 +112,7 @@ void IncludedTexts::ask(Item& item, const Named& named) {
     return;
   }
   if (turn == RemoteText::Turn::failed) ++item.facts.failures;
-  item.facts.problem = item.remote.why();
+  item.facts.problem = item.remote.why().empty() ? unkept_problem(item.remote) : item.remote.why();
 }
 
 void IncludedTexts::prepare() {
@@ -227,9 +231,9 @@ void IncludedTexts::look() {
     }
     if (said == Item::Said::bad) item->remote.refuse(why);
     if (said == Item::Said::good) {
-      const std::string unkept = item->remote.keep();
+      item->remote.keep();
       const std::scoped_lock hold(mutex_);
-      if (!unkept.empty()) item->facts.problem = std::string(kUnkept) + unkept;
+      item->facts.problem = unkept_problem(item->remote);
     }
     if (waits || clock_.now() < item->next_ask) continue;
     if (!named) named = this->named();
@@ -247,10 +251,12 @@ void IncludedTexts::tell() {
   for (const std::shared_ptr<Item>& item : items_) {
     const std::string& problem = item->facts.problem;
     if (problem == item->told) continue;
+    // A load has taken a newer text. The next look says whether that one is kept.
+    if (problem.empty() && !item->remote.unkept().empty()) continue;
     const bool was_taken = std::exchange(item->told, problem).starts_with(kUnkept);
-    if (problem.empty() && was_taken) continue;
     const bool taken = problem.empty() || problem.starts_with(kUnkept);
-    LogLine line(problem.empty() ? "an included text can be had again"
+    LogLine line(problem.empty() ? was_taken ? "an included text is kept on disk again"
+                                             : "an included text can be had again"
                  : taken         ? "an included text can't be kept on disk"
                  : item->good    ? "an included text could not be taken; the one before it stays"
                                  : "an included text could not be taken; there is none before it");
@@ -288,15 +294,19 @@ void IncludedTexts::stop() {
   if (thread_.joinable()) thread_.join();
   // What was good at the end is there at the next start.
   for (const std::shared_ptr<Item>& item : items_) {
-    if (item->said == Item::Said::good && item->remote.keep().empty())
-      item->said = Item::Said::nothing;
+    if (item->said != Item::Said::good) continue;
+    item->remote.keep();
+    if (item->remote.unkept().empty()) item->said = Item::Said::nothing;
   }
 }
 
 std::vector<admin::SourceFacts> IncludedTexts::facts() const {
   const std::scoped_lock hold(mutex_);
   std::vector<admin::SourceFacts> out;
-  for (const std::shared_ptr<Item>& item : items_) out.push_back(item->facts);
+  for (const std::shared_ptr<Item>& item : items_) {
+    out.push_back(item->facts);
+    out.back().newest = out.back().problem.starts_with(kUnkept);
+  }
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <utility>
 
 #include "app/remote/remote_text.h"
 #include "app/support/files.h"
@@ -93,7 +94,9 @@ struct ListFeeds::Feed {
   TimePoint next_ask{};
   FileMark loaded, seen;
   bool fresh = true;  // not looked at yet
+  // With the mutex:
   admin::SourceFacts facts;
+  std::string unkept;  // why its text is not on disk, as the log says
 };
 
 /// What the thread says when it has read what is new. On the control thread.
@@ -222,6 +225,20 @@ bool ListFeeds::load_file(Feed& feed, bool settled) {
   return false;
 }
 
+/// A line when the text of a list can't be written, and one when it is written again.
+void ListFeeds::tell_of_disk(Feed& feed) {
+  const std::string& unkept = feed.remote->unkept();
+  {
+    const std::scoped_lock hold(mutex_);
+    if (std::exchange(feed.unkept, unkept).empty() == unkept.empty()) return;
+  }
+  LogLine line(unkept.empty() ? "a list that was fetched is kept on disk again"
+                              : "a list that was fetched can't be kept on disk");
+  line.add("list", feed.shape.name).add("from", feed.facts.from);
+  if (!unkept.empty()) line.add("reason", unkept);
+  log_.write(unkept.empty() ? Level::info : Level::warn, line);
+}
+
 bool ListFeeds::load_url(Feed& feed, milliseconds deadline) {
   feed.next_ask = clock_.now() + feed.remote->def().every;
   const auto turn = feed.remote->ask(deadline, nullptr, &stopping_);
@@ -229,13 +246,11 @@ bool ListFeeds::load_url(Feed& feed, milliseconds deadline) {
   if (turn == RemoteText::Turn::fresh) {
     if (const std::string wrong = put(feed, feed.remote->fresh()); !wrong.empty()) {
       feed.remote->refuse(wrong);
-    } else if (const std::string unkept = feed.remote->keep(false); !unkept.empty()) {
-      log_.write_seldom(
-          Level::warn,
-          LogLine("a list that was fetched can't be kept on disk").add("reason", unkept),
-          "kept list");
+    } else {
+      feed.remote->keep(false);
     }
   }
+  tell_of_disk(feed);
   if (feed.remote->why().empty()) {
     bool failed_before = false;
     {
@@ -350,7 +365,11 @@ void ListFeeds::stop() {
 std::vector<admin::SourceFacts> ListFeeds::facts() const {
   const std::scoped_lock hold(mutex_);
   std::vector<admin::SourceFacts> out;
-  for (const std::shared_ptr<Feed>& feed : feeds_) out.push_back(feed->facts);
+  for (const std::shared_ptr<Feed>& feed : feeds_) {
+    admin::SourceFacts& facts = out.emplace_back(feed->facts);
+    facts.newest = facts.problem.empty() && !feed->unkept.empty();
+    if (facts.newest) facts.problem = std::string(kUnkept) + feed->unkept;
+  }
   return out;
 }
 

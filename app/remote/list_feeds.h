@@ -68,6 +68,7 @@ class ListFeeds {
   bool load_url(Feed& feed, milliseconds deadline);
   std::string put(Feed& feed, const std::string& text);
   void failed(Feed& feed, const std::string& why);
+  void tell_of_disk(Feed& feed);
   std::string read_new();
   std::vector<std::shared_ptr<Feed>> all() const;
   void start();

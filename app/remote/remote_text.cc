@@ -144,13 +144,19 @@ RemoteText::Turn RemoteText::failed(std::string why) {
   return Turn::failed;
 }
 
+RemoteText::Turn RemoteText::same() {
+  why_ = refused_why_;
+  return Turn::same;
+}
+
 RemoteText::Turn RemoteText::came(std::string body) {
   std::string digest = sha256_hex(body);
   etag_ = std::exchange(fresh_etag_, {});
   last_modified_ = std::exchange(fresh_last_modified_, {});
   if (digest == last_digest_) {
-    why_ = refused_why_;
-    return Turn::same;
+    // A body that was refused is not the last good one.
+    if (!unkept_.empty() && refused_why_.empty()) write(body);
+    return same();
   }
   last_digest_ = std::move(digest);
   refused_why_.clear();
@@ -161,6 +167,7 @@ RemoteText::Turn RemoteText::came(std::string body) {
 
 RemoteText::Turn RemoteText::ask(milliseconds deadline, const ReadKey& read_key,
                                  const std::atomic<bool>* stop) {
+  if (!unkept_.empty() && has_text_) write(text_);
   if (!def_.redis_key.value.empty()) {
     if (!read_key) return failed("there is no Redis to read the key from");
     KeyValue key = read_key(def_.redis_key.value);
@@ -176,8 +183,12 @@ RemoteText::Turn RemoteText::ask(milliseconds deadline, const ReadKey& read_key,
   const auto url = Url::parse(def_.url.value);
   if (!url) return failed("the URL can't be used");
   ask.url = *url;
-  ask.etag = etag_;
-  ask.last_modified = last_modified_;
+  // A good text that is neither here nor on disk must come as a whole once more.
+  const bool whole = !unkept_.empty() && !has_text_ && refused_why_.empty();
+  if (!whole) {
+    ask.etag = etag_;
+    ask.last_modified = last_modified_;
+  }
   ask.bytes_max = bytes_max_;
   if (def_.token_file) {
     const auto token = read_file(def_.token_file->value, kSmall);
@@ -188,10 +199,7 @@ RemoteText::Turn RemoteText::ask(milliseconds deadline, const ReadKey& read_key,
   std::string why;
   if (def_.ca_file && (ask.tls = tls_with(def_.ca_file->value, why)) == nullptr) return failed(why);
   Fetched fetched = fetch_now(std::move(ask), deadline, stop);
-  if (fetched.status == 304 && !last_digest_.empty()) {
-    why_ = refused_why_;
-    return Turn::same;
-  }
+  if (fetched.status == 304 && !last_digest_.empty()) return same();
   if (std::string wrong = wrong_answer(fetched); !wrong.empty()) return failed(std::move(wrong));
   if (std::string wrong = wrong_with(fetched.body, deadline, read_key, stop); !wrong.empty())
     return failed(std::move(wrong));
@@ -249,24 +257,28 @@ void RemoteText::refuse(std::string why) {
   fresh_.shrink_to_fit();
 }
 
-std::string RemoteText::keep(bool here) {
+void RemoteText::keep(bool here) {
   std::string text = std::exchange(fresh_, {});
-  std::string why;
-  if (!directory_.empty()) {
-    const auto write = [&]() -> Result<void> {
-      auto replacement = FileReplacement::begin(file(), 0600);
-      if (!replacement) return replacement.error();
-      const std::string head = std::string(kFirstLine) + "\n" + def_.name() + "\n" + etag_ + "\n" +
-                               last_modified_ + "\n";
-      if (auto done = replacement->append(head); !done) return done;
-      if (auto done = replacement->append(text); !done) return done;
-      return replacement->commit();
-    };
-    if (const auto done = write(); !done) why = file() + ": " + done.error().message();
-  }
+  write(text);
   if (here) text_ = std::move(text);
   has_text_ = here;
-  return why;
+}
+
+/// The last good text, to the disk.
+void RemoteText::write(std::string_view text) {
+  if (directory_.empty()) return;
+  const auto done = [&]() -> Result<void> {
+    auto replacement = FileReplacement::begin(file(), 0600);
+    if (!replacement) return replacement.error();
+    // The last answer may have been refused: then its ETag is not that of this text.
+    const bool tags = refused_why_.empty();
+    const std::string head = std::string(kFirstLine) + "\n" + def_.name() + "\n" +
+                             (tags ? etag_ : "") + "\n" + (tags ? last_modified_ : "") + "\n";
+    if (auto wrote = replacement->append(head); !wrote) return wrote;
+    if (auto wrote = replacement->append(text); !wrote) return wrote;
+    return replacement->commit();
+  }();
+  unkept_ = done ? std::string() : file() + ": " + done.error().message();
 }
 
 }  // namespace weir::app

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "config/model.h"
@@ -31,9 +32,12 @@ class RemoteText {
   Turn ask(milliseconds deadline, const ReadKey& read_key, const std::atomic<bool>* stop = nullptr);
   /// What ask() has brought last. Valid until the next ask().
   const std::string& fresh() const noexcept { return fresh_; }
-  /// The fresh text is good: it is kept, here (unless `here` is false: it is large) and on disk.
-  /// Empty: it was written or is to be kept nowhere; else why not.
-  std::string keep(bool here = true);
+  /// The fresh text is good: it is kept, here (unless `here` is false: it is large) and on disk. If
+  /// it can't be written, each ask() tries again: with the text that is kept here, else with the
+  /// body that comes. unkept() tells how it went.
+  void keep(bool here = true);
+  /// Why the last good text is not on disk; empty: it is there, or is to be kept nowhere.
+  const std::string& unkept() const noexcept { return unkept_; }
   /// It is not, and need not be fetched again until it changes. `why` is what failed() tells.
   void refuse(std::string why);
   /// The last good one, if it is kept here.
@@ -49,18 +53,23 @@ class RemoteText {
  private:
   Turn failed(std::string why);
   Turn came(std::string body);
+  Turn same();
+  void write(std::string_view text);
   std::string wrong_with(const std::string& body, milliseconds deadline, const ReadKey& read_key,
                          const std::atomic<bool>* stop);
 
   const config::RemoteDef def_;
   const std::string directory_;
   const std::size_t bytes_max_;
-  std::string text_, fresh_, why_, refused_why_;
+  std::string text_, fresh_, why_, refused_why_, unkept_;
   bool has_text_ = false;
   std::string etag_, last_modified_;              // of the last text that was fetched
   std::string fresh_etag_, fresh_last_modified_;  // of what is looked at
   std::string last_digest_;                       // of that text, good or not
 };
+
+/// What people are told of a text that is good and not on disk: this and RemoteText::unkept().
+inline constexpr std::string_view kUnkept = "it is in force, and can't be kept: ";
 
 /// The SHA-256 of a text, 64 hex digits.
 std::string sha256_hex(std::string_view text);

@@ -1,6 +1,7 @@
 """What `include:` fetches: URLs and keys of Redis. A wrong one is refused, and the one before goes on."""
 
 import hashlib
+import os
 import re
 import unittest
 
@@ -59,6 +60,35 @@ class Urls(unittest.TestCase):
                 weir.start()
                 self.assertEqual(limit_of(weir), 5)
                 self.assertEqual(source(weir)["problem"], "status 404")
+
+
+    def test_a_text_that_the_disk_refused_is_written_once_the_disk_takes_it(self):
+        with Site() as site, Origin() as origin:
+            site.texts["/p.yaml"] = policy(5)
+            include = f"include: [{{url: '{site.url}/p.yaml', every: 1s}}]\n"
+            with Weir(include, origin.port) as weir:
+                weir.stop()
+                weir.head += f"state: {{dir: {weir.directory}/state}}\n"
+                weir.write(include)
+                digest = hashlib.sha256(f"{site.url}/p.yaml".encode()).hexdigest()[:32]
+                kept = os.path.join(weir.directory, "state", f"fetched-{digest}")
+                os.makedirs(kept, mode=0o700)  # a directory in the place of the file: it can't be written
+                weir.start()
+                eventually(lambda: "can't be kept" in (source(weir)["problem"] or ""), what="the problem")
+                unchanged = site.unchanged
+                eventually(lambda: site.unchanged > unchanged + 1, what="two answers 304")
+                self.assertIn("can't be kept", source(weir)["problem"])
+                site.texts["/p.yaml"] = policy(6)
+                eventually(lambda: limit_of(weir) == 6, what="the new text")
+                os.rmdir(kept)
+                eventually(lambda: "an included text is kept on disk again" in weir.log(), what="the line")
+                self.assertTrue(os.path.isfile(kept))
+                self.assertIsNone(source(weir)["problem"])
+                self.assertEqual(weir.log().count("an included text can't be kept on disk"), 1)
+                site.texts.clear()
+                weir.stop()
+                weir.start()
+                self.assertEqual(limit_of(weir), 6)
 
 
 class Troubles(unittest.TestCase):

@@ -148,6 +148,36 @@ class Urls(unittest.TestCase):
                 weir.start()
                 self.assertEqual(status(weir, "203.0.113.10"), 403, "kept on disk")
 
+    def test_a_text_that_the_disk_refused_is_written_once_the_disk_takes_it(self):
+        with Site() as site, Origin() as origin:
+            site.texts["/bad.txt"] = "203.0.113.9\n"
+            lists = f"lists: {{bad: {{of: ip, kind: deny, url: {{url: '{site.url}/bad.txt', every: 1s}}}}}}\n"
+            with Weir(lists, origin.port) as weir:
+                weir.stop()
+                weir.head += f"state: {{dir: {weir.directory}/state}}\n"
+                weir.write(lists)
+                digest = hashlib.sha256(f"{site.url}/bad.txt".encode()).hexdigest()[:32]
+                kept = os.path.join(weir.directory, "state", f"fetched-{digest}")
+                os.makedirs(kept, mode=0o700)  # a directory in the place of the file: it can't be written
+                weir.start()
+                self.assertEqual(status(weir, "203.0.113.9"), 403)
+                self.assertIn("can't be kept", source(weir)["problem"])
+                told = weir.health("/readyz?verbose").body.decode()
+                self.assertIn("list bad has a problem: it is in force, and can't be kept: ", told)
+                whole = site.whole
+                eventually(lambda: site.whole > whole, what="the whole text once more")
+                self.assertEqual(weir.log().count("a list that was fetched can't be kept on disk"), 1)
+                os.rmdir(kept)
+                eventually(lambda: os.path.isfile(kept), what="the file")
+                eventually(lambda: "a list that was fetched is kept on disk again" in weir.log(), what="the line")
+                self.assertIsNone(source(weir)["problem"])
+                unchanged = site.unchanged
+                eventually(lambda: site.unchanged > unchanged, what="a question by ETag again")
+                site.texts.clear()
+                weir.stop()
+                weir.start()
+                self.assertEqual(status(weir, "203.0.113.9"), 403, "kept on disk")
+
     def test_a_text_must_have_its_checksum(self):
         with Site() as site, Origin() as origin:
             site.texts["/bad.txt"] = "203.0.113.9\n"
