@@ -90,7 +90,7 @@ net::HttpReply add_entry(Call& call) {
   put_until(reply, outcome.until, call.at.now);
   reply["times"] = outcome.times;
   call.entry.after = reply;
-  reply["note"] = utf8_text(away_note(call, list->shared));
+  put_away_note(call, reply);
   reply["undo"] = nullptr;
   if (outcome.kind != limiter::ListOutcome::Kind::kept) {
     UndoLog::Change change;

@@ -5,6 +5,7 @@
 #include "admin/entry_target.h"
 #include "admin/entry_wish.h"
 #include "admin/keys.h"
+#include "admin/operator/replicas.h"
 #include "admin/operator/undo_log.h"
 #include "admin/routes.h"
 #include "admin/views.h"
@@ -112,6 +113,7 @@ net::HttpReply import_entries(Call& call) {
   reply["kept"] = counts[static_cast<std::size_t>(limiter::ListOutcome::Kind::kept)];
   reply["refused"] = counts[static_cast<std::size_t>(limiter::ListOutcome::Kind::refused)];
   call.entry.after = reply;
+  put_away_note(call, reply);
   reply["undo"] = token.empty() ? json::value() : json::value(token);
   return json_reply(reply);
 }

@@ -209,7 +209,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   body["counted_by_another_key"] = std::move(others);
   body["disabled"] = forgives ? disabled_writers(*call.set, target.lists) : json::array();
   body["remains"] = std::move(remains);
-  body["note"] = utf8_text(away_note(call, call.entry.shared));
+  put_away_note(call, body);
   body["undo"] = token.empty() ? json::value() : json::value(token);
   co_return json_reply(body);
 }
@@ -268,6 +268,7 @@ net::HttpReply clear_list(Call& call) {
   body["in_configuration"] = kept_static;
   body["in_source"] = kept_source;
   body["sample"] = std::move(sample);
+  put_away_note(call, body);
   body["undo"] = token.empty() ? json::value() : json::value(token);
   call.entry.before = {{"entries", matched}, {"sample", body["sample"]}};
   call.entry.after = {{"removed", removed}};
@@ -324,6 +325,7 @@ net::HttpReply undo_change(Call& call) {
   body["removed"] = undone->removed;
   body["left"] = undone->left;
   call.entry.after = body;
+  put_away_note(call, body);
   return json_reply(body);
 }
 

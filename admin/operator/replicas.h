@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <string>
 #include <variant>
 
@@ -18,8 +19,10 @@ struct Scope {
 };
 /// By the call's `replicas`; or what is wrong with it.
 std::variant<Scope, net::HttpReply> scope_of(const Call& call);
-/// Of what is `shared`, while Redis is away: that it holds here alone; else empty.
-std::string away_note(const Call& call, bool shared);
+/// The `note` of a change of list entries: that it holds here alone, where replicas share the list
+/// (`call.entry.shared`) and Redis is away; else empty. After a dry run (no `call.entry.action`) it
+/// is empty.
+void put_away_note(const Call& call, boost::json::object& reply);
 /// Where it holds, for people; empty: there is this process alone.
 std::string scope_note(const Call& call, const Scope& scope);
 

@@ -126,6 +126,11 @@ boost::asio::awaitable<void> add_peers(Call& call, json::array& rows) {
   }
 }
 
+std::string away_text(const FleetFacts& fleet) {
+  return "Redis is away (" + fleet.why +
+         "): it holds here, and the other replicas hear of it when Redis is back";
+}
+
 }  // namespace
 
 boost::asio::awaitable<net::HttpReply> get_replicas(Call& call) {
@@ -178,18 +183,17 @@ std::variant<Scope, net::HttpReply> scope_of(const Call& call) {
   return out;
 }
 
-std::string away_note(const Call& call, bool shared) {
-  const auto fleet = shared ? call.operations.fleet() : std::nullopt;
-  if (!fleet || fleet->up) return {};
-  return "Redis is away (" + fleet->why +
-         "): it holds here, and the other replicas hear of it when Redis is back";
+void put_away_note(const Call& call, json::object& reply) {
+  const bool changes = call.entry.shared && !call.entry.action.empty();
+  const auto fleet = changes ? call.operations.fleet() : std::nullopt;
+  reply["note"] = utf8_text(fleet && !fleet->up ? away_text(*fleet) : std::string());
 }
 
 std::string scope_note(const Call& call, const Scope& scope) {
   const auto fleet = call.operations.fleet();
   if (!fleet) return {};
   if (!scope.board) return "; on this replica alone";
-  if (!fleet->up) return "; " + away_note(call, true);
+  if (!fleet->up) return "; " + away_text(*fleet);
   const auto others = std::count_if(fleet->replicas.begin(), fleet->replicas.end(),
                                     [](const ReplicaFacts& each) { return each.up && !each.self; });
   if (others == 0) return "; no other replica shares this Redis now";

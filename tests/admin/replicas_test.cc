@@ -166,6 +166,34 @@ TEST_F(SharedListTest, AnEntrySaysThatItHoldsHereAloneWhileRedisIsAway) {
   EXPECT_EQ(note("POST", "banned"), "");
 }
 
+TEST_F(SharedListTest, ManyEntriesAtOnceAndUndoSayItAsWell) {
+  process.fleet_facts.emplace();
+  process.fleet_facts->why = "it is away";
+  const auto answer = [&](const char* method, const std::string& path, const char* body = "") {
+    return json::parse(call(method, path, body).body);
+  };
+  const auto noted = [](const json::value& reply) {
+    return std::string(reply.at("note").as_string()).starts_with("Redis is away (it is away): ");
+  };
+  const char* const entries = R"({"entries":[{"key":"192.0.2.1","for":"1h"}]})";
+  const char* const dry = R"({"entries":[{"key":"192.0.2.1","for":"1h"}],"dry_run":true})";
+  for (const bool shared : {true, false}) {
+    const std::string list = std::string("/v1/lists/") + (shared ? "banned" : "own");
+    EXPECT_FALSE(noted(answer("POST", list + "/import", dry))) << "nothing has changed";
+    const json::value imported = answer("POST", list + "/import", entries);
+    EXPECT_EQ(noted(imported), shared);
+    EXPECT_FALSE(noted(answer("DELETE", list + "?dry_run=true"))) << "nothing has changed";
+    const json::value cleared = answer("DELETE", list);
+    EXPECT_EQ(noted(cleared), shared);
+    const std::string token(cleared.at("undo").as_string());
+    const json::value undone = answer("POST", "/v1/changes/" + token + "/undo");
+    EXPECT_EQ(undone.at("restored"), json::value(1));
+    EXPECT_EQ(noted(undone), shared);
+  }
+  process.fleet_facts->up = true;
+  EXPECT_FALSE(noted(answer("POST", "/v1/lists/banned/import", entries)));
+}
+
 TEST_F(ApiTest, AnOverrideSaysWhereItHolds) {
   process.fleet_facts.emplace();
   process.fleet_facts->up = true;

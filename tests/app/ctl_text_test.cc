@@ -7,6 +7,7 @@
 #include "app/support/verdict_line.h"
 #include "app/tools/ctl/ctl_call.h"
 #include "app/tools/ctl/ctl_table.h"
+#include "app/tools/ctl/ctl_why.h"
 
 namespace weir::app::ctl_text_test {
 namespace {
@@ -98,6 +99,22 @@ TEST(CtlText, ChangesOfAListSayWhatBecameOfThem) {
             "k is on b until x (as before: an entry is never shortened)\n");
   EXPECT_EQ(entry_change(read(R"({"name":"b","key":["k"],"removed":1})")), "k is off b\n");
   EXPECT_EQ(entry_change(read(R"({"name":"b","key":["k"],"removed":0})")), "k was not listed\n");
+}
+
+TEST(CtlText, ChangesOfManyEntriesShowTheNote) {
+  EXPECT_EQ(list_cleared(read(R"({"name":"b","dry_run":false,"matched":2,"removed":2,
+                                  "in_configuration":0,"in_source":0,"sample":[],
+                                  "note":"Redis is away","undo":"17"})")),
+            "removed 2 entries of b\nRedis is away\n"
+            "to take it back within an hour: weir ctl undo 17\n");
+  EXPECT_EQ(list_imported(read(R"({"name":"b","read":2,"ended":0,"dry_run":false,"created":2,
+                                   "extended":0,"kept":0,"refused":0,"note":"Redis is away",
+                                   "undo":"17"})")),
+            "2 entries read into b: 2 new, 0 extended, 0 as before\nRedis is away\n"
+            "to take it back within an hour: weir ctl undo 17\n");
+  EXPECT_EQ(undone_text(read(R"({"undo":"17","restored":2,"removed":0,"left":0,
+                                 "note":"Redis is away"})")),
+            "undone: 2 entries are back\nRedis is away\n");
 }
 
 TEST(CtlText, CountersShowTheirRungs) {

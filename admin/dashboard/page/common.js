@@ -37,17 +37,13 @@ const shelf = () => document.getElementById('toasts');
 /** Says what was done, or what went wrong (`bad`; `away`: until weir answers again); `undo` is a token of the undo log. */
 export function say(text, {undo, lines, bad, away} = {}) {
   for (const each of [...shelf().children]) if (bad && each.firstChild.textContent === visible(text)) each.remove();  // said again
-  const toast = h('div', {class: `toast${bad ? ' bad' : ''}${away ? ' is-away' : ''}`}, h('p', {}, text), (lines || []).map((line) => h('p', {class: 'fine'}, line)));
+  const toast = h('div', {class: `toast${bad ? ' bad' : ''}${away ? ' is-away' : ''}`}, h('p', {}, text), (lines || []).filter(Boolean).map((line) => h('p', {class: 'fine'}, line)));
   const close = () => toast.remove();
   const row = h('div', {class: 'row'});
   if (undo) {
     row.append(button(t('Undo'), async () => {
       close();
-      await attempt(async () => {
-        const back = await post(`/v1/changes/${encodeURIComponent(undo)}/undo`);
-        say(t('Taken back: {n} restored, {m} removed.', {n: back.restored, m: back.removed}));
-        window.dispatchEvent(new Event('weir-changed'));
-      });
+      await takeBack(undo);
     }, {class: 'primary'}));
   }
   row.append(button(t('Close'), close));
@@ -102,10 +98,17 @@ const changed = () => window.dispatchEvent(new Event('weir-changed'));
 
 // ---------------------------------------------------------------- changes that views offer
 
+/** Takes back a change of lists by its token of the undo log. */
+export const takeBack = (undo) => attempt(async () => {
+  const back = await post(`/v1/changes/${encodeURIComponent(undo)}/undo`);
+  say(t('Taken back: {n} restored, {m} removed.', {n: back.restored, m: back.removed}), {lines: [back.note]});
+  changed();
+});
+
 export async function release(list, key, forgives) {
   await attempt(async () => {
     const answer = await remove(`${listPath(list)}/entries?${keyQuery(key)}${forgives ? '&forgive=true' : ''}`);
-    const lines = answer.remains.map((each) => `${each.policy}: ${each.text}`);
+    const lines = [answer.note, ...answer.remains.map((each) => `${each.policy}: ${each.text}`)];
     if (answer.emptied.length) lines.push(t('Emptied: {names}', {names: answer.emptied.join(', ')}));
     if (answer.counted_by_another_key.length) lines.push(t('Counted by another key, and kept: {names}', {names: answer.counted_by_another_key.join(', ')}));
     if (answer.disabled.length) lines.push(t('Disabled, and their counts come back with them: {names}', {names: answer.disabled.join(', ')}));
@@ -170,7 +173,7 @@ export async function extend(entry, lists) {
       const answer = await post(`${listPath(target.list)}/entries`, {key: target.key, ...given});
       const words = {key: keyText(target.key), list: answer.list, until: clock(answer.until)};
       const kept = answer.result === 'kept';
-      say(kept ? t('{key} is on {list} for longer already: until {until}.', words) : t('{key} is on {list} until {until}.', words), {undo: answer.undo});
+      say(kept ? t('{key} is on {list} for longer already: until {until}.', words) : t('{key} is on {list} until {until}.', words), {undo: answer.undo, lines: [answer.note]});
       return changed();
     } catch (problem) {
       if (!(problem instanceof ApiError)) throw problem;

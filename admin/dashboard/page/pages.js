@@ -2,7 +2,7 @@
 
 import {post} from './api.js';
 import {bars, columns} from './charts.js';
-import {attempt, effect, get, heading, note, overrideRow, panel, reloadOn, say} from './common.js';
+import {attempt, effect, get, heading, note, overrideRow, panel, reloadOn, say, takeBack} from './common.js';
 import {button, field, h, replace, select, table} from './dom.js';
 import {bytes, clock, number, percent, span, when, zone} from './format.js';
 import {changesText} from './tables.js';
@@ -126,11 +126,7 @@ export function history(main) {
     replace(audit, table(t('Who changed what'), [{title: t('Time')}, {title: t('Who')}, {title: t('Change')}, {title: t('What')}, {title: t('Key')}, {title: t('Reason')}],
       told[2].entries.reverse().map(auditRow), t('Nothing.')));
     replace(undo, table(t('Changes of lists'), [{title: t('Time')}, {title: t('What')}, {title: t('Entries'), class: 'number'}, {unseen: t('Actions'), class: 'actions'}],
-      told[1].changes.map((each) => [when(each.at), {of: each.what, class: 'long'}, number(each.entries), button(t('Undo'), () => attempt(async () => {
-        const back = await post(`/v1/changes/${encodeURIComponent(each.undo)}/undo`);
-        say(t('Taken back: {n} restored, {m} removed.', {n: back.restored, m: back.removed}));
-        window.dispatchEvent(new Event('weir-changed'));
-      }), {'aria-label': t('Undo: {what}', {what: each.what})})]), t('There is nothing to take back.')));
+      told[1].changes.map((each) => [when(each.at), {of: each.what, class: 'long'}, number(each.entries), button(t('Undo'), () => takeBack(each.undo), {'aria-label': t('Undo: {what}', {what: each.what})})]), t('There is nothing to take back.')));
   });
 }
 

@@ -111,7 +111,7 @@ int export_list(const AdminDoor& door, const ListFlags& flags, const Globals& gl
 int send_pieces(const AdminDoor& door, const ListFlags& flags, const json::array& entries,
                 json::object& total) {
   std::size_t sent = 0;
-  std::string undo;
+  std::string undo, note;
   do {
     json::array piece;
     for (std::size_t bytes = 0;
@@ -139,10 +139,12 @@ int send_pieces(const AdminDoor& door, const ListFlags& flags, const json::array
       const json::value* const so_far = total.if_contains(name);
       total[name] = (so_far != nullptr ? so_far->get_int64() : 0) + count_of(answer.body, name);
     }
+    if (const std::string said = cell(answer.body, "note"); !said.empty()) note = said;
     if (const std::string token = cell(answer.body, "undo"); !token.empty()) undo = token;
   } while (sent < entries.size());
   total["name"] = flags.name;
   total["dry_run"] = flags.dry_run;
+  total["note"] = note;
   total["undo"] = undo.empty() ? json::value() : json::value(undo);
   return kOk;
 }

@@ -130,14 +130,10 @@ std::string entries_table(const json::value& answer) {
   return out + source;
 }
 
-namespace {
-
 std::string note_line(const json::value& answer) {
   const std::string note = cell(answer, "note");
   return note.empty() ? note : note + "\n";
 }
-
-}  // namespace
 
 std::string said_by_flags(std::string problem, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
@@ -197,6 +193,7 @@ std::string list_cleared(const json::value& answer) {
     out += numbered(fixed, "entry", "entries") + " of the configuration stay\n";
   if (const std::int64_t source = count_of(answer, "in_source"); source != 0)
     out += numbered(source, "entry", "entries") + " of its file or URL stay\n";
+  out += note_line(answer);
   if (const std::string undo = cell(answer, "undo"); !undo.empty())
     out += "to take it back within an hour: weir ctl undo " + undo + "\n";
   return out;
@@ -216,6 +213,7 @@ std::string list_imported(const json::value& answer) {
   if (const std::int64_t refused = count_of(answer, "refused"); refused != 0)
     out += ", " + std::to_string(refused) + " refused: the list is full";
   out += "\n" + left_out;
+  out += note_line(answer);
   if (const std::string undo = cell(answer, "undo"); !undo.empty())
     out += "to take it back within an hour: weir ctl undo " + undo + "\n";
   return out;

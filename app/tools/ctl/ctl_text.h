@@ -22,6 +22,8 @@ std::string entries_table(const boost::json::value& answer);
 std::string said_by_flags(std::string problem, std::initializer_list<std::string_view> names);
 /// POST and DELETE /v1/lists/{list}/entries
 std::string entry_change(const boost::json::value& answer);
+/// The answer's `note`, as a line; empty: there is none.
+std::string note_line(const boost::json::value& answer);
 /// DELETE /v1/lists/{list}
 std::string list_cleared(const boost::json::value& answer);
 /// POST /v1/lists/{list}/import, the answers of all pieces added up.

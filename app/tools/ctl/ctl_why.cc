@@ -106,7 +106,8 @@ std::string undone_text(const json::value& answer) {
   add("removed", "entry is off again", "entries are off again");
   add("left", "entry has ended or changed since and stays as it is",
       "entries have ended or changed since and stay as they are");
-  return "undone: " + (out.empty() ? std::string("nothing was left of it") : out) + "\n";
+  return "undone: " + (out.empty() ? std::string("nothing was left of it") : out) + "\n" +
+         note_line(answer);
 }
 
 std::string hash_text(const json::value& answer) {
