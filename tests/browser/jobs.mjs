@@ -188,6 +188,28 @@ const JOBS = {
     await page.getByRole('link', {name: 'alice'}).waitFor();
     assert.equal(asked('list', 'watched_users', 'alice').listed, true);
 
+    // By the keyboard: the focus goes to the next row, from the last row to the one before, at last to the heading.
+    const focused = () => page.evaluate(() => document.activeElement.getAttribute('aria-label') || document.activeElement.textContent);
+    const focusIs = async (wanted) => {
+      for (let tries = 0; tries < 100 && await focused() !== wanted; ++tries) await page.waitForTimeout(50);
+      assert.equal(await focused(), wanted);
+    };
+    await page.getByLabel('Search', {exact: true}).fill('case of');
+    await page.getByText('2 entries').waitFor();
+    const people = await page.getByRole('button', {name: /^Release /}).evaluateAll((all) => all.map((each) => each.getAttribute('aria-label').slice(8)));
+    await page.getByRole('button', {name: `Release ${people[0]}`}).press('Enter');
+    await focusIs(`Release ${people[1]}`);
+    await page.locator('.toast', {hasText: `${people[0]} is released`}).getByRole('button', {name: 'Undo'}).press('Enter');
+    await told(page, 'Taken back: 1 restored, 0 removed.');
+    await focusIs('Who is listed');
+    await page.getByRole('button', {name: `Release ${people[0]}`}).waitFor();
+    await page.getByRole('button', {name: `Release ${people[1]}`}).press('Enter');
+    await focusIs(`Release ${people[0]}`);
+    await page.keyboard.press('Enter');
+    await page.getByText('Nobody is listed who fits.').waitFor();
+    await focusIs('Who is listed');
+    await page.getByLabel('Search', {exact: true}).fill('');
+
     await page.getByRole('button', {name: 'Put a key on a list'}).click();
     await page.keyboard.press('Escape');
     assert.equal(await page.getByRole('dialog').count(), 0);

@@ -1,7 +1,7 @@
 // What several views show or do alike.
 
 import {ApiError, get, keyQuery, listPath, post, put, remove, policyPath} from './api.js';
-import {button, field, h, select, visible} from './dom.js';
+import {button, field, focusHeading, h, select, visible} from './dom.js';
 import {clock, keyText, number, span} from './format.js';
 import {has, t} from './words.js';
 
@@ -33,12 +33,18 @@ export const panel = (title, ...children) => h('section', {class: 'panel'}, titl
 // ---------------------------------------------------------------- what has happened, said below
 
 const shelf = () => document.getElementById('toasts');
+/** Takes away what was said. Whoever was at its buttons goes on at the heading of the view. */
+function unsay(toasts) {
+  const held = toasts.some((each) => each.contains(document.activeElement));
+  for (const each of toasts) each.remove();
+  if (held) focusHeading(null);
+}
 
 /** Says what was done, or what went wrong (`bad`; `away`: until weir answers again); `undo` is a token of the undo log. */
 export function say(text, {undo, lines, bad, away} = {}) {
-  for (const each of [...shelf().children]) if (bad && each.firstChild.textContent === visible(text)) each.remove();  // said again
+  unsay([...shelf().children].filter((each) => bad && each.firstChild.textContent === visible(text)));  // said again
   const toast = h('div', {class: `toast${bad ? ' bad' : ''}${away ? ' is-away' : ''}`}, h('p', {}, text), (lines || []).filter(Boolean).map((line) => h('p', {class: 'fine'}, line)));
-  const close = () => toast.remove();
+  const close = () => { if (toast.isConnected) unsay([toast]); };
   const row = h('div', {class: 'row'});
   if (undo) {
     row.append(button(t('Undo'), async () => {
@@ -49,13 +55,13 @@ export function say(text, {undo, lines, bad, away} = {}) {
   row.append(button(t('Close'), close));
   toast.append(row);
   shelf().append(toast);
-  while (shelf().children.length > 4) shelf().firstChild.remove();
+  unsay([...shelf().children].slice(0, -4));
   if (!bad && !undo) setTimeout(close, 8000);
 }
 
 /** What went wrong is no news any more: the reader has gone on, or (`away` alone) weir answers again. */
 export function forget(away) {
-  for (const each of [...(shelf()?.children || [])]) if (each.classList.contains(away ? 'is-away' : 'bad')) each.remove();
+  if (shelf()) unsay([...shelf().children].filter((each) => each.classList.contains(away ? 'is-away' : 'bad')));
 }
 
 /** Puts what a view shows into its address: the way back, a reload and a copied link show it again. */

@@ -29,8 +29,43 @@ function fill(element, attributes, children) {
 export const h = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
 export const s = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
 
+const CONTROLS = 'a[href], button, input, select, textarea, [tabindex]';
+const controls = (within) => [...within.querySelectorAll(CONTROLS)];
+const sameAs = (control) => `${control.tagName} ${control.getAttribute('aria-label') || control.textContent}`;
+const ROWS = 'tr, li, article';
+const rowsOf = (within) => [...within.querySelectorAll(ROWS)];
+
+/** Puts the focus on the heading of what `near` stands in, or of the view. */
+export function focusHeading(near) {
+  const heading = near?.closest('section')?.querySelector('h2') || document.querySelector('main h1');
+  if (!heading) return;
+  heading.tabIndex = -1;
+  heading.focus();
+}
+
+/** Says where the focus goes when the contents of `element` are drawn anew; call the answer when that is done. It goes to the
+ * same control, if there is one again; else to the like one of the row that has taken the place, or of the last row that has
+ * one; else to the heading. Without that the browser forgets where the reader was. */
+function keepFocus(element) {
+  const held = document.activeElement;
+  if (!held || held === element || !element.contains(held)) return () => {};
+  const name = sameAs(held), nth = controls(element).filter((each) => sameAs(each) === name).indexOf(held);
+  const row = held.closest(ROWS), place = row && element.contains(row) ? rowsOf(element).indexOf(row) : -1;
+  const column = place < 0 ? -1 : controls(row).filter((each) => each.tagName === held.tagName).indexOf(held);
+  return () => {
+    if (held.isConnected) { held.focus({preventScroll: true}); return; }
+    const same = controls(element).filter((each) => sameAs(each) === name);
+    const like = place < 0 ? [] : rowsOf(element).map((each) => controls(each).filter((control) => control.tagName === held.tagName)[column]);
+    const next = same[Math.min(nth, same.length - 1)] || like.slice(place).find(Boolean) || like.reverse().find(Boolean);
+    if (next) next.focus({preventScroll: true});
+    else focusHeading(element);
+  };
+}
+
 export function replace(element, ...children) {
+  const focus = keepFocus(element);
   element.replaceChildren(...contents(children));
+  focus();
 }
 
 /** A table with a header; each cell of `rows` is text, an element, or {of, class, title}. */
