@@ -96,9 +96,7 @@ void check_memory(const config::Server& server, const Machine& machine, bool pat
     return out.ok("memory", "the cgroup grants " + human_size(*machine.memory) +
                                 "; limits.memory is not set, and will be " + human_size(room));
   }
-  out.problem("memory", seen,
-              "weir would not start: set limits.memory to " + human_size(room) +
-                  " or less, or raise the container's memory limit");
+  out.problem("memory", seen, "weir would not start: " + memory_advice(server, machine, patterns));
 }
 
 void check_threads(const config::Server& server, const Machine& machine, Findings& out) {

@@ -137,8 +137,7 @@ int Wiring::fit_into_machine() {
     return fail(kNo, "limits.memory is " + human_size(settings_.limits.memory) +
                          ", but the cgroup grants " + human_size(*machine_.memory) +
                          " in all, and weir needs " + human_size(beside) +
-                         " beside its counters: set limits.memory to " + human_size(room) +
-                         " or less, or raise the container's memory limit");
+                         " beside its counters: " + memory_advice(settings_, machine_, patterns));
   }
   return kOk;
 }

@@ -76,6 +76,27 @@ std::uint64_t counter_room(std::uint64_t granted, std::uint64_t fixed, bool patt
   return patterns ? room / 9 * 8 : room;
 }
 
+std::string memory_advice(const config::Server& server, const Machine& machine, bool patterns) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;  // and the least of limits.memory
+  const std::uint64_t room =
+      counter_room(*machine.memory, memory_beside(server, machine), patterns);
+  if (room >= kMiB)
+    return "set limits.memory to " + human_size(room) +
+           " or less, or raise the container's memory limit";
+  // With more memory weir takes a little more beside its counters.
+  Machine larger = machine;
+  for (std::uint64_t needed = 0;; larger.memory = needed) {
+    const std::uint64_t fixed = memory_beside(server, larger);
+    needed = fixed + (patterns ? kLeastCounters / 8 * 9 : kLeastCounters);
+    needed = (needed + kMiB - 1) / kMiB * kMiB;
+    if (needed <= *larger.memory) break;
+  }
+  const bool lowered = server.limits.memory_given && server.limits.memory > kLeastCounters;
+  return "the cgroup is too small for weir: raise the container's memory limit to " +
+         human_size(*larger.memory) + " at least" +
+         (lowered ? ", and set limits.memory to " + human_size(kLeastCounters) : std::string());
+}
+
 std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept {
   return 4 * (limits.head + limits.body);
 }

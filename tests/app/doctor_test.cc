@@ -50,6 +50,20 @@ TEST(Doctor, MemoryOfTheCgroup) {
             "problem memory: the cgroup grants 80 MiB; limits.memory is 64 MiB, and weir needs 32 "
             "MiB beside it -> weir would not start: set limits.memory to 48 MiB or less, or raise "
             "the container's memory limit");
+  EXPECT_EQ(look("buffers: 8MiB", 8 * kMiB),
+            "problem memory: the cgroup grants 8 MiB; limits.memory is 256 MiB, and weir needs 32 "
+            "MiB beside it -> weir would not start: the cgroup is too small for weir: raise the "
+            "container's memory limit to 36 MiB at least");
+  EXPECT_EQ(look("memory: 64MiB, buffers: 8MiB", 32 * kMiB),
+            "problem memory: the cgroup grants 32 MiB; limits.memory is 64 MiB, and weir needs 32 "
+            "MiB beside it -> weir would not start: the cgroup is too small for weir: raise the "
+            "container's memory limit to 36 MiB at least, and set limits.memory to 4 MiB");
+  EXPECT_EQ(look("buffers: 8MiB", 34 * kMiB),
+            "problem memory: the cgroup grants 34 MiB; limits.memory is 256 MiB, and weir needs 32 "
+            "MiB beside it -> weir would not start: set limits.memory to 2 MiB or less, or raise "
+            "the container's memory limit");
+  EXPECT_EQ(look("buffers: 8MiB", 36 * kMiB),
+            "ok memory: the cgroup grants 36 MiB; limits.memory is not set, and will be 4 MiB");
   EXPECT_EQ(look("buffers: 8MiB", 80 * kMiB),
             "ok memory: the cgroup grants 80 MiB; limits.memory is not set, and will be 48 MiB");
 }
