@@ -13,7 +13,7 @@ POLICIES = """
 lists: {office: {of: ip, kind: allow}}
 policies:
   - {name: login-per-ip, watch: request, key: ip, window: 1m, then: [{over: 5, do: flag}]}
-  - {name: pages, watch: request, key: ip, window: 1m, then: [{over: 5, do: flag}]}
+  - {name: pages, watch: request, key: ip, window: 1m, then: [{over: 5, do: deny, for: 1h}]}
 """
 
 
@@ -36,9 +36,10 @@ class Completion(unittest.TestCase):
         self.assertEqual(done.stderr, "", arguments)
         return done.stdout.split()
 
-    def bash(self, *words):
+    def bash(self, *words, line=""):
+        """`words` as bash parts them: at `=` and `:`, too. `line`: what was typed."""
         quoted = " ".join(f"'{word}'" for word in words)
-        return self.shell("bash", "--norc", "-c", f"source ./completion.bash; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; "
+        return self.shell("bash", "--norc", "-c", f"source ./completion.bash; COMP_LINE='{line}'; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; "
                           "_weir; printf '%s\\n' \"${COMPREPLY[@]}\"")
 
     def test_bash(self):
@@ -54,10 +55,17 @@ class Completion(unittest.TestCase):
             self.environment["WEIR_ADMIN_LISTEN"] = f"127.0.0.1:{weir.admin_port}"
             self.assertEqual(self.bash("weir", "ctl", "policy", "lo"), ["login-per-ip"])
             self.assertEqual(self.bash("weir", "ctl", "list", "off"), ["office"])
+            self.assertEqual(self.bash("weir", "ctl", "list", "pa", line="weir ctl list pa"), ["pages:deny"])
+            # Readline puts what comes in the place of the part behind the colon.
+            self.assertEqual(self.bash("weir", "ctl", "list", "pages", ":", "de", line="weir ctl list pages:de"), ["deny"])
+            self.assertEqual(self.bash("weir", "ctl", "list", "pages", ":", line="weir ctl list pages:"), ["deny"])
+            self.assertEqual(self.bash("weir", "ctl", "list", "pages", ":", "xy", line="weir ctl list pages:xy"), [])
             self.environment["WEIR_ADMIN_LISTEN"] = "127.0.0.1:1"
             self.assertEqual(self.bash("weir", "ctl", "policy", "lo"), [])
             flag = f"127.0.0.1:{weir.admin_port}"
             self.assertEqual(self.bash("weir", "ctl", "--admin", flag, "policy", "pa"), ["pages"])
+            parted = ["weir", "ctl", "--admin", "127.0.0.1", ":", str(weir.admin_port), "policy", "pa"]
+            self.assertEqual(self.bash(*parted, line=f"weir ctl --admin {flag} policy pa"), ["pages"])
             if shutil.which("fish"):
                 self.environment["WEIR_ADMIN_LISTEN"] = flag
                 self.assertEqual(self.fish("weir ctl policy lo"), ["login-per-ip"])

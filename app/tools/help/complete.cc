@@ -264,8 +264,9 @@ std::vector<std::string> ask_names(AdminNames what, const std::string& door,
   if (answer.problem.empty()) {
     for (const boost::json::value& each : items(answer.body, word)) {
       std::string name = cell(each, "name");
-      // A list of a policy's own has a colon, where bash parts words: its policy stands for it.
-      if (name.find_first_of(": \t\n") == std::string::npos) out.push_back(std::move(name));
+      // A blank would part the word, and a colon in front stands for files.
+      if (name.find_first_of(" \t\n") == std::string::npos && !name.starts_with(':'))
+        out.push_back(std::move(name));
     }
   }
   return out;

@@ -1,7 +1,23 @@
 # bash completion for weir -*- shell-script -*-
 # What may stand next says weir itself: a candidate a line, with what it is behind a tab.
 _weir() {
-    local cur=${COMP_WORDS[COMP_CWORD]} word about
+    local i raw before rest=${COMP_LINE-} word about
+    local -a words=()
+    # Bash parts words at colons (COMP_WORDBREAKS), and names and addresses have some: parts without a blank
+    # between them are one word again.
+    for ((i = 0; i <= COMP_CWORD; ++i)); do
+        raw=${COMP_WORDS[i]}
+        if [[ $i -gt 1 && -n $rest && $rest != [[:space:]]* && ($raw == :* || ${words[-1]} == *:) ]]; then
+            words[-1]+=$raw
+        else
+            words+=("$raw")
+        fi
+        before=${rest%%"$raw"*}
+        rest=${rest:${#before}+${#raw}}
+    done
+    local cur=${words[-1]} known
+    # Readline puts a candidate in the place of the last part alone.
+    [[ $raw == ":" ]] && known=$cur || known=${cur%"$raw"}
     [[ $cur == "=" ]] && cur=
     COMPREPLY=()
     while IFS=$'\t' read -r word about; do
@@ -16,6 +32,7 @@ _weir() {
                 ;;
             *) COMPREPLY+=("$word") ;;
         esac
-    done < <("${COMP_WORDS[0]/#\~/$HOME}" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    done < <("${words[0]/#\~/$HOME}" __complete -- "${words[@]:1}" 2>/dev/null)
+    COMPREPLY=("${COMPREPLY[@]#"$known"}")
 }
 complete -F _weir weir
