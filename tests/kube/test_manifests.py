@@ -46,14 +46,16 @@ def missing(wanted, found, path=""):
 
 
 class Manifests(unittest.TestCase):
-    def workloads(self, components):
-        """One of each kind, as kustomize leaves them with these components."""
+    def workloads(self, components, grace=None, **labels):
+        """One of each kind, as kustomize leaves them with these components. `grace`: of the app."""
         with tempfile.TemporaryDirectory() as directory:
             away = os.path.relpath(os.path.join(ROOT, "k8s/components"), os.path.realpath(directory))
             documents = []
             for kind in KINDS:
                 document = yaml.safe_load(APP)
-                document |= {"kind": kind, "metadata": {"name": kind.lower(), "labels": {"weir.example/inject": "true"}}}
+                document |= {"kind": kind, "metadata": {"name": kind.lower(), "labels": {"weir.example/inject": "true", **labels}}}
+                if grace:
+                    document["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = grace
                 documents.append(document)
             with open(os.path.join(directory, "app.yaml"), "w", encoding="utf-8") as f:
                 yaml.safe_dump_all(documents, f)
@@ -73,6 +75,13 @@ class Manifests(unittest.TestCase):
                     self.assertEqual(alike(sidecar_of(template["spec"])), expected)
                     self.assertEqual(template["metadata"]["labels"]["weir.example/sidecar"], "true")
                     self.assertEqual(template["spec"]["terminationGracePeriodSeconds"], 45)
+
+    def test_a_longer_grace_period_stays(self):
+        for component in ("weir-sidecar", "weir-sidecar-classic"):
+            for kind, template in self.workloads([component], grace=120, **{"weir.example/grace": "app"}).items():
+                with self.subTest(component=component, kind=kind):
+                    self.assertEqual(template["spec"]["terminationGracePeriodSeconds"], 120)
+                    self.assertEqual(template["metadata"]["labels"]["weir.example/sidecar"], "true")
 
     def test_redis_in_every_kind(self):
         for kind, template in self.workloads(["weir-sidecar", "redis"]).items():
