@@ -43,14 +43,17 @@ void check_kind(const limiter::CounterSpec& spec, const config::WindowDef& windo
   }
 }
 
-/// The events that empty the counter of that window: they are part of the counter's identity.
+/// The events that empty the counter of that window: they are part of the counter's identity. A
+/// leaky bucket is emptied by each rung without a threshold, too.
 std::string cleared_by(const config::PolicyDef& def, const config::WindowDef* window) {
+  const bool leaks = window != nullptr && window->kind == config::WindowDef::Kind::leaky;
   std::string out;
   for (const config::Rung& rung : def.then) {
     const Mode mode = rung.mode ? rung.mode->value : def.mode.value;
     const bool acts =
         mode != Mode::disabled && (mode != Mode::shadow || def.mode.value == Mode::shadow);
-    if (!rung.clear || !acts || !config::reads(def, rung, window)) continue;
+    const bool empties = rung.clear || (leaks && rung.compare == Compare::none);
+    if (!empties || !acts || !config::reads(def, rung, window)) continue;
     out += "cleared " + std::to_string(static_cast<int>(rung.compare));
     if (const auto* number = std::get_if<config::Located<Number>>(&rung.limit))
       out += " " + number->value.to_string();

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "config/checks/exactness.h"
 #include "policies/lang/extractors.h"
 #include "policies/set/compiler.h"
 
@@ -30,9 +31,10 @@ bool is_enforced(const config::PolicyDef& def, const config::Rung& rung) {
 }
 
 bool remembers(const config::PolicyDef& def) {
-  const bool leaks = def.window && def.window->kind == config::WindowDef::Kind::leaky;
   return std::any_of(def.then.begin(), def.then.end(), [&](const config::Rung& rung) {
     // A bucket that overflows is emptied.
+    const config::WindowDef* const window = config::window_of(def, rung);
+    const bool leaks = window != nullptr && window->kind == config::WindowDef::Kind::leaky;
     const bool empties = rung.clear || (leaks && rung.compare == Compare::none);
     return is_enforced(def, rung) &&
            (empties || !rung.durations.empty() || rung.for_window || rung.list || rung.notify);

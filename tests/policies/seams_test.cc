@@ -83,6 +83,47 @@ policies:
   EXPECT_EQ(counters("twice"), 2U);
 }
 
+/// Policies that count the same thing share one counter: what one of them does to it must not be
+/// seen by another one.
+TEST(Seams, APolicyRefusesTheSameRequestsBesideOneThatCountsTheSame) {
+  const std::string windows[] = {"{leaky: 3, drain: 1h}", "1h", "{last: 1h, exact: true}",
+                                 "{every: 1h}", "{rate: 1/h, burst: 3}"};
+  const std::string neighbours[] = {"then: [{do: flag}]",
+                                    "then: [{do: flag, if: 'value > 1'}]",
+                                    "then: [{do: flag, mode: shadow}]",
+                                    "mode: shadow, then: [{do: deny}]",
+                                    "then: [{over: 1, do: flag, clear: true}]",
+                                    "then: [{over: 1, do: flag}], charge: always",
+                                    "then: [{under: 2, do: flag}]"};
+  for (const std::string& window : windows) {
+    const std::string strict = "- {name: strict, watch: request, key: ip, window: " + window +
+                               ", then: [{over: 2, do: challenge}]}\n";
+    const auto refused = [&](const std::string& policies) {
+      World world("policies:\n" + policies);
+      std::string out;
+      for (int i = 0; i < 9; ++i) {
+        world.now += milliseconds{1'000};
+        out += world.send(TestRequest("GET /")) == "challenge" ? "x" : ".";
+      }
+      return out;
+    };
+    const std::string alone = refused(strict);
+    EXPECT_EQ(alone.substr(0, 2), "..") << window;
+    EXPECT_NE(alone.find('x'), std::string::npos) << window;
+    for (const std::string& neighbour : neighbours) {
+      const bool needs_bucket =
+          neighbour.starts_with("then: [{do:") || neighbour.starts_with("mode: shadow");
+      if (needs_bucket && window.find("leaky") == std::string::npos) continue;
+      if (window.find("rate") != std::string::npos && neighbour.find("under") != std::string::npos)
+        continue;
+      const std::string other =
+          "- {name: other, watch: request, key: ip, window: " + window + ", " + neighbour + "}\n";
+      EXPECT_EQ(refused(strict + other), alone) << other;
+      EXPECT_EQ(refused(other + strict), alone) << other;
+    }
+  }
+}
+
 TEST(Seams, AShadowRungOnANamedListThatDeniesIsCountedAsDenying) {
   World world(R"(
 lists: {bans: {kind: deny, of: ip}}
