@@ -31,8 +31,8 @@ Value spelled(Frame& frame, const Value& value) {
   return Value::text({at, size});
 }
 
-bool Planning::load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
-                           Trace* trace) {
+Planning::Loaded Planning::load_amount(const Policy& policy, const Binding& binding,
+                                       limiter::Amount& amount, Trace* trace) {
   const auto reason_of = [&](const Expression& expression) {
     for (const SlotId slot : expression.slots()) {
       const MissReason reason = work_.frame.why(slot);
@@ -41,58 +41,63 @@ bool Planning::load_amount(const Policy& policy, const Binding& binding, limiter
     // The value is there, and cannot be counted; an application may read it all the same.
     return expression.client_asserted() ? MissReason::unreadable : MissReason::failed;
   };
+  const auto lacks = [&](std::size_t field, const Expression& expression) {
+    return missing(policy, field, expression.canonical(), reason_of(expression),
+                   Skip::amount_missing, trace)
+               ? Loaded::gap
+               : Loaded::skips;
+  };
   if (binding.late_amount) {
     // Known only with the answer: until then, the estimate of `reserve` counts.
     amount.amount = 0;
-    if (!binding.reserve) return true;
+    if (!binding.reserve) return Loaded::yes;
     const Value value = binding.reserve->eval(work_.frame);
     const Unread unread =
         value.is_error() ? unread_in(work_.frame, *work_.set, *binding.reserve) : Unread{};
-    if (unread && refuses_unread(policy, unread.name, unread.why)) return false;
+    if (unread && refuses_unread(policy, unread.name, unread.why)) return Loaded::skips;
     if (value.is_number() && value.as_number().is_finite() && !value.as_number().is_negative()) {
       amount.amount = value.as_number();
     }
-    return true;
+    return Loaded::yes;
   }
   if (policy.metric == Metric::last) {
     const Value value = spelled(work_.frame, binding.arguments.front().eval(work_.frame));
     const limiter::Datum datum = datum_of(value);
     // A text that is too long is there; it is remembered as none.
     if (datum.type == limiter::Datum::Type::none && !value.is(Type::text)) {
-      return missing(policy, binding.key.size(), binding.arguments.front().canonical(),
-                     reason_of(binding.arguments.front()), Skip::amount_missing, trace);
+      return lacks(binding.key.size(), binding.arguments.front());
     }
     amount.datum = work_.frame.arena().make(datum);
-    return amount.datum != nullptr;
+    return amount.datum != nullptr ? Loaded::yes : Loaded::skips;
   }
   if (takes_amount(policy.metric)) {
     const Expression& expression = binding.arguments.front();
     const Value value = expression.eval(work_.frame);
     const bool real = work_.set->counters[policy.counters.front()].spec.real;
     if (!value.is_number() || (!value.as_number().is_finite() && !policy.amounts_checked)) {
-      return missing(policy, binding.key.size(), expression.canonical(), reason_of(expression),
-                     Skip::amount_missing, trace);
+      return lacks(binding.key.size(), expression);
     }
     const Number number = value.as_number();
     if (policy.amounts_checked && (number.is_negative() || !number.is_finite())) {
       StatsCells::add(work_.loaded->policy_cells[policy.index]->amounts_refused);
-      if (refuses_unread(policy, expression.canonical(), MissReason::failed)) return false;
+      if (refuses_unread(policy, expression.canonical(), MissReason::failed)) return Loaded::skips;
       if (trace != nullptr) {
         trace->skipped(policy, Skip::amount_refused, expression.canonical(), MissReason::none);
       }
-      return false;
+      return Loaded::skips;
     }
     amount.amount = real ? Number::real(number.as_real()) : number;
-    return true;
+    return Loaded::yes;
   }
   if (takes_members(policy.metric)) {
     const std::optional<std::size_t> bad = load_member(binding, amount.member);
-    if (!bad) return true;
-    const Expression& expression = binding.arguments[*bad];
-    return missing(policy, binding.key.size() + *bad, expression.canonical(), reason_of(expression),
-                   Skip::amount_missing, trace);
+    if (!bad) return Loaded::yes;
+    const Loaded loaded = lacks(binding.key.size() + *bad, binding.arguments[*bad]);
+    if (loaded != Loaded::gap) return loaded;
+    amount.member = member_with_gaps(binding);
+    return Loaded::yes;
   }
-  return true;
+  return Loaded::yes;
 }
 
 /// Returns which argument is missing, if one is. hash_ stays what it is.
@@ -112,6 +117,17 @@ std::optional<std::size_t> Planning::load_member(const Binding& binding, std::ui
   }
   member = keys_.builder().hash(work_.secret).lo;
   return std::nullopt;
+}
+
+/// With `missing: same`, all events that lack an argument have one member.
+std::uint64_t Planning::member_with_gaps(const Binding& binding) {
+  keys_.builder().start();
+  for (const Expression& argument : binding.arguments) {
+    Address masked;
+    if (!keys_.builder().add(key_part({}, argument.eval(work_.frame), masked)))
+      keys_.builder().add_missing();
+  }
+  return keys_.builder().hash(work_.secret).lo;
 }
 
 /// The bank's text lives until its next operation; the frame's as long as the judgement.

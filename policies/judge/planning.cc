@@ -46,15 +46,19 @@ void Planning::plan_plain(const Policy& policy, const Binding& binding,
                           std::uint16_t binding_index) {
   if (!load_policy_key(policy, binding, nullptr)) return;
   limiter::Amount amount;
-  if (policy.reads_amount && binding.counts && !load_amount(policy, binding, amount, nullptr))
-    return;
+  bool counts = binding.counts;
+  if (policy.reads_amount && counts) {
+    const Loaded loaded = load_amount(policy, binding, amount, nullptr);
+    if (loaded == Loaded::skips) return;
+    counts = loaded == Loaded::yes;
+  }
   const std::uint16_t index = policy.counters.front();
   const Counter& counter = work_.set->counters.data()[index];
   PlannedPolicy& planned = work_.plan().policies.emplace_back();
   planned.policy = policy.index;
   planned.binding = binding_index;
-  planned.counts = binding.counts;
-  planned.reserves = binding.counts && binding.outcome;
+  planned.counts = counts;
+  planned.reserves = counts && binding.outcome;
   planned.first_limit = static_cast<std::uint32_t>(work_.plan().limits.size());
   for (const auto& limit : binding.limits) work_.plan().limits.push_back(limit);
   planned.first_counter = static_cast<std::uint32_t>(work_.plan().counter_refs.size());
@@ -149,9 +153,13 @@ Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bo
   if (policy.has_metric) {
     limiter::Amount amount;
     const bool asks = policy.metric == Metric::exists;
-    if (policy.reads_amount && (counts || asks) && !load_amount(policy, binding, amount, trace)) {
-      work_.plan().limits.resize(planned.first_limit);
-      return Part::takes;
+    if (policy.reads_amount && (counts || asks)) {
+      const Loaded loaded = load_amount(policy, binding, amount, trace);
+      if (loaded == Loaded::skips) {
+        work_.plan().limits.resize(planned.first_limit);
+        return Part::takes;
+      }
+      if (loaded == Loaded::gap) planned.counts = planned.reserves = false;
     }
     plan_counters(policy, binding, amount, planned);
   }
@@ -193,7 +201,7 @@ bool Planning::missing(const Policy& policy, std::size_t field, std::string_view
   StatsCells& cells = *work_.loaded->policy_cells[policy.index];
   StatsCells::add(cells.missing[std::min(field, StatsCells::kFields - 1)]);
   if (refuses_unread(policy, name, reason)) return false;
-  if (skip != Skip::amount_missing && policy.missing == Missing::same) return true;
+  if (policy.missing == Missing::same) return true;
   if (trace != nullptr) trace->skipped(policy, skip, name, reason);
   return false;
 }

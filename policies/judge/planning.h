@@ -45,9 +45,13 @@ class Planning final {
  private:
   bool in_time(const Policy& policy, bool counts, Instant at, bool dry);
   bool hash_with_gaps(const Policy& policy, const Binding& binding, Trace* trace);
-  bool load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
-                   Trace* trace);
+  /// gap: the amount is missing, and `missing: same` judges the event by what is counted already.
+  /// skips: the policy does without the event.
+  enum class Loaded : std::uint8_t { yes, gap, skips };
+  Loaded load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
+                     Trace* trace);
   std::optional<std::size_t> load_member(const Binding& binding, std::uint64_t& member);
+  std::uint64_t member_with_gaps(const Binding& binding);
   bool refuses_unread(const Policy& policy, std::string_view name, MissReason reason);
   bool plan_limits(const Policy& policy, const Binding& binding);
   std::optional<Number> load_limit(const Limit& limit);

@@ -27,6 +27,47 @@ policies: [{name: p, watch: try, key: [ip, header.x_user], missing: same, window
   }
 }
 
+/// Whoever is over a limit does not escape by leaving out what is counted.
+TEST(Seams, WithMissingSameTheRungsReadWhatIsCountedWithoutTheAmount) {
+  for (const std::string metric : {"sum(gold)", "max(gold)", "avg(gold)", "last(gold)"}) {
+    for (const std::string more :
+         {"", ", {do: flag, if: 'value > 1000'}"}) {  // short form, and not
+      const std::string rung =
+          metric.starts_with("last") ? "{if: 'value > 3', do: deny}" : "{over: 3, do: deny}";
+      World world(R"(
+events: {buy: {match: POST /buy, fields: {user: body.user, gold: int(body.gold)}}}
+policies: [{name: p, watch: buy, key: user, metric: )" +
+                  metric + ", missing: same, charge: always, window: 1h, then: [" + rung + more +
+                  "]}]\n");
+      const auto buy = [&](const char* body) {
+        return world.send(std::move(TestRequest("POST /buy").json(body)));
+      };
+      EXPECT_EQ(buy(R"({"user":"a","gold":2})"), "pass") << metric;
+      EXPECT_EQ(buy(R"({"user":"a"})"), "pass") << metric;
+      EXPECT_EQ(buy(R"({"user":"a","gold":9})"), "deny") << metric;
+      EXPECT_EQ(buy(R"({"user":"a"})"), "deny") << metric;
+      EXPECT_EQ(buy(R"({"user":"b"})"), "pass") << metric;
+    }
+  }
+}
+
+TEST(Seams, WithMissingSameAllThatLackAMemberAreOne) {
+  World world(R"(
+events: {login: {match: POST /login, fields: {user: body.user, device: body.device}}}
+policies: [{name: p, watch: login, key: user, metric: distinct(device), missing: same, window: 1h, then: [{over: 2, do: deny}]}]
+)");
+  const auto login = [&](const char* body) {
+    return world.send(std::move(TestRequest("POST /login").json(body)));
+  };
+  EXPECT_EQ(login(R"({"user":"a","device":"x"})"), "pass");
+  EXPECT_EQ(login(R"({"user":"a"})"), "pass");
+  EXPECT_EQ(login(R"({"user":"a"})"), "pass") << "the same member";
+  EXPECT_EQ(login(R"({"user":"a","device":"y"})"), "deny") << "the third member";
+  EXPECT_EQ(login(R"({"user":"b","device":"x"})"), "pass");
+  EXPECT_EQ(login(R"({"user":"b","device":"y"})"), "pass");
+  EXPECT_EQ(login(R"({"user":"b"})"), "deny") << "the third member";
+}
+
 TEST(Seams, OfSeveralWatchedEventsTheOneCountsForWhichWhenHolds) {
   for (const char* watch : {"[api, search]", "[search, api]"}) {
     World world(std::string(R"(
