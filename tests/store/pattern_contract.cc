@@ -58,8 +58,9 @@ std::vector<std::string> spelt(const PatternMatches& matches) {
 /// One pattern in a store: asks, as one replica would.
 class Asked {
  public:
-  Asked(World& world, SharedStore& store, const SharedPattern& pattern, std::uint64_t origin)
-      : world_(world), store_(store), pattern_(pattern), id_{origin, 0} {}
+  Asked(World& world, SharedStore& store, const SharedPattern& pattern, std::uint64_t origin,
+        bool forgets = true)
+      : world_(world), store_(store), pattern_(pattern), id_{origin, 0}, forgets_(forgets) {}
 
   PatternReply say(SharedVerb verb, const std::string& key, unsigned shard,
                    const PatternEvent& event, TimePoint now, bool again = false) {
@@ -67,7 +68,7 @@ class Asked {
     Ask batch;
     const std::string tag = pattern_.has_deadlines() ? pattern_.tag(shard) : key;
     SharedOp& op = batch.add(verb, {}, tag);
-    const PatternAsk what{&pattern_, key, event, true};
+    const PatternAsk what{&pattern_, key, event, forgets_};
     op.pattern = &what;
     op.id = id_;
     op.at = event.ts;
@@ -82,7 +83,7 @@ class Asked {
     PatternMatches out;
     if (!pattern_.has_deadlines()) return out;
     Ask batch;
-    const PatternAsk what{&pattern_, {}, {}, true};
+    const PatternAsk what{&pattern_, {}, {}, forgets_};
     for (unsigned shard = 0; shard < SharedPattern::kShards; ++shard) {
       SharedOp& op = batch.add(SharedVerb::due, {}, pattern_.tag(shard));
       op.pattern = &what;
@@ -93,6 +94,7 @@ class Asked {
     batch.run(world_, store_);
     for (SharedReply& reply : batch.answers) {
       EXPECT_EQ(reply.error, SharedError::none);
+      EXPECT_GT(reply.pattern.next, watermark) << "whoever asks again at once finds nothing";
       for (PatternMatch& match : reply.pattern.matches) out.push_back(std::move(match));
     }
     std::sort(out.begin(), out.end(), [](const PatternMatch& a, const PatternMatch& b) {
@@ -106,6 +108,7 @@ class Asked {
   SharedStore& store_;
   const SharedPattern& pattern_;
   SharedId id_;
+  bool forgets_;
 };
 
 void one_schedule(World& world, SharedStore& store, std::uint64_t seed) {
@@ -113,11 +116,13 @@ void one_schedule(World& world, SharedStore& store, std::uint64_t seed) {
   const auto below = [&](std::uint64_t n) { return random() % n; };
   const PatternSpec spec = random_spec(random);
   const SharedPattern pattern({seed, 0x9A77}, spec);
-  Asked shared(world, store, pattern, seed);
-  PatternBank local({std::uint64_t{8} << 20, 1, true});
+  const bool forgets = below(2) == 0;
+  Asked shared(world, store, pattern, seed, forgets);
+  PatternBank local({std::uint64_t{8} << 20, 1, forgets});
   const PatternId id = *local.open({seed, 1}, spec);
   const std::string about = "seed " + std::to_string(seed) + ", kind " +
-                            std::to_string(int(spec.kind)) + ", keep " + std::to_string(spec.keep);
+                            std::to_string(int(spec.kind)) + ", keep " + std::to_string(spec.keep) +
+                            (forgets ? "" : ", which forgets nothing");
   struct Heard {
     std::vector<PatternEvent> events;
     std::vector<std::string> rows;

@@ -284,7 +284,11 @@ local function store(o, kind, s, tags, key, timers)
     due = now + REMEMBERED
   end
   call('HSET', key, o.name, pack_('<B', VERSION) .. tags .. cmsgpack.pack({s[1], s[2], s.lent_until}))
-  if due then call('ZADD', timers, string.format('%.0f', due), o.name) end
+  if due then
+    call('ZADD', timers, string.format('%.0f', due), o.name)
+  else  -- what is left waits for nothing
+    call('ZREM', timers, o.name)
+  end
   -- A new hash has new timers, so one question is enough.
   if call('PTTL', timers) < o.ttl then
     call('PEXPIRE', timers, o.ttl + 60000)
