@@ -465,6 +465,7 @@ std::string Replay::summary_json() const {
     append_json(out, policy.name);
     out += ":{\"events\":" + number(tally.events) +
            (tally.listed == 0 ? "" : ",\"listed\":" + number(tally.listed)) +
+           (tally.unread == 0 ? "" : ",\"unread\":" + number(tally.unread)) +
            ",\"keys\":" + number(tally.maxima.keys()) +
            ",\"keys_hit\":" + number(tally.hits.size() + tally.hits_dropped) +
            ",\"verdicts\":" + number(tally.verdicts()) + ",\"rungs\":[";

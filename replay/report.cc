@@ -135,6 +135,7 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
   out.amounts_refused = misses.amounts_refused;
   out.late = misses.late;
   out.listed = tally.listed;
+  out.unread = tally.unread;
   out.cells = cell_reports(replay.engine().model(), set, policy, tally);
   for (std::size_t r = 0; r < policy.rungs.size(); ++r)
     out.rungs.push_back(rung_report(set, policy, r, tally));

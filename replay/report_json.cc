@@ -77,6 +77,7 @@ void write(JsonWriter& j, const PolicyReport& policy) {
   j.key("keys_hit").number(policy.keys_hit);
   j.key("verdicts").number(policy.verdicts);
   j.key("missing").number(policy.missing);
+  if (policy.unread > 0) j.key("unread").number(policy.unread);
   if (policy.amounts_refused > 0) j.key("amounts_refused").number(policy.amounts_refused);
   j.key("late").number(policy.late);
   for (std::size_t k = 0; policy.pattern && k < policy.matches.size(); ++k) {

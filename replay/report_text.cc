@@ -159,6 +159,9 @@ class Text {
     if (policy.shadow) out_ += " (shadow)";
     out_ += "\n  " + policy.summary();
     if (policy.missing > 0) out_ += "; key or amount missing in " + human_count(policy.missing);
+    if (policy.unread > 0) {
+      out_ += "; refused for a missing or unreadable field " + human_count(policy.unread);
+    }
     if (policy.amounts_refused > 0) {
       out_ += "; amount negative or not finite in " + human_count(policy.amounts_refused);
     }

@@ -38,6 +38,7 @@ std::uint64_t PolicyTally::verdicts() const noexcept {
 void PolicyTally::merge(PolicyTally&& other) {
   events += other.events;
   listed += other.listed;
+  unread += other.unread;
   hits_dropped += other.hits_dropped;
   has_values = has_values || other.has_values;
   for (std::size_t k = 0; k < matches.size(); ++k) matches[k] += other.matches[k];
@@ -68,7 +69,9 @@ void Tally::judged(const policies::Verdict& verdict) {
   ++effects_[static_cast<std::size_t>(verdict.effect)];
   timeline_.add(time_, verdict.effect);
   if (verdict.decider < 0 || verdict.effect == Action::none) return;
-  const auto& list = verdict.standings[static_cast<std::size_t>(verdict.decider)].list;
+  const policies::Standing& decider = verdict.standings[static_cast<std::size_t>(verdict.decider)];
+  if (!decider.field.empty() && decider.policy) ++policies_[*decider.policy].unread;
+  const auto& list = decider.list;
   if (!list) return;
   ++listed_[*list];
   if (const auto owner = set_.lists[*list].owner) ++policies_[*owner].listed;

@@ -47,6 +47,7 @@ struct PolicyTally {
   std::unordered_map<std::uint64_t, HitKey> hits;  ///< by hash of the key
   std::uint64_t hits_dropped = 0;                  ///< keys that went for want of room
   std::uint64_t listed = 0;  ///< events whose verdict was that of one of the policy's own lists
+  std::uint64_t unread = 0;  ///< events that the policy refused for a missing or unreadable field
   std::set<std::string_view> confirmed;  ///< labels that a rung held
   /// Verdicts of rungs whose limit stands in a table, by rung and limit: no more than the table
   /// has.

@@ -168,16 +168,20 @@ TEST(Json, bad_rows) {
                       "{\"ts\":1,\"a\":}\n[1]\n{\"a\":1}\n{\"ts\":\"x\"}\n{\"ts\":true}\n{\"ts\":"
                       "1\n\"x\"\n{\"ts\":5}x\n{\"ts\":-1}\n"),
               ElementsAre(HasSubstr("1!13 broken JSON"), "2!1 this is no JSON object",
-                          "3!1 it has no such time", "4!2 its time is none", "5!2 its time is none",
+                          "3!1 it has no such time",
+                          "4!2 its time is unreadable, or not between 1970 and the year 9999",
+                          "5!2 its time is unreadable, or not between 1970 and the year 9999",
                           HasSubstr("6!8 broken JSON"), "7!1 this is no JSON object",
-                          HasSubstr("8!9 broken JSON"), "9!2 its time is none"));
+                          HasSubstr("8!9 broken JSON"),
+                          "9!2 its time is unreadable, or not between 1970 and the year 9999"));
 }
 
 TEST(Json, what_no_number_holds_is_missing_and_hides_nothing) {
   EXPECT_THAT(rows_of("{json: true, time: {field: ts, as: millis}}", {"a", "b"},
                       "{\"ts\":1,\"a\":\"x\",\"b\":18446744073709551616}\n"
                       "{\"ts\":1e400,\"a\":\"x\"}\n"),
-              ElementsAre("1 1 a=x b=null", "2!2 its time is none"));
+              ElementsAre("1 1 a=x b=null",
+                          "2!2 its time is unreadable, or not between 1970 and the year 9999"));
 }
 
 TEST(AccessLog, the_course_format) {

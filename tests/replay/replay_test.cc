@@ -240,6 +240,21 @@ TEST_F(ReplayTest, amounts_that_are_refused_are_told) {
   EXPECT_EQ(out.report.policies[0].missing, 0U);
 }
 
+TEST_F(ReplayTest, refusals_for_what_is_missing_are_told_of_their_policy) {
+  Plan plan;
+  plan.sources = {{"pay", files.write("pays", "u,1\n,2\nu,3\n,4\n")}};
+  const Replayed out = replay_files(
+      "events: {pay: {source: {csv: [user, ts], time: {field: ts, as: seconds}}}}\n"
+      "policies:\n"
+      "  - {name: all, watch: pay, window: 1h, then: [{over: 100, do: flag}]}\n"
+      "  - {name: p, watch: pay, key: user, missing: deny, window: 1h, then: [{over: 100, do: "
+      "deny}]}\n",
+      plan);
+  EXPECT_EQ(out.report.policies[0].unread, 0U);
+  EXPECT_EQ(out.report.policies[1].unread, 2U);
+  EXPECT_EQ(out.report.policies[1].events, 2U);
+}
+
 TEST_F(ReplayTest, the_same_input_gives_the_same_bytes) {
   std::string rows;
   for (int i = 0; i < 3000; ++i)
