@@ -120,6 +120,12 @@ void UpstreamConnection::shutdown_write() noexcept {
   if (!ending_) ::shutdown(fd_.get(), SHUT_WR);
 }
 
+bool UpstreamConnection::is_quiet() const noexcept {
+  char byte;
+  const ssize_t n = ::recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
 void UpstreamConnection::look_again() noexcept { pool_.worker_.reactor().go_on_later(*this); }
 
 // Bytes of the app may have been received ahead for an event of this batch: only an event may make
@@ -186,10 +192,7 @@ UpstreamPool::~UpstreamPool() {
 }
 
 bool UpstreamPool::still_alive(const UpstreamConnection& connection) const noexcept {
-  if (connection.idle_turn_ == worker_.reactor().turn()) return true;
-  char byte;
-  const ssize_t n = ::recv(connection.fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+  return connection.idle_turn_ == worker_.reactor().turn() || connection.is_quiet();
 }
 
 UpstreamConnection* UpstreamPool::take(UpstreamUser& user, Want want) {
@@ -290,6 +293,12 @@ void UpstreamPool::give_back(UpstreamConnection& connection) noexcept {
   if (is_elsewhere || idle_count_ >= settings_.upstream_idle_max || connection.ended_ ||
       connection.broken_ || !connection.out_.empty() || !connection.in.empty()) {
     return discard(connection);
+  }
+  // The last read filled its buffer, so the socket may hold bytes after the answer. Their event is
+  // over: only a look at the socket keeps them from becoming the answer to the next request.
+  if (connection.readable_) {
+    if (!connection.is_quiet()) return discard(connection);
+    connection.readable_ = false;
   }
   connection.user_ = nullptr;
   connection.idle_turn_ = worker_.reactor().turn();

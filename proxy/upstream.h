@@ -75,6 +75,7 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   void write(const Parts& parts);
   void give_up_writing() noexcept;  ///< a write failed: an event tells the user
   void watch_writable(bool yes) noexcept;
+  bool is_quiet() const noexcept;  ///< asks the socket: no bytes, no end, no error
 
   UpstreamPool& pool_;
   net::Fd fd_;

@@ -346,6 +346,26 @@ TEST_F(Faults, bytes_after_an_answer_end_the_connection_to_the_app) {
   EXPECT_EQ(c.get("/").body, "3");
 }
 
+// The answer is as long as what is received ahead, so that the read does not see what follows it.
+TEST_F(Faults, bytes_after_an_answer_that_fills_a_read_are_nobodys_answer) {
+  constexpr std::size_t kRead = 8 << 10;
+  origin([](Stream& s, int number) {
+    if (!s.read_head()) return;
+    if (number == 1) {
+      const std::size_t head = ok(std::string(kRead, 'x')).size() - kRead;
+      s.write(ok(std::string(kRead - head, 'x')) + ok("poison"));
+    } else {
+      s.write(ok("real"));
+    }
+    s.read_to_end();
+  });
+  start();
+  auto c = client();
+  EXPECT_EQ(c.get("/").status, 200);
+  EXPECT_EQ(c.get("/").body, "real");
+  EXPECT_EQ(app().connections(), 2);
+}
+
 TEST_F(Faults, bytes_on_an_idle_connection_to_the_app_are_nobodys_answer) {
   std::promise<void> poisoned;
   std::atomic<bool> done{false};
