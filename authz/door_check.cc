@@ -275,6 +275,7 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
 /// The judge bounds the wait for other requests; the caller may wait for less. The shared store
 /// answers within its own budget: a second judgement in that time would count the event twice.
 void DoorSession::wait_for_others() {
+  if (!out_.empty()) return;
   net::Wheel::disarm(*this);
   if (deadline_ == TimePoint::max() || waits_for_store()) return;
   if (ctx_.judge.waiting_until(*this) != TimePoint::max())
@@ -305,7 +306,8 @@ void DoorSession::hold(const Effect& effect) {
     kept_.append(ctx_.blocks, {reinterpret_cast<const char*>(&size), sizeof size});
     kept_.append(ctx_.blocks, lines);
   }
-  expect(effect.hold);
+  held_until_ = now + effect.hold;
+  expect_by(held_until_);
 }
 
 void DoorSession::release_held() {
@@ -374,7 +376,7 @@ void DoorSession::next_check() {
   head_begun_ = false;
   starved_ = false;
   kept_.clear();
-  if (out_.empty()) expect(ctx_.settings.idle);
+  expect(ctx_.settings.idle);
 }
 
 }  // namespace weir::authz

@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -87,7 +88,37 @@ bool DoorSession::hand_over(std::string_view input) {
 }
 
 void DoorSession::expect(milliseconds within) noexcept {
+  if (!out_.empty()) return;
   ctx_.worker.wheel().arm(*this, ctx_.worker.now() + within);
+}
+
+void DoorSession::expect_by(TimePoint deadline) noexcept {
+  expect(std::max(deadline - ctx_.worker.now(), milliseconds{0}));
+}
+
+// Every state is named, so that none keeps the deadline of a stall that is over.
+void DoorSession::expect_by_state() noexcept {
+  switch (state_) {
+    case State::reading_head:  // which waited for the stall, so its time begins now
+      expect(head_begun_ ? ctx_.settings.head_time : ctx_.settings.idle);
+      break;
+    case State::reading_body:
+      expect_by(time_ + ctx_.settings.body_time);
+      break;
+    case State::parked:
+      wait_for_others();
+      break;
+    case State::held:
+      expect_by(held_until_);
+      break;
+    case State::discarding:
+      expect(ctx_.settings.body_time);
+      break;
+    case State::closing:  // ends now
+    case State::closed:
+    case State::lingering:  // have no bytes for the caller
+      break;
+  }
 }
 
 void DoorSession::on_events(std::uint32_t events) {
@@ -188,7 +219,7 @@ void DoorSession::send_now(std::string_view bytes) {
   guarded([&] {
     out_.append(ctx_.blocks, bytes);
     watch_writable(true);
-    expect(ctx_.settings.write);
+    ctx_.worker.wheel().arm(*this, ctx_.worker.now() + ctx_.settings.write);
   });
 }
 
@@ -201,8 +232,7 @@ bool DoorSession::flush() {
   out_.consume(result.bytes);
   if (!out_.empty()) return true;
   watch_writable(false);
-  if (state_ == State::reading_head) expect(ctx_.settings.idle);
-  if (state_ == State::discarding) expect(ctx_.settings.body_time);
+  expect_by_state();
   return true;
 }
 

@@ -60,7 +60,11 @@ class DoorSession final : net::EventHandler, net::Timer, net::Sender, gate::Wait
   void send_now(std::string_view bytes) override;
   void advance();
   std::size_t receive(std::span<char> into);
+  /// Sets the deadline of the state. While the caller does not take its answers, it keeps the
+  /// deadline for that: expect_by_state() sets the other one when it has taken them.
   void expect(milliseconds within) noexcept;
+  void expect_by(TimePoint deadline) noexcept;
+  void expect_by_state() noexcept;
   bool send(std::string_view bytes);  // false: the session is closed
   bool flush();
   void watch_writable(bool yes) noexcept;
@@ -127,6 +131,7 @@ class DoorSession final : net::EventHandler, net::Timer, net::Sender, gate::Wait
   net::HeadProgress progress_;
   TimePoint time_{};      // of the check
   TimePoint deadline_{};  // until which its caller waits; max: unknown
+  TimePoint held_until_{};
   Address peer_;
   const Door* door_ = nullptr;
   gate::Ticket* ticket_ = nullptr;  // while held

@@ -3,8 +3,18 @@
 namespace weir::proxy {
 
 void Downstream::expect(Phase phase, milliseconds within) noexcept {
+  if (!out_.empty()) [[unlikely]]
+    return;
+  arm(phase, within);
+}
+
+void Downstream::arm(Phase phase, milliseconds within) noexcept {
   phase_ = phase;
   ctx_.worker.wheel().arm(*this, ctx_.worker.now() + within);
+}
+
+void Downstream::expect_nothing() noexcept {
+  if (out_.empty()) net::Wheel::disarm(*this);
 }
 
 std::size_t Downstream::receive(std::span<char> into) {
@@ -100,17 +110,17 @@ bool Downstream::flush() {
   if (result.bytes != 0) {
     out_.consume(result.bytes);
     progress_ = true;
-    expect(Phase::write, ctx_.settings.write);
+    expect_write();
   }
   if (!out_.empty()) return true;
   watch_writable(false);
-  stall_over();
+  expect_by_state();
   return true;
 }
 
 void Downstream::await_writable() noexcept {
   watch_writable(true);
-  expect(Phase::write, ctx_.settings.write);
+  expect_write();
 }
 
 void Downstream::watch_writable(bool yes) noexcept {

@@ -57,7 +57,11 @@ class Downstream : protected net::EventHandler, protected net::Timer, net::Sende
   explicit Downstream(Context& context) noexcept : ctx_(context) {}
   ~Downstream() = default;
 
+  /// Sets the deadline of the state. While the client does not take its bytes, it keeps the
+  /// deadline for that, Phase::write: expect_by_state() sets the other one when it has taken them.
   void expect(Phase phase, milliseconds within) noexcept;
+  void expect_nothing() noexcept;  ///< the state has no deadline
+  void expect_write() noexcept { arm(Phase::write, ctx_.settings.write); }
   /// 0: nothing now, or the session has changed its state.
   std::size_t receive(std::span<char> into);
   /// An event in the next round, in which there may still be something to read.
@@ -87,7 +91,7 @@ class Downstream : protected net::EventHandler, protected net::Timer, net::Sende
   virtual void client_ended() = 0;  ///< it has closed its side, and all its bytes are read
   virtual void client_gone() = 0;   ///< its connection is broken
   virtual void out_of_memory() noexcept = 0;
-  virtual void stall_over() = 0;  ///< the client takes bytes again: back to the state's deadline
+  virtual void expect_by_state() = 0;  ///< the client has taken all its bytes
 
   Context& ctx_;
   net::Fd fd_;
@@ -105,6 +109,7 @@ class Downstream : protected net::EventHandler, protected net::Timer, net::Sende
 
  private:
   void send_now(std::string_view bytes) override;
+  void arm(Phase phase, milliseconds within) noexcept;
 };
 
 static_assert(net::Outbox::kWrites <= 255, "put_off_ counts them in a byte");

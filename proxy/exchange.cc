@@ -89,7 +89,7 @@ std::size_t Exchange::begin_exchange(std::string_view upstream_lines,
 void Exchange::update_deadline() noexcept {
   const Settings& settings = ctx_.settings;
   if (!out_.empty()) {
-    expect(Phase::write, settings.write);
+    expect_write();
   } else if (upstream_->connecting()) {
     expect(Phase::connect, settings.connect);
   } else if (body_.done() || !upstream_->writable() || expects_continue_) {

@@ -250,7 +250,7 @@ std::size_t Intake::judge(Request& request, std::span<char> input, bool may_wait
         if (ctx_.judge.park(*this, now)) {
           state_ = State::parked;
           ctx_.notes.waits(*notes_);
-          net::Wheel::disarm(*this);  // the judge watches its deadline
+          expect_nothing();  // the judge watches its deadline
           return 0;
         }
         may_wait = false;
@@ -266,8 +266,13 @@ std::size_t Intake::hold(const gate::Decision& decision) {
   kept_.clear();
   kept_.append(ctx_.worker.blocks(), decision.effect.upstream_headers);
   lines_.append(ctx_.worker.blocks(), decision.effect.response_headers);
-  expect(Phase::hold, decision.effect.hold);
+  notes_->held_until = ctx_.worker.now() + decision.effect.hold;
+  expect_release();
   return 0;  // the head stays in in_
+}
+
+void Intake::expect_release() noexcept {
+  expect(Phase::hold, std::max(notes_->held_until - ctx_.worker.now(), milliseconds{0}));
 }
 
 void Intake::release_held(bool client_left) {
@@ -360,7 +365,7 @@ void Intake::begin_draining() {
   state_ = State::draining;
   drained_ = 0;
   time_ = ctx_.worker.now();  // earlier bytes were kept, so their rate does not matter here
-  if (out_.empty()) expect(Phase::body, ctx_.settings.body_time);
+  expect(Phase::body, ctx_.settings.body_time);
 }
 
 // A judged body is kept until its end, so that its client may not take its time: the deadline is
@@ -398,7 +403,7 @@ bool Intake::drain_body() {
     begin_close();
     return true;
   }
-  if (out_.empty()) expect_body(drained_);
+  expect_body(drained_);
   return true;
 }
 

@@ -23,6 +23,8 @@ class Intake : public Tunnel, protected gate::Waiter {
   bool drain_body();
   /// Judges the request that is kept in in_: its body is there, or its wait is over.
   bool judge_kept(bool may_wait);
+  void expect_body(std::size_t received) noexcept;
+  void expect_release() noexcept;  ///< of a held request
   /// The `delay` is over, or its client has left.
   void release_held(bool client_left);
   /// Before the request ends: if its head is kept and nobody has judged it, the notes learn from it
@@ -43,7 +45,6 @@ class Intake : public Tunnel, protected gate::Waiter {
   bool want_body(Request& request, std::span<char> input);
   void reply(LocalAnswer answer);
   void begin_draining() final;
-  void expect_body(std::size_t received) noexcept;
 
   std::uint32_t drained_ = 0;
 };

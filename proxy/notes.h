@@ -37,7 +37,8 @@ class Notes {
     end_ = RequestEnd::complete;
   }
 
-  TimePoint body_due{};  ///< when a body that streams to the app falls under kLeastRate
+  TimePoint held_until{};  ///< of a request that is held
+  TimePoint body_due{};    ///< when a body that streams to the app falls under kLeastRate
 
  private:
   friend class NoteBook;

@@ -200,18 +200,35 @@ void Session::abort() {
   close();
 }
 
-void Session::stall_over() {
+// Every state is named, so that none keeps the deadline of a stall that is over.
+void Session::expect_by_state() {
   switch (state_) {
-    case State::reading_head:
-      expect(Phase::idle, ctx_.settings.idle);
+    case State::reading_head:  // which waited for the stall, so its time begins now
+      head_begun_ ? expect(Phase::head, ctx_.settings.head_time)
+                  : expect(Phase::idle, ctx_.settings.idle);
       break;
-    case State::draining:
-      expect(Phase::body, ctx_.settings.body_time);
+    case State::reading_body:
+      expect_body(in_.size());
+      break;
+    case State::held:
+      expect_release();
       break;
     case State::exchanging:
       update_deadline();
       break;
-    default:
+    case State::tunnelling:
+      expect(Phase::tunnel, ctx_.settings.tunnel);
+      break;
+    case State::draining:
+      expect(Phase::body, ctx_.settings.body_time);
+      break;
+    case State::parked:  // the judge watches its deadline
+      expect_nothing();
+      break;
+    case State::closing:  // ends now
+    case State::closed:
+    case State::reading_on:
+    case State::lingering:  // have no bytes for the client
       break;
   }
 }
@@ -225,7 +242,7 @@ void Session::next_request() {
   lines_.clear();
   kept_.clear();
   ctx_.went_idle = true;
-  if (out_.empty()) expect(Phase::idle, ctx_.settings.idle);
+  expect(Phase::idle, ctx_.settings.idle);
 }
 
 void Session::begin_close() {
@@ -320,6 +337,7 @@ void Session::take_timer() {
     case Phase::read_on:
       return end_reading_on(false);
     case Phase::write:
+      if (out_.empty()) return expect_by_state();
       ctx_.metrics.add(Metric::timeout_write);
       net::set_abort_on_close(fd_.get());
       return client_gone();

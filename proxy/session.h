@@ -64,7 +64,7 @@ class Session final : public Intake {
   void advance() override;
   void client_ended() override;
   void client_gone() override;
-  void stall_over() override;
+  void expect_by_state() override;
   void next_request() override;
   void begin_close() override;
   void finish_close();

@@ -19,7 +19,6 @@ void Tunnel::begin_tunnel(std::span<char> first) {
 }
 
 void Tunnel::tunnel() {
-  progress_ = false;
   if (!tunnel_up() || !tunnel_down()) return;
   if (up_shut_ && down_shut_ && !send_put_off()) return;
   if (up_shut_ && down_shut_ && out_.empty()) {
@@ -31,7 +30,7 @@ void Tunnel::tunnel() {
   if (out_.empty()) {
     expect(Phase::tunnel, ctx_.settings.tunnel);
   } else {
-    expect(Phase::write, ctx_.settings.write);
+    expect_write();
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <functional>
 #include <future>
@@ -37,6 +38,10 @@ class ProxyFixture : public ::testing::Test {
     auto fds = net::open_listeners(where, workers);
     ASSERT_TRUE(fds) << fds.error().message();
     port_ = net::SocketAddress::of_socket(fds->front().get())->port();
+    if (send_buffer != 0) {
+      for (const net::Fd& fd : *fds)
+        ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
+    }
     metrics = std::make_unique<telemetry::Metrics>(workers + 1);
     pool = std::make_unique<net::WorkerPool>(workers);
     while (judges.size() < workers) judges.push_back(std::make_unique<FakeJudge>());
@@ -88,6 +93,7 @@ class ProxyFixture : public ::testing::Test {
   std::string listen_path;
   std::string upstream_path;  // of a Unix socket; else the origin's port
   std::uint16_t fixed_upstream_port = 0;
+  int send_buffer = 0;  // of the sockets of clients, in bytes; 0: as the kernel chooses
   std::vector<std::unique_ptr<FakeJudge>> judges;
   std::unique_ptr<telemetry::Metrics> metrics;
   std::unique_ptr<net::WorkerPool> pool;

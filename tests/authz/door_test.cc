@@ -1,0 +1,130 @@
+// The doors over HTTP, on real sockets.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "authz/door_context.h"
+#include "authz/door_server.h"
+#include "core/clock.h"
+#include "gate/judge.h"
+#include "gate/unsettled.h"
+#include "net/socket.h"
+#include "net/worker_pool.h"
+#include "telemetry/metrics.h"
+#include "tests/support/http_client.h"
+
+namespace weir::authz::door_test {
+namespace {
+
+using namespace weir::test;
+/// `/hold/N` is held for N ms; `/refused` gets an answer of 1.5 KB; the rest passes. No tickets.
+class PathJudge final : public gate::Judge {
+ public:
+  bool wants_body(const Request& /*request*/) override { return false; }
+  gate::Decision judge(const Request& request, TimePoint /*now*/, bool /*may_wait*/,
+                       gate::Waiter& /*waiter*/) override {
+    gate::Decision decision;
+    Effect& effect = decision.effect;
+    if (request.path == "/refused") {
+      effect.kind = Effect::Kind::answer;
+      effect.status = 403;
+      effect.response_headers = lines_;
+    } else if (request.path.starts_with("/hold/")) {
+      effect.kind = Effect::Kind::delay;
+      effect.hold = milliseconds(std::stoi(std::string(request.path.substr(6))));
+    }
+    return decision;
+  }
+  bool park(gate::Waiter& /*waiter*/, TimePoint /*now*/) override { return false; }
+  TimePoint waiting_until(const gate::Waiter& /*waiter*/) const override { return {}; }
+  void unpark(gate::Waiter& /*waiter*/) override {}
+  void unhold(TimePoint /*now*/) override {}
+  bool answered(gate::Ticket& /*t*/, const Answer& /*a*/, TimePoint /*now*/) override {
+    return false;
+  }
+  void answered_body(gate::Ticket& /*t*/, const Answer& /*a*/, TimePoint /*now*/) override {}
+  void finish(gate::Ticket& /*t*/, gate::End /*end*/, TimePoint /*now*/) override {}
+  bool has_waiters() const override { return false; }
+  void tick(TimePoint /*now*/) override {}
+
+ private:
+  std::string lines_ = "X-Long: " + std::string(1'500, 'x') + "\r\n";
+};
+
+std::string check(std::string_view path) {
+  return "GET /ext_authz" + std::string(path) +
+         " HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.7\r\n\r\n";
+}
+
+class DoorTest : public ::testing::Test {
+ protected:
+  DoorTest() { settings.doors.push_back({&ext_authz_caller(), "/ext_authz", {}}); }
+  void start() {
+    auto fds = net::open_listeners(net::SocketAddress::tcp(Address::v4(0x7f000001), 0), 1);
+    ASSERT_TRUE(fds);
+    const net::Fd& fd = fds->front();
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
+    port = net::SocketAddress::of_socket(fd.get())->port();
+    net::Worker& worker = pool[0];
+    unsettled.emplace(judge, worker.wheel(), 0, milliseconds(1'000), metrics.cells(0));
+    server = std::make_unique<DoorServer>(worker, settings, judge, *unsettled, metrics.cells(0));
+    ASSERT_TRUE(server->listen(std::move(fds->front())));
+    pool.start();
+  }
+  void TearDown() override {
+    pool.stop();
+    server.reset();
+  }
+  void on_worker(std::function<void()> function) {
+    std::promise<void> done;
+    pool[0].post([&] {
+      function();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+  HttpClient client() { return HttpClient(port); }
+  /// Another caller's check takes so long.
+  void pass(milliseconds time) {
+    EXPECT_EQ(client().ask(check("/hold/" + std::to_string(time.count()))).status, 200);
+  }
+
+  DoorSettings settings;
+  int send_buffer = 16 << 10;
+  std::uint16_t port = 0;
+  PathJudge judge;
+  telemetry::Metrics metrics{2};
+  net::WorkerPool pool{1};
+  std::optional<gate::Unsettled> unsettled;
+  std::unique_ptr<DoorServer> server;
+};
+
+// The caller has sent all its checks before it reads. Each held one ends a batch of answers, so one
+// of them is held when the caller's window is full.
+TEST_F(DoorTest, a_held_check_is_released_after_a_stall) {
+  constexpr int kBatches = 24, kRefused = 30;
+  settings.write = std::chrono::seconds(6);
+  start();
+  auto c = client();
+  for (int batch = 0; batch < kBatches; ++batch) {
+    std::string text;
+    for (int i = 0; i < kRefused; ++i) text += check("/refused");
+    ASSERT_TRUE(c.send(text + check("/hold/5")));
+  }
+  pass(milliseconds(300));
+  const auto before = std::chrono::steady_clock::now();
+  for (int batch = 0; batch < kBatches; ++batch) {
+    for (int i = 0; i < kRefused; ++i) ASSERT_EQ(c.read().status, 403) << batch;
+    ASSERT_EQ(c.read().status, 200) << batch;
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - before, settings.write)
+      << "the deadline of the stall is not the end of the hold";
+}
+
+}  // namespace
+}  // namespace weir::authz::door_test
