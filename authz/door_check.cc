@@ -53,7 +53,8 @@ bool DoorSession::read_head() {
 
 std::size_t DoorSession::take_checks(std::span<char> input) {
   std::size_t used = 0;
-  while (used < input.size() && state_ == State::reading_head && out_.empty()) {
+  while (used < input.size() && state_ == State::reading_head && out_.empty() &&
+         ctx_.steps_left > 0) {
     const std::span<char> rest = input.subspan(used);
     switch (net::parse_request_head({rest.data(), rest.size()}, ctx_.settings.head, progress_,
                                     ctx_.check)) {
@@ -72,6 +73,7 @@ std::size_t DoorSession::take_checks(std::span<char> input) {
         return input.size();
       }
       case net::HeadStatus::complete:
+        --ctx_.steps_left;
         progress_ = {};
         starved_ = false;
         used += on_head(rest);

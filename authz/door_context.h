@@ -66,6 +66,9 @@ struct DoorContext {
   DoorSession* retired = nullptr;  ///< closed in this turn
   std::size_t open_count = 0;
 
+  /// How many more steps the session that advances may take in this turn: a step of its state, or
+  /// a check.
+  int steps_left = 0;
   net::RequestHead check;
   AskedRoom room;
   std::string answer;  ///< being written

@@ -13,7 +13,7 @@ namespace {
 using telemetry::Metric;
 
 constexpr std::uint32_t kDoorEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
-// Checks, or reads of a body, that one connection may have served before others get their turn.
+// Of one session, checks included; then the other connections get their turn.
 constexpr int kStepsPerTurn = 32;
 
 }  // namespace
@@ -145,12 +145,10 @@ int DoorSession::reads_ahead() const noexcept {
 }
 
 void DoorSession::advance() {
-  for (int step = 0;; ++step) {
-    if (step == kStepsPerTurn && state_ != State::closed) {  // re-arming looks again, after others
-      ctx_.worker.reactor().modify(
-          fd_.get(), kDoorEvents | (watching_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
+  for (ctx_.steps_left = kStepsPerTurn;; --ctx_.steps_left) {
+    if (ctx_.steps_left <= 0 && state_ != State::closed) {
       readable_ = true;
-      return;
+      return ctx_.worker.reactor().go_on_later(*this);
     }
     switch (state_) {
       case State::reading_head:
@@ -266,7 +264,7 @@ void DoorSession::discard_input() {
     if (result.bytes == 0 && !result.would_block) return close();
     if (result.bytes < scratch.size()) readable_ = false;
   }
-  if (readable_) ctx_.worker.reactor().modify(fd_.get(), kDoorEvents, *this);
+  if (readable_) ctx_.worker.reactor().go_on_later(*this);
 }
 
 void DoorSession::caller_gone() {

@@ -52,6 +52,9 @@ struct Context {
   TimePoint silent_from = TimePoint::max();  ///< from then on it pays to look for silent ones
   std::vector<Session*> evictable;           ///< while room is being made
 
+  /// How many more steps the session that advances may take in this turn: a step of its state, or
+  /// a request.
+  int steps_left = 0;
   net::RequestHead request;
   const Intake* in_hand = nullptr;  ///< whose head `request` is, while it is read and judged
   net::RequestHead

@@ -62,7 +62,8 @@ bool Intake::read_head() {
 
 std::size_t Intake::take_requests(std::span<char> input) {
   std::size_t used = 0;
-  while (used < input.size() && state_ == State::reading_head && out_.empty()) {
+  while (used < input.size() && state_ == State::reading_head && out_.empty() &&
+         ctx_.steps_left > 0) {
     const std::span<char> rest = input.subspan(used);
     switch (net::parse_request_head({rest.data(), rest.size()}, ctx_.settings.head, progress_in_,
                                     ctx_.request)) {
@@ -79,6 +80,7 @@ std::size_t Intake::take_requests(std::span<char> input) {
         refuse(ctx_.request.refusal);
         return input.size();
       case net::HeadStatus::complete:
+        --ctx_.steps_left;
         progress_in_ = {};
         starved_ = false;
         ctx_.in_hand = this;

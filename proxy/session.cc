@@ -9,7 +9,7 @@ namespace {
 
 using telemetry::Metric;
 
-// Requests, or reads of a body, that one connection may have served before others get their turn.
+// Of one session, requests included; then the other connections get their turn.
 constexpr int kStepsPerTurn = 32;
 
 }  // namespace
@@ -83,8 +83,8 @@ int Session::reads_ahead() const noexcept {
 }
 
 void Session::advance() {
-  for (int step = 0;; ++step) {
-    if (step == kStepsPerTurn && state_ != State::reading_on) {
+  for (ctx_.steps_left = kStepsPerTurn;; --ctx_.steps_left) {
+    if (ctx_.steps_left <= 0 && state_ != State::reading_on) {
       readable_ = true;
       return look_again();
     }

@@ -126,5 +126,21 @@ TEST_F(DoorTest, a_held_check_is_released_after_a_stall) {
       << "the deadline of the stall is not the end of the hold";
 }
 
+// What another check waits for is 32 checks of each caller, however many it has sent at once.
+TEST_F(DoorTest, pipelined_checks_leave_the_others_their_turn) {
+  constexpr std::uint64_t kChecks = 1'000;
+  start();
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  auto c = client();
+  on_worker([&] { before = pool[0].reactor().turn(); });
+  std::string text;
+  for (std::uint64_t i = 0; i < kChecks; ++i) text += check("/");
+  ASSERT_TRUE(c.send(text));
+  for (std::uint64_t i = 0; i < kChecks; ++i) ASSERT_EQ(c.read().status, 200) << i;
+  on_worker([&] { after = pool[0].reactor().turn(); });
+  EXPECT_GE(after - before, kChecks / 32);
+}
+
 }  // namespace
 }  // namespace weir::authz::door_test

@@ -182,6 +182,28 @@ TEST_F(Steady, a_bulk_stream_leaves_the_others_their_turn) {
   EXPECT_GE(after - before, kBytes / (64 << 10));
 }
 
+// What another request waits for is 32 requests of each client, however many it has sent at once.
+TEST_F(Steady, pipelined_refusals_leave_the_others_their_turn) {
+  constexpr std::uint64_t kRequests = 2'000;
+  judge().decide = [](const Request&, bool) {
+    Effect effect;
+    effect.kind = Effect::Kind::answer;
+    effect.status = 429;
+    return effect;
+  };
+  start();
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  auto c = client();
+  on_worker([&] { before = (*pool)[0].reactor().turn(); });
+  std::string text;
+  for (std::uint64_t i = 0; i < kRequests; ++i) text += request_text("GET", "/");
+  ASSERT_TRUE(c.send(text));
+  for (std::uint64_t i = 0; i < kRequests; ++i) ASSERT_EQ(c.read().status, 429) << i;
+  on_worker([&] { after = (*pool)[0].reactor().turn(); });
+  EXPECT_GE(after - before, kRequests / 32);
+}
+
 TEST_F(Steady, random_cuts_and_partial_writes_change_no_byte) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
