@@ -126,6 +126,7 @@ void Reactor::run_rounds() {
 }
 
 void Reactor::deliver(std::span<const epoll_event> batch) {
+  received_size_ = batch.size();
   for (std::size_t i = 0; i < batch.size(); ++i) {
     Ahead& ahead = (*received_)[i];
     ahead.reader = nullptr;
@@ -146,7 +147,15 @@ void Reactor::deliver(std::span<const epoll_event> batch) {
         [&] { static_cast<EventHandler*>(batch[i].data.ptr)->on_events(batch[i].events); });
   }
   ahead_ = nullptr;
+  received_size_ = 0;
   outbox_.flush();
+}
+
+bool Reactor::has_received(const EventHandler& reader) const noexcept {
+  const std::span<const Ahead> all(received_->data(), received_size_);
+  return std::any_of(all.begin(), all.end(), [&](const Ahead& ahead) {
+    return ahead.reader == &reader && ahead.result.bytes != 0;
+  });
 }
 
 void Reactor::go_on_later(EventHandler& handler) noexcept {

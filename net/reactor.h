@@ -90,6 +90,9 @@ class Reactor {
   }
   /// net::receive, or what was read ahead; `into` is what room_for() said.
   IoResult receive(const EventHandler& reader, int fd, std::span<char> into) noexcept;
+  /// Bytes were received ahead for this handler, and its event of this batch has yet to come: the
+  /// socket does not show them any more.
+  bool has_received(const EventHandler& reader) const noexcept;
   /// Gives this handler an event without a flag in the next round, after those that epoll has: for
   /// who has used up its share of a turn and still has something to read. The handler must live
   /// until then, and be able to ignore it.
@@ -140,7 +143,8 @@ class Reactor {
   EventHandler** going_on_end_ = &going_on_;
   Outbox outbox_;
   std::unique_ptr<std::array<Ahead, kBatch>> received_;
-  Ahead* ahead_ = nullptr;  ///< of the event that is being delivered
+  std::size_t received_size_ = 0;  ///< of the batch that is being delivered
+  Ahead* ahead_ = nullptr;         ///< of the event that is being delivered
   boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type> descriptor_;
   std::array<epoll_event, kEvents> events_;
 };

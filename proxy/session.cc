@@ -283,8 +283,9 @@ TimePoint Session::idle_since() const noexcept {
 }
 
 bool Session::recycle() {
+  if (!is_idle() || ctx_.worker.reactor().has_received(*this)) return false;
   char next = 0;
-  if (!is_idle() || ::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0) return false;
+  if (::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0) return false;
   ctx_.metrics.add(Metric::connections_recycled);
   close();
   return true;

@@ -101,6 +101,24 @@ TEST_F(Connections, the_idlest_client_makes_room) {
   EXPECT_EQ(one_is_busy.read().status, 200);
 }
 
+// The newcomer and the request are events of one batch: the request is received before the newcomer
+// is accepted.
+TEST_F(Connections, a_client_with_a_new_request_makes_no_room) {
+  limit(1);
+  answering_app();
+  start(1);
+  auto idle = client();
+  EXPECT_EQ(idle.get("/").status, 200);
+  std::optional<HttpClient> newcomer;
+  on_worker([&] {
+    newcomer.emplace(client());
+    idle.send(request_text("GET", "/again"));
+  });
+  EXPECT_EQ(idle.read().status, 200);
+  EXPECT_TRUE(newcomer->at_end());
+  EXPECT_EQ(metric(Metric::connections_recycled), 0);
+}
+
 TEST_F(Connections, who_never_sends_anything_makes_room_after_a_while) {
   limit(4);
   settings.silence = milliseconds(5);
