@@ -68,7 +68,10 @@ std::size_t DoorServer::open_connections() const noexcept { return context_->ope
 
 bool DoorServer::make_room() {
   for (DoorSession* s = context_->oldest; s != nullptr; s = s->next_open_) {
-    if (!s->waits_for_caller()) continue;
+    if (s->recycle()) return true;
+  }
+  for (DoorSession* s = context_->oldest; s != nullptr; s = s->next_open_) {
+    if (!s->is_lingering()) continue;
     s->abort();
     return true;
   }

@@ -287,6 +287,18 @@ void DoorSession::abort() {
   caller_gone();
 }
 
+bool DoorSession::recycle() {
+  const bool waits = state_ == State::reading_head && (in_.empty() || starved_);
+  if (!waits || put_off_ != 0 || !out_.empty()) return false;
+  char next = 0;
+  if (ctx_.worker.reactor().has_received(*this) ||
+      ::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+    return false;
+  }
+  close();
+  return true;
+}
+
 void DoorSession::stop_if_idle() {
   if (state_ != State::reading_head || !served_) return;
   readable_ = true;  // a check that has arrived but has not been delivered yet is answered

@@ -32,10 +32,10 @@ class DoorSession final : net::EventHandler, net::Timer, net::Sender, gate::Wait
   void run_resumed();   ///< goes on after resume(); for the end of a turn
   void stop_if_idle();  ///< no further check will be taken
   void abort();         ///< whatever is under way is cut
-  /// Waits for its caller to send a check: closing it loses no answer.
-  bool waits_for_caller() const noexcept {
-    return state_ == State::reading_head || state_ == State::lingering;
-  }
+  /// Closes it if it has neither a check that is whole nor an answer on its way. False: it is not
+  /// closed.
+  bool recycle();
+  bool is_lingering() const noexcept { return state_ == State::lingering; }
   DoorSession* next_open() const noexcept { return next_open_; }
 
  private:

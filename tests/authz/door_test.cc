@@ -5,6 +5,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -140,6 +141,28 @@ TEST_F(DoorTest, pipelined_checks_leave_the_others_their_turn) {
   for (std::uint64_t i = 0; i < kChecks; ++i) ASSERT_EQ(c.read().status, 200) << i;
   on_worker([&] { after = pool[0].reactor().turn(); });
   EXPECT_GE(after - before, kChecks / 32);
+}
+
+// The newcomer and the check are events of one batch, in either order: the check is received ahead
+// of the newcomer, or its answer is put off to the end of the batch.
+TEST_F(DoorTest, a_caller_that_has_just_asked_makes_no_room) {
+  settings.connections_max = 1;
+  start();
+  auto caller = client();
+  EXPECT_EQ(caller.ask(check("/")).status, 200);
+  for (const bool asks_first : {false, true}) {
+    std::optional<HttpClient> newcomer;
+    on_worker([&] {
+      if (asks_first) caller.send(check("/"));
+      newcomer.emplace(client());
+      if (!asks_first) caller.send(check("/"));
+    });
+    EXPECT_EQ(caller.read().status, 200) << asks_first;
+    EXPECT_TRUE(newcomer->at_end()) << asks_first;
+  }
+  auto newcomer = client();
+  EXPECT_EQ(newcomer.ask(check("/")).status, 200);
+  EXPECT_TRUE(caller.at_end()) << "it was idle";
 }
 
 }  // namespace
