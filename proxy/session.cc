@@ -92,7 +92,7 @@ void Session::advance() {
       case State::reading_head:
         if (!out_.empty()) return;
         if (!read_head()) {
-          const bool idle = state_ == State::reading_head && in_.empty();
+          const bool idle = state_ == State::reading_head && served_ && in_.empty();
           if (idle && ctx_.stopping) begin_close();
           return;
         }
@@ -295,6 +295,11 @@ void Session::stop_if_idle() {
   if (state_ != State::reading_head) return;
   readable_ = true;  // a request that has arrived but has not been delivered yet is served
   guarded([&] { advance(); });
+  // The first request of a client that has just come may be on its way.
+  if (is_idle() && is_silent()) {
+    const TimePoint until = idle_since() + ctx_.settings.silence;
+    expect(Phase::head, std::max(until - ctx_.worker.now(), milliseconds{0}));
+  }
 }
 
 void Session::on_timer(TimePoint /*now*/) {

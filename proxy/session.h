@@ -31,7 +31,8 @@ class Session final : public Intake {
   void open(net::Fd fd, const Address& peer, bool counted);
   /// Goes on after resume(); for the end of a turn.
   void run_resumed();
-  /// No further request is accepted: closes the connection if no request is in progress.
+  /// No further request is accepted: closes the connection if no request is in progress. A
+  /// connection that has not sent anything yet has until Settings::silence.
   void stop_if_idle();
   void abort();
   /// At the drain's deadline: what is under way is not waited for any longer. True: a request was.

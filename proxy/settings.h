@@ -42,7 +42,8 @@ struct Settings {
   milliseconds body_time{30'000};
   milliseconds answer{60'000};  ///< request sent to answer's head; also between reads of it
   milliseconds idle{75'000};    ///< between two requests of a client
-  /// A connection that has not sent anything may be closed after this time, to make room.
+  /// A connection that has not sent anything may be closed after this time, to make room; a drain
+  /// waits for its first request this long.
   milliseconds silence{1'000};
   milliseconds write{30'000};             ///< between two writes that a client takes
   milliseconds tunnel{3'600'000};         ///< a websocket without a byte either way

@@ -86,6 +86,20 @@ TEST_F(Drain, a_client_that_never_sent_a_byte_does_not_hold_the_server) {
   stopped_.get_future().wait();
 }
 
+TEST_F(Drain, a_client_that_has_just_come_is_answered) {
+  settings.silence = std::chrono::hours(1);
+  origin(OriginServer::answering([](std::string_view, std::string) { return ok("x"); }));
+  start();
+  auto fresh = client();
+  ASSERT_TRUE(metric_becomes(Metric::connections_open, 1));
+  on_worker([&] { servers[0]->stop_accepting(); });
+  const auto got = fresh.get("/");
+  EXPECT_EQ(got.status, 200);
+  EXPECT_EQ(got.header("connection"), "close");
+  finish_by(std::chrono::hours(1));
+  stopped_.get_future().wait();
+}
+
 TEST_F(Drain, at_the_deadline_the_rest_is_cut_and_every_ticket_is_finished) {
   std::promise<void> arrived;
   origin([&](Stream& s, int) {
