@@ -21,14 +21,16 @@ void Tunnel::begin_tunnel(std::span<char> first) {
 void Tunnel::tunnel() {
   if (!tunnel_up() || !tunnel_down()) return;
   if (up_shut_ && down_shut_ && !send_put_off()) return;
-  if (up_shut_ && down_shut_ && out_.empty()) {
+  if (up_shut_ && down_shut_ && out_.empty() && upstream_->all_sent()) {
     finish(gate::End::complete);
     return close();
   }
   if (!progress_) return;
   progress_ = false;
   if (out_.empty()) {
-    expect(Phase::tunnel, ctx_.settings.tunnel);
+    // After both ends, only the app's taking of the last bytes is waited for.
+    const bool ends = up_shut_ && down_shut_;
+    expect(Phase::tunnel, ends ? ctx_.settings.write : ctx_.settings.tunnel);
   } else {
     expect_write();
   }
@@ -60,7 +62,7 @@ bool Tunnel::tunnel_up() {
         client_gone();
         return false;
       }
-      up_shut_ = true;
+      up_shut_ = progress_ = true;
       upstream_->shutdown_write();
       break;
     }
@@ -93,7 +95,7 @@ bool Tunnel::tunnel_down() {
       }
       if (!send_put_off()) return false;
       if (!out_.empty()) break;  // the end comes after what is still to be sent
-      down_shut_ = true;
+      down_shut_ = progress_ = true;
       ::shutdown(fd_.get(), SHUT_WR);
       break;
     }

@@ -58,6 +58,8 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   net::IoResult receive(std::span<char> into) noexcept;
   /// Ends our side once all that was sent has left; nothing may be sent after it.
   void shutdown_write() noexcept;
+  /// The app's socket has taken everything, but for what is put off to the end of the batch.
+  bool all_sent() const noexcept { return broken_ || out_.empty(); }
   std::size_t held() const noexcept { return in.held() + out_.held(); }  ///< bytes of the pool
   void look_again() noexcept;  ///< an event in the next round, in which there may still be
                                ///< something to read

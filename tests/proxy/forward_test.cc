@@ -249,6 +249,54 @@ TEST_F(Forward, a_websocket_passes_bytes_both_ways_and_each_end_by_itself) {
   EXPECT_TRUE(judge().wait_for("finish /ws complete"));
 }
 
+// The app has ended its side, and reads nothing until the tunnel is over. The first tunnel finds
+// how much its socket takes; the second one ends with a piece that does not go any more.
+TEST_F(Forward, the_last_bytes_of_a_tunnel_wait_for_the_app) {
+  const std::string piece(2'000, 'p');
+  std::promise<void> go[2];
+  std::promise<std::size_t> got[2];
+  origin_unix([&](Stream& s, int number) {
+    const auto at = static_cast<std::size_t>(number - 1);
+    if (!s.read_head() || at > 1) return;
+    s.write(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n");
+    s.shutdown_write();
+    go[at].get_future().wait();
+    got[at].set_value(s.read_to_end().size());
+  });
+  start();
+  std::size_t pieces = 0;  // the last of them is kept by the proxy
+  for (const std::size_t tunnel : {0U, 1U}) {
+    auto c = client();
+    EXPECT_EQ(c.ask("GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                    "Sec-WebSocket-Version: 13\r\n\r\n")
+                  .status,
+              101);
+    EXPECT_EQ(c.stream().read_to_end(), "");
+    if (tunnel == 0) {
+      for (bool full = false; !full && pieces < 10'000; ++pieces) {
+        c.send(piece);
+        for (int i = 0; i < 3; ++i) on_worker([&] { full = (*pool)[0].blocks().in_use() != 0; });
+      }
+      c.stream().shutdown_write();
+    } else {
+      for (std::size_t i = 1; i < pieces; ++i) {
+        c.send(piece);
+        for (int j = 0; j < 3; ++j) on_worker([] {});
+      }
+      on_worker([&] {
+        c.send(piece);
+        c.stream().shutdown_write();
+      });
+      for (int j = 0; j < 3; ++j) on_worker([] {});
+    }
+    go[tunnel].set_value();
+    EXPECT_EQ(got[tunnel].get_future().get(), pieces * piece.size()) << tunnel;
+  }
+}
+
 TEST_F(Forward, a_101_that_proves_nothing_is_a_502) {
   origin([](Stream& s, int) {
     if (!s.read_head()) return;
