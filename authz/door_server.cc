@@ -2,6 +2,7 @@
 
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "authz/door_session.h"
 
@@ -17,7 +18,7 @@ DoorServer::DoorServer(net::Worker& worker, const DoorSettings& settings, gate::
 
 DoorServer::~DoorServer() {
   context_->worker.reactor().remove_hook(*this);
-  for_each([](DoorSession& session) { session.abort(); });
+  abort_all();
   reclaim();
   while (free_ != nullptr) {
     DoorSession* const session = free_;
@@ -26,14 +27,9 @@ DoorServer::~DoorServer() {
   }
 }
 
-/// What it does may close the session, and no other.
-template <class What>
-void DoorServer::for_each(What what) {
-  for (DoorSession* session = context_->oldest; session != nullptr;) {
-    DoorSession* const next = session->next_open_;
-    what(*session);
-    session = next;
-  }
+// One that is cut may end the waits of others, which may close them.
+void DoorServer::abort_all() {
+  while (context_->oldest != nullptr) context_->oldest->abort();
 }
 
 void DoorServer::give_others_to(std::function<void(net::Fd, std::string)> taker) {
@@ -56,7 +52,10 @@ void DoorServer::stop_accepting() {
   begin_drain();
   context_->stopping = true;
   for (net::Listener& listener : listeners_) listener.stop();
-  for_each([](DoorSession& session) { session.stop_if_idle(); });
+  // One that ends a wait may close others: what it closes stays until the turn ends.
+  std::vector<DoorSession*> all;
+  for (DoorSession* s = context_->oldest; s != nullptr; s = s->next_open_) all.push_back(s);
+  for (DoorSession* session : all) session->stop_if_idle();
 }
 
 void DoorServer::finish_by(TimePoint deadline, std::function<void()> stopped) {
@@ -101,9 +100,7 @@ DoorSession* DoorServer::take_session() {
   return session;
 }
 
-void DoorServer::on_timer(TimePoint /*now*/) {
-  for_each([](DoorSession& session) { session.abort(); });
-}
+void DoorServer::on_timer(TimePoint /*now*/) { abort_all(); }
 
 void DoorServer::end_of_turn(TimePoint /*now*/) {
   DoorContext& ctx = *context_;

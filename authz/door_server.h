@@ -45,8 +45,7 @@ class DoorServer final : net::AcceptHandler, net::TurnHook, net::Timer {
   void on_accept(net::Fd fd, const Address& peer) override;
   void end_of_turn(TimePoint now) override;
   void on_timer(TimePoint now) override;
-  template <class What>
-  void for_each(What what);
+  void abort_all();
   bool make_room();
   DoorSession* take_session();
   void reclaim();

@@ -20,11 +20,7 @@ Server::Server(net::Worker& worker, const Settings& settings, gate::Judge& judge
 
 Server::~Server() {
   context_->worker.reactor().remove_hook(*this);
-  for (Session* session = context_->open; session != nullptr;) {
-    Session* next = session->next_open_;
-    session->abort();
-    session = next;
-  }
+  while (context_->open != nullptr) context_->open->abort();
   reclaim();
   while (free_ != nullptr) {
     Session* session = free_;
@@ -61,11 +57,10 @@ void Server::stop_accepting() {
   begin_drain();
   context_->stopping = true;
   for (net::Listener& listener : listeners_) listener.stop();
-  for (Session* session = context_->open; session != nullptr;) {
-    Session* next = session->next_open_;
-    session->stop_if_idle();
-    session = next;
-  }
+  // One that makes room, or ends a wait, closes others: what it closes stays until the turn ends.
+  std::vector<Session*> all;
+  for (Session* s = context_->open; s != nullptr; s = s->next_open_) all.push_back(s);
+  for (Session* session : all) session->stop_if_idle();
 }
 
 void Server::finish_by(TimePoint deadline, std::function<void()> stopped) {
@@ -169,10 +164,9 @@ Session* Server::take_session() {
 }
 
 void Server::on_timer(TimePoint /*now*/) {
-  for (Session* session = context_->open; session != nullptr;) {
-    Session* next = session->next_open_;
-    if (session->cut_at_drain()) context_->metrics.add(Metric::drain_cut);
-    session = next;
+  // One that is cut may end the waits of others, which may close them.
+  while (context_->open != nullptr) {
+    if (context_->open->cut_at_drain()) context_->metrics.add(Metric::drain_cut);
   }
 }
 
