@@ -21,7 +21,8 @@ Result<void> Listener::start() noexcept { return reactor_.add(fd_.get(), kEvents
 
 void Listener::stop() {
   if (!fd_) return;
-  while (accept_some(kPerTurn)) {
+  // New ones may come as fast as they are accepted.
+  for (int left = kBacklog; left > 0 && accept_some(kPerTurn); left -= kPerTurn) {
   }
   close();
 }

@@ -24,7 +24,7 @@ class Listener final : EventHandler, Timer {
   ~Listener();
 
   Result<void> start() noexcept;
-  /// Accepts the connections that wait in the kernel, then closes.
+  /// Accepts the connections that wait in the kernel, at most kBacklog, then closes.
   void stop();
 
  private:

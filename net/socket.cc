@@ -35,7 +35,7 @@ Result<Fd> bind_listener(const SocketAddress& address, bool share_port, unsigned
     ::fchmod(fd.get(), unix_mode);  // Linux: the file has this mode (less the umask) from bind() on
   }
   if (::bind(fd.get(), address.raw(), address.size()) != 0) return last_error();
-  if (::listen(fd.get(), 4096) != 0) return last_error();
+  if (::listen(fd.get(), kBacklog) != 0) return last_error();
   return fd;
 }
 

@@ -45,6 +45,9 @@ class SocketAddress {
   socklen_t size_ = 0;
 };
 
+/// Connections that wait in the kernel to be accepted, per listening socket.
+inline constexpr int kBacklog = 4'096;
+
 /// One non-blocking listening socket. A TCP port is not shared (a second process gets "in use"); a
 /// stale socket file is replaced, and the file has `unix_mode` from its first moment. The error is
 /// the system's.
