@@ -98,9 +98,13 @@ void Reactor::wait() {
 }
 
 void Reactor::drain() {
-  in_round_ = true;
+  struct Round {
+    explicit Round(bool& flag) noexcept : in_round(flag) { in_round = true; }
+    ~Round() { in_round = false; }
+    bool& in_round;
+  };
+  const Round round(in_round_);  // waiting through Asio may throw for want of memory
   run_rounds();
-  in_round_ = false;
 }
 
 void Reactor::run_rounds() {
