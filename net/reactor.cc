@@ -171,8 +171,8 @@ void Reactor::go_on_later(EventHandler& handler) noexcept {
   going_on_end_ = &handler.next_;
 }
 
-// Those that have asked in an earlier turn. Who has had an event of its own in this one, and asked
-// again, has had its share.
+// Gives an event to each handler that asked for one in an earlier turn. A handler that has asked in
+// this turn, on an event of its own, has had its share of the turn: it waits for the next one.
 void Reactor::go_on() {
   EventHandler* next = std::exchange(going_on_, nullptr);
   going_on_end_ = &going_on_;

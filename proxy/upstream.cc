@@ -128,8 +128,9 @@ bool UpstreamConnection::is_quiet() const noexcept {
 
 void UpstreamConnection::look_again() noexcept { pool_.worker_.reactor().go_on_later(*this); }
 
-// Bytes of the app may have been received ahead for an event of this batch: only an event may make
-// the user read them. Such an event comes for a socket that failed or that is writable.
+// The session is not told at once: bytes of the app may have been received ahead for an event of
+// this batch, and only that event hands them over. Watching for writability brings the next event,
+// since a socket that has failed counts as writable.
 void UpstreamConnection::give_up_writing() noexcept {
   broken_ = true;
   watching_writable_ = false;
@@ -143,8 +144,8 @@ void UpstreamConnection::watch_writable(bool yes) noexcept {
                                  *this);
 }
 
-// Kept bytes of an answer have their own buffer. And a user that has not seen the last event yet
-// may still read before this one.
+// Not if bytes of an answer are kept: the next ones go into the same buffer. Not if the socket is
+// already known to be readable: the session may read before this event.
 int UpstreamConnection::reads_ahead() const noexcept {
   const bool will =
       user_ != nullptr && !connecting_ && !readable_ && in.empty() && user_->will_read_upstream();
