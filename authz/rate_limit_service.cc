@@ -41,9 +41,8 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
 
   void fail(Status status, std::string_view why) {
     service_.metrics_.add(telemetry::Metric::rate_limit_errors);
-    net::grpc::Call& grpc = *grpc_;
-    service_.active_.take_back(*this);
-    grpc.fail(status, why);
+    grpc_->fail(status, why);
+    service_.active_.take_back(*this);  // last: if fail() throws, cancelled() takes it back
   }
 
   void answer() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@ class FakeCall final : public net::grpc::Call {
   std::optional<net::grpc::Status> failed;
   std::string why;
   net::grpc::Pending* pending = nullptr;
+  bool has_no_memory = false;  ///< fail() throws
   bool done() const { return answer || failed; }
 
   std::string_view message() const noexcept override { return message_; }
@@ -38,6 +40,7 @@ class FakeCall final : public net::grpc::Call {
   }
   void fail(net::grpc::Status status, std::string_view text) override {
     WEIR_ASSERT(!done());
+    if (has_no_memory) throw std::bad_alloc();
     failed = status;
     why = text;
   }

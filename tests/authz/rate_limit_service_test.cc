@@ -282,6 +282,19 @@ TEST_F(SharedRateLimitTest, ACallThatIsCancelledLeavesNothingBehind) {
   EXPECT_TRUE(next.done());
 }
 
+TEST_F(SharedRateLimitTest, AFailureWithoutMemoryGivesTheCallBackOnce) {
+  FakeCall full(request("", {}).SerializeAsString());
+  full.has_no_memory = true;
+  EXPECT_THROW(service.start(full, world.now), std::bad_alloc);
+  FakeCall& first = start(request("d", {{{"a", "1"}}}));
+  FakeCall& second = start(request("d", {{{"a", "2"}}}));
+  EXPECT_NE(first.pending, second.pending) << "each call has an object of its own";
+  store.deliver();
+  gate.tick(world.now);
+  EXPECT_TRUE(first.done());
+  EXPECT_TRUE(second.done());
+}
+
 TEST_F(SharedRateLimitTest, APolicySetThatChangesMeanwhileJudgesTheCall) {
   FakeCall& call = start(request("d", {{{"a", ""}}, {{"b", ""}}}));
   use(R"(
