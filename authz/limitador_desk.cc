@@ -135,7 +135,6 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
   void ask(Ask what, std::string_view body, TimePoint now, Answered answered) {
     answered_ = std::move(answered);
     asked_ = what;
-    question_ = {};
     limited_ = false;
     if (const std::string wrong = read_question(body, question_); !wrong.empty()) {
       desk_.metrics_.add(telemetry::Metric::rate_limit_errors);
@@ -306,6 +305,10 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
 
   void leave(net::HttpReply reply) {
     const Answered answered = std::exchange(answered_, nullptr);
+    // A call may bring a thousand values, and a list of counters has ten thousand.
+    call_.clear();
+    question_ = Question();
+    std::vector<LimitadorCounters::Counter>().swap(listed_);
     desk_.active_.take_back(*this);
     answered(std::move(reply));
   }

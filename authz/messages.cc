@@ -3,6 +3,7 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include "core/assert.h"
+#include "core/kept_memory.h"
 
 namespace weir::authz {
 namespace {
@@ -23,6 +24,11 @@ Messages::Messages()
   // sends one.
   static const auto silenced = google::protobuf::SetLogHandler(nullptr);
   static_cast<void>(silenced);
+}
+
+void Messages::clear() noexcept {
+  arena_.Reset();
+  clear_keeping(encoded_, kFirstBlock);
 }
 
 void Messages::complete(net::grpc::Call& call, const google::protobuf::MessageLite& message) {

@@ -24,7 +24,8 @@ class Messages {
   M& make() {
     return *google::protobuf::Arena::CreateMessage<M>(&arena_);
   }
-  void clear() noexcept { arena_.Reset(); }
+  /// Call it at the end of a call: whatever is larger than usual is given back.
+  void clear() noexcept;
 
   /// Completes the call with this message. Its texts must be UTF-8: Envoy cannot read a message
   /// with others, and takes it for an error.

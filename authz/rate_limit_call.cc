@@ -3,12 +3,17 @@
 #include <algorithm>
 
 #include "core/assert.h"
+#include "core/kept_memory.h"
 #include "core/no_memory.h"
 
 namespace weir::authz {
 namespace {
 
 constexpr std::string_view kVerdict = "X-Weir-Verdict: ";
+// What a call that has ended keeps memory for.
+constexpr std::size_t kKeptDescriptors = 32;
+constexpr std::size_t kKeptEntries = 256;
+constexpr std::size_t kKeptBytes = 4 << 10;  // of lines for the app
 
 }  // namespace
 
@@ -151,6 +156,22 @@ void RateLimitCall::give_up(TimePoint now) {
     gate_.give_up(part, now);
   }
   open_ = 0;
+}
+
+void RateLimitCall::clear() noexcept {
+  domain_ = {};
+  speaker_ = nullptr;
+  clear_keeping(entries_, kKeptEntries);
+  clear_keeping(sizes_, kKeptDescriptors);
+  clear_keeping(descriptors_, kKeptDescriptors);
+  clear_keeping(found_, kKeptDescriptors);
+  clear_keeping(plain_, kKeptDescriptors);
+  clear_keeping(metadata_, kKeptDescriptors);
+  clear_keeping(readings_, kKeptDescriptors);
+  clear_keeping(request_lines_, kKeptBytes);
+  // Status and part of a descriptor keep their texts.
+  if (statuses_.size() > kKeptDescriptors) std::vector<Status>().swap(statuses_);
+  if (parts_.size() > kKeptDescriptors) std::deque<Part>().swap(parts_);
 }
 
 void RateLimitCall::finish(const policies::PolicySet& set) {

@@ -13,11 +13,18 @@ namespace weir::authz {
 
 /// One call of the rate limit service, judged descriptor by descriptor through the worker's gate;
 /// what needs the shared store is asked for all of them together. Knows no wire format: the gRPC
-/// door, `/json` and limitador's paths fill it and read it. Reused: keeps its memory.
+/// door, `/json` and limitador's paths fill it and read it. Reused: keeps its memory, see clear().
 ///
 /// What it is filled with are views that must live until it is done.
 class RateLimitCall {
  public:
+  /// The most that the doors take in one call. An empty descriptor takes two bytes of a message and
+  /// some hundred bytes here. Envoy sends one descriptor for each of its configured actions.
+  static constexpr std::size_t kDescriptorsMost = 1'024;
+  static constexpr std::size_t kEntriesMost = 64;  ///< of one descriptor
+  static constexpr std::string_view kTooLarge =
+      "a call has at most 1024 descriptors, and a descriptor at most 64 entries";
+
   /// Whom to tell when it is done later than at once.
   class Waiting {
    public:
@@ -55,6 +62,9 @@ class RateLimitCall {
   bool judge(Mode mode, TimePoint now, Waiting& waiting);
   /// Nobody waits any more. What is counted stays so.
   void give_up(TimePoint now);
+  /// The call has ended: drops its views and its results. Gives memory back if the call was larger
+  /// than most calls are.
+  void clear() noexcept;
 
   // Once it is done:
   struct Status {

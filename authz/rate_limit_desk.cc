@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "authz/messages.h"
 #include "authz/rate_limit_json.h"
 #include "authz/rate_limit_messages.h"
 #include "core/no_memory.h"
@@ -18,10 +19,11 @@ class RateLimitDesk::Active final : private RateLimitCall::Waiting {
 
   void start(std::string_view body, TimePoint now, Answered answered) {
     answered_ = std::move(answered);
-    request_.Clear();
-    std::string wrong = read_json(body, request_);
+    auto& request = messages_.make<rls::RateLimitRequest>();
+    request_ = &request;
+    std::string wrong = read_json(body, request);
     if (wrong.empty()) {
-      read_request(request_, call_);
+      read_request(request, call_);
       wrong = call_.wrong();
     }
     if (!wrong.empty()) {
@@ -41,7 +43,7 @@ class RateLimitDesk::Active final : private RateLimitCall::Waiting {
 
   void answer() {
     rls::RateLimitResponse response;
-    write_response(call_, desk_.gate_.set(), request_, response);
+    write_response(call_, desk_.gate_.set(), *request_, response);
     call_.meter();
     desk_.metrics_.add(call_.is_over() ? telemetry::Metric::rate_limit_over
                                        : telemetry::Metric::rate_limit_ok);
@@ -54,13 +56,16 @@ class RateLimitDesk::Active final : private RateLimitCall::Waiting {
 
   void leave(net::HttpReply reply) {
     const Answered answered = std::exchange(answered_, nullptr);
+    call_.clear();
+    messages_.clear();
     desk_.active_.take_back(*this);
     answered(std::move(reply));
   }
 
   RateLimitDesk& desk_;
   RateLimitCall call_;
-  rls::RateLimitRequest request_;
+  Messages messages_;
+  const rls::RateLimitRequest* request_ = nullptr;
   Answered answered_;
 };
 

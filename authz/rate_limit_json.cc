@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 
+#include "authz/rate_limit_call.h"
 #include "core/chars/ascii.h"
 #include "core/json_numbers.h"
 #include "core/utf8.h"
@@ -84,7 +85,8 @@ class RequestReader {
       if (name == "domain") {
         text(of, name, *out.mutable_domain());
       } else if (name == "descriptors") {
-        list(of, name, [&](const json::value& one) { descriptor(one, *out.add_descriptors()); });
+        list(of, name, RateLimitCall::kDescriptorsMost,
+             [&](const json::value& one) { descriptor(one, *out.add_descriptors()); });
       } else if (name == "hitsAddend" || name == "hits_addend") {
         if (const auto hits = number(of, name, kUint32)) {
           out.set_hits_addend(static_cast<std::uint32_t>(*hits));
@@ -118,8 +120,9 @@ class RequestReader {
     }
   }
   template <class F>
-  void list(const json::value& value, std::string_view what, F&& each) {
+  void list(const json::value& value, std::string_view what, std::size_t most, F&& each) {
     if (!value.is_array()) return fail_quoted(what, " is no list");
+    if (value.get_array().size() > most) return fail(RateLimitCall::kTooLarge);
     for (const json::value& one : value.get_array()) each(one);
   }
   void text(const json::value& value, std::string_view what, std::string& out) {
@@ -153,7 +156,8 @@ class RequestReader {
   void descriptor(const json::value& value, JsonDescriptor& out) {
     members(value, "a descriptor", [&](std::string_view name, const json::value& of) {
       if (name == "entries") {
-        list(of, name, [&](const json::value& one) { entry(one, *out.add_entries()); });
+        list(of, name, RateLimitCall::kEntriesMost,
+             [&](const json::value& one) { entry(one, *out.add_entries()); });
       } else if (name == "limit") {
         limit(of, *out.mutable_limit());
       } else if (name == "hitsAddend" || name == "hits_addend") {

@@ -6,12 +6,14 @@
 #include <boost/json/parse.hpp>
 #include <limits>
 
+#include "authz/wire_fields.h"
 #include "core/utf8.h"
 
 namespace weir::authz {
 namespace {
 
 namespace rls = envoy::service::ratelimit::v3;
+using envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 using google::protobuf::Struct;
 
 constexpr std::int64_t kHitsMost = std::int64_t{1} << 53;
@@ -87,8 +89,7 @@ void put(const boost::json::value& from, google::protobuf::Value& to, int depth)
 }
 
 /// A limit that a call brings along, as protobuf's text.
-std::string text_of(
-    const envoy::extensions::common::ratelimit::v3::RateLimitDescriptor::RateLimitOverride& limit) {
+std::string text_of(const RateLimitDescriptor::RateLimitOverride& limit) {
   static constexpr const char* kOverrideUnits[] = {"UNKNOWN", "SECOND", "MINUTE", "HOUR",
                                                    "DAY",     "MONTH",  "YEAR"};
   std::string out;
@@ -125,6 +126,24 @@ void write_metadata(const RateLimitCall& call, const rls::RateLimitRequest& requ
 }
 
 }  // namespace
+
+RequestSize size_of(std::string_view request) noexcept {
+  std::size_t descriptors = 0;
+  WireFields fields(request);
+  while (fields.next()) {
+    if (fields.tag() != length_delimited(rls::RateLimitRequest::kDescriptorsFieldNumber)) continue;
+    if (++descriptors > RateLimitCall::kDescriptorsMost) return RequestSize::too_large;
+    std::size_t entries = 0;
+    WireFields descriptor(fields.bytes());
+    while (descriptor.next()) {
+      constexpr auto kEntries = length_delimited(RateLimitDescriptor::kEntriesFieldNumber);
+      if (descriptor.tag() == kEntries && ++entries > RateLimitCall::kEntriesMost)
+        return RequestSize::too_large;
+    }
+    if (!descriptor.is_sound()) return RequestSize::unreadable;
+  }
+  return fields.is_sound() ? RequestSize::fits : RequestSize::unreadable;
+}
 
 void read_request(const rls::RateLimitRequest& request, RateLimitCall& call) {
   call.begin(request.domain());

@@ -25,12 +25,15 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
 
  private:
   void begin(net::grpc::Call& grpc, TimePoint now) {
-    messages_.clear();
     grpc_ = &grpc;
+    const std::string_view bytes = grpc.message();
+    const RequestSize size = size_of(bytes);
+    if (size == RequestSize::too_large)
+      return fail(Status::invalid_argument, RateLimitCall::kTooLarge);
     auto& request = messages_.make<rls::RateLimitRequest>();
     request_ = &request;
-    const std::string_view bytes = grpc.message();
-    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    if (size == RequestSize::unreadable ||
+        !request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
       return fail(Status::internal, "the message is no RateLimitRequest");
     read_request(request, call_);
     if (const std::string_view wrong = call_.wrong(); !wrong.empty())
@@ -42,7 +45,7 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
   void fail(Status status, std::string_view why) {
     service_.metrics_.add(telemetry::Metric::rate_limit_errors);
     grpc_->fail(status, why);
-    service_.active_.take_back(*this);  // last: if fail() throws, cancelled() takes it back
+    leave();  // last: if fail() throws, cancelled() leaves
   }
 
   void answer() {
@@ -52,7 +55,7 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
     service_.metrics_.add(call_.is_over() ? telemetry::Metric::rate_limit_over
                                           : telemetry::Metric::rate_limit_ok);
     messages_.complete(*grpc_, response);
-    service_.active_.take_back(*this);
+    leave();
   }
 
   void judged(RateLimitCall&, TimePoint) override {
@@ -63,6 +66,12 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
   }
   void cancelled(TimePoint now) override {
     call_.give_up(now);
+    leave();
+  }
+  /// What a caller has sent goes back before the object waits for the next call.
+  void leave() noexcept {
+    call_.clear();
+    messages_.clear();
     service_.active_.take_back(*this);
   }
 

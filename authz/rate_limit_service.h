@@ -10,7 +10,8 @@ namespace weir::authz {
 
 /// `envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit`. One for each worker, on its
 /// thread. Calls that wait for the shared store do so beside each other; a call without domain or
-/// descriptors, or whose descriptor brings a limit without unit along, is INVALID_ARGUMENT.
+/// descriptors, with too many of them, or whose descriptor brings a limit without unit along, is
+/// INVALID_ARGUMENT.
 class RateLimitService final : public net::grpc::Method {
  public:
   static constexpr std::string_view kName = "envoy.service.ratelimit.v3.RateLimitService";

@@ -111,6 +111,26 @@ TEST_F(RateLimitDeskTest, RefusesWhatIsNoRequest) {
   }
 }
 
+TEST_F(RateLimitDeskTest, RefusesACallWithTooManyDescriptorsOrEntries) {
+  use(kFile);
+  const auto list_of = [](std::string_view one, int count) {
+    std::string out(one);
+    for (int i = 1; i < count; ++i) out.append(",").append(one);
+    return "[" + out + "]";
+  };
+  const std::string entry = R"({"key":"path","value":"/login"})";
+  const auto with = [&](int entries, int descriptors) {
+    const std::string one = R"({"entries":)" + list_of(entry, entries) + "}";
+    return ask(R"({"domain":"shop","descriptors":)" + list_of(one, descriptors) + "}");
+  };
+  EXPECT_NE(with(1, 1'024).status, 400);
+  EXPECT_EQ(with(1, 1'025).status, 400);
+  EXPECT_NE(with(64, 1).status, 400);
+  const auto refused = with(65, 1);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(refused.body.find("64 entries"), std::string::npos) << refused.body;
+}
+
 // As protobuf's JSON of Go, which the service reads its bodies with: even if one of them is null.
 TEST_F(RateLimitDeskTest, RefusesAMemberThatStandsTwice) {
   use(kFile);

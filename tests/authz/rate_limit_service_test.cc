@@ -6,6 +6,7 @@
 #include "tests/authz/fake_call.h"
 #include "tests/gate/slow_store.h"
 #include "tests/policies/world.h"
+#include "tests/support/allocations.h"
 
 namespace weir::authz::rate_limit_service_test {
 namespace {
@@ -134,6 +135,52 @@ TEST_F(RateLimitServiceTest, RefusesWhatCannotBeJudged) {
   EXPECT_EQ(answer.statuses(0).current_limit().requests_per_unit(), 5U);
   EXPECT_EQ(answer.statuses(0).current_limit().unit(), rls::RateLimitResponse::RateLimit::HOUR);
   EXPECT_EQ(ask(request("nowhere", {{{"a", "b"}}})).overall_code(), rls::RateLimitResponse::OK);
+}
+
+TEST_F(RateLimitServiceTest, ACallHasSoManyDescriptorsAndEntries) {
+  use(kOwn);
+  EXPECT_EQ(ask(request("api", std::vector<Entries>(1'024))).statuses_size(), 1'024);
+  const FakeCall& more = start(request("api", std::vector<Entries>(1'025)));
+  EXPECT_EQ(more.failed, Status::invalid_argument);
+  EXPECT_NE(more.why.find("1024 descriptors"), std::string::npos) << more.why;
+  EXPECT_EQ(ask(request("api", {Entries(64, {"a", "b"})})).statuses_size(), 1);
+  EXPECT_EQ(start(request("api", {Entries(65, {"a", "b"})})).failed, Status::invalid_argument);
+  EXPECT_EQ(start(request("api", {{{"a", "b"}}}).SerializeAsString() + "\x23\x24").failed,
+            Status::internal)
+      << "a group, which the scan of the size does not enter";
+}
+
+// What the parser and the call make of an empty descriptor is larger than its two bytes.
+TEST_F(RateLimitServiceTest, RefusesALargeCallBeforeItIsParsed) {
+  use(kOwn);
+  std::string bytes =
+      "\x0a\x03"
+      "api";
+  for (int i = 0; i < 100'000; ++i) bytes.append("\x12\x00", 2);
+  start(request("api", {{{"a", "b"}}}));  // takes the object of the call
+  const std::size_t before = test::allocations();
+  const FakeCall& call = start(std::move(bytes));
+  EXPECT_LT(test::allocations() - before, 10U) << "those of the fake call";
+  EXPECT_EQ(call.failed, Status::invalid_argument);
+}
+
+TEST_F(RateLimitServiceTest, GivesTheMemoryOfALargeCallBack) {
+  use(kOwn);
+  calls.reserve(16);
+  const auto small = request("api", {{{"a", "b"}}}).SerializeAsString();
+  const auto allocated = [&](const std::string& bytes) {
+    const std::size_t before = test::allocations();
+    start(bytes);
+    return test::allocations() - before;
+  };
+  allocated(small);
+  const std::size_t usual = allocated(small);
+  const std::string large =
+      request("api", std::vector<Entries>(1'000, {{"a", "b"}})).SerializeAsString();
+  const std::size_t first = allocated(large);
+  EXPECT_GE(allocated(large), first) << "it keeps nothing of the first one";
+  allocated(small);
+  EXPECT_EQ(allocated(small), usual);
 }
 
 TEST_F(RateLimitServiceTest, TellsTheAppOfGrayCallers) {

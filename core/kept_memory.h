@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+
+namespace weir {
+
+/// Empties a vector or a string that a pool keeps for the next use. Memory for up to `most`
+/// elements stays, so that uses of the usual size allocate nothing; a larger one is given back,
+/// because whoever chose its size may never come again.
+template <class Container>
+void clear_keeping(Container& container, std::size_t most) noexcept {
+  if (container.capacity() > most) [[unlikely]] {
+    Container().swap(container);
+  } else {
+    container.clear();
+  }
+}
+
+}  // namespace weir
