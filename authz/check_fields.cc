@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "authz/wire_fields.h"
+#include "core/kept_memory.h"
 #include "core/utf8.h"
 
 namespace weir::authz {
@@ -73,14 +74,18 @@ bool merge(std::string_view bytes, Messages& memory, const CheckFields::Metadata
 
 }  // namespace
 
-bool CheckFields::read(std::string_view bytes, Messages& memory) {
+void CheckFields::clear() noexcept {
   source.reset();
   has_http = false;
   method = path = host = scheme = body = raw_body = {};
-  headers.clear();
-  lines.clear();
-  context.clear();
+  clear_keeping(headers, kFieldsKept);
+  clear_keeping(lines, kFieldsKept);
+  clear_keeping(context, kFieldsKept);
   metadata = route_metadata = nullptr;
+}
+
+bool CheckFields::read(std::string_view bytes, Messages& memory) {
+  clear();
   WireFields fields(bytes);
   while (fields.next()) {
     if (fields.tag() == length_delimited(1) && !read_attributes(fields.bytes(), memory))

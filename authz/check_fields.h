@@ -21,12 +21,16 @@ class CheckFields {
   using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
   /// Of each list: Envoy itself takes 100 headers, if nobody has told it otherwise.
   static constexpr std::size_t kFieldsMost = 10'000;
+  /// Of each list: for so many a call that has ended keeps memory.
+  static constexpr std::size_t kFieldsKept = 256;
 
   /// False: the bytes are no CheckRequest, a text that is read is not UTF-8, or there are too many
   /// headers. `bytes` and `memory`, which holds the metadata, outlive what is read. A part that
   /// stands there twice counts as protobuf says: fields that come later replace those before, lists
   /// are joined. A header that stands twice in the map is two.
   bool read(std::string_view bytes, Messages& memory);
+  /// Drops what was read. Gives lists back that are longer than most calls have.
+  void clear() noexcept;
 
   /// The other end of Envoy's connection; none: it is not an address of a network.
   std::optional<std::string_view> source;

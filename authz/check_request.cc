@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/kept_memory.h"
 #include "net/http/client_address.h"
 #include "net/http/fields.h"
 
@@ -148,9 +149,20 @@ std::string_view CheckReader::read(std::string_view client_word, const CheckRule
                      net::same_ignoring_case(header("x-forwarded-proto"), "https");
   request_.scheme = https ? "https" : "http";
   read_body(rules);
-  const std::string_view target = said_or(fields_.path, path_);
-  path_room_.resize(net::normal_path_room(target.size()));
-  return read_target(target, rules.path, path_room_, target_, request_);
+  return read_target(asked_target(), rules.path, room_.span(), target_, request_);
+}
+
+void CheckReader::read_target_again(const PathRules& rules) noexcept {
+  if (!fields_.has_http) return;
+  target_ = {};
+  static_cast<void>(read_target(asked_target(), rules, room_.span(), target_, request_));
+}
+
+void CheckReader::clear() noexcept {
+  request_ = {};
+  fields_.clear();
+  clear_keeping(headers_, CheckFields::kFieldsKept);
+  clear_keeping(forged_, CheckFields::kFieldsKept);
 }
 
 Extracted CheckReader::context(std::string_view name) const noexcept {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -23,10 +25,28 @@ struct CheckRules {
       false;  ///< tell of failures by `error_response`, which Envoy knows since 1.37
 };
 
+/// Memory for the targets that are built again. All readers of a thread share one: a reader for
+/// each open call would hold fifteen times its path. Pages that no target has needed take no
+/// memory.
+class TargetRoom {
+ public:
+  /// Envoy takes heads of 60 KiB, if nobody has told it otherwise.
+  static constexpr std::size_t kTargetMost = 64 << 10;
+
+  std::span<char> span() noexcept { return {bytes_.get(), kBytes}; }
+
+ private:
+  static constexpr std::size_t kBytes = net::normal_path_room(kTargetMost);
+  std::unique_ptr<char[]> bytes_ = std::make_unique_for_overwrite<char[]>(kBytes);
+};
+
 /// An Envoy CheckRequest as a Request: pure, and no allocation once its memory has grown. The
-/// Request is a view into the message and into the reader; keep both. Not thread-safe.
+/// Request is a view into the message, the reader and the room; keep them. After another reader has
+/// used the room, call read_target_again(). Not thread-safe.
 class CheckReader final : public AskedFacts {
  public:
+  explicit CheckReader(TargetRoom& room) noexcept : room_(room) {}
+
   /// False: these bytes are no CheckRequest that is taken here (CheckFields::read). Keep them, and
   /// the memory.
   bool parse(std::string_view message, Messages& memory) { return fields_.read(message, memory); }
@@ -34,6 +54,11 @@ class CheckReader final : public AskedFacts {
   /// `client_word`: the client from the call's metadata, in the form of the header; without data():
   /// none.
   std::string_view read(std::string_view client_word, const CheckRules& rules, TimePoint now);
+  /// Before a later use of a request that read() could read, by the same rules.
+  void read_target_again(const PathRules& rules) noexcept;
+  /// The call has ended: drops its views. Gives memory back if the call had more headers than most
+  /// calls have.
+  void clear() noexcept;
   Request& request() noexcept { return request_; }
   /// False: the call does not name the client; request().client is unspecified.
   bool client_known() const noexcept { return client_known_; }
@@ -49,14 +74,17 @@ class CheckReader final : public AskedFacts {
   void add_header(std::string_view name, std::string_view value);
   void read_body(const CheckRules& rules);
   std::string_view header(std::string_view name) const noexcept;
+  std::string_view asked_target() const noexcept {
+    return fields_.path.empty() ? path_ : fields_.path;
+  }
 
+  TargetRoom& room_;
   CheckFields fields_;
   Request request_;
   std::vector<HeaderField> headers_;
   std::vector<std::string_view> forged_;
   std::string_view method_, path_, authority_, scheme_;  // pseudo headers
   bool client_known_ = false;
-  std::vector<char> path_room_;
   std::array<char, 256> host_room_;
   net::NormalTarget target_;
 };

@@ -25,7 +25,7 @@ constexpr milliseconds kEarlier{20};
 /// One open check. Borrowed from its service until the call is completed or cancelled.
 class CheckCall final : public net::grpc::Pending, public gate::Waiter, public net::Timer {
  public:
-  explicit CheckCall(CheckService& service) : service_(service) {}
+  explicit CheckCall(CheckService& service) : service_(service), reader_(service.room_) {}
 
   void start(net::grpc::Call& call, TimePoint now) {
     call_ = &call;
@@ -33,7 +33,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     const TimePoint deadline = call.deadline();
     deadline_ = deadline == TimePoint::max() ? deadline
                                              : deadline - std::max(kEarlier, (deadline - now) / 8);
-    messages_.clear();
+    path_rules_ = service_.rules_.path;
     if (!reader_.parse(call.message(), messages_))
       return fail(Status::internal, "the message is no CheckRequest");
     if (!service_.rules_.client.may_ask(call.peer()))
@@ -89,7 +89,9 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     }
   }
 
-  void judge_or_fail(TimePoint now, bool may_wait) {
+  /// Goes on with a call that has waited.
+  void judge_again(TimePoint now, bool may_wait) {
+    reader_.read_target_again(path_rules_);
     if (!survives_no_memory([&] { judge(now, may_wait); })) fail_for_memory(now);
   }
 
@@ -167,7 +169,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   void resume(TimePoint now) override {
     if (state_ != State::parked) return;
     state_ = State::judging;
-    judge_or_fail(now, now < service_.judge_.waiting_until(*this));
+    judge_again(now, now < service_.judge_.waiting_until(*this));
     if (state_ == State::parked) return;
     service_.judge_.unpark(*this);
     leave_if_done();
@@ -178,7 +180,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     if (state_ == State::parked) {
       service_.judge_.unpark(*this);
       state_ = State::judging;
-      judge_or_fail(now, false);
+      judge_again(now, false);
       if (state_ == State::parked) return;
       service_.judge_.unpark(*this);
     }
@@ -189,8 +191,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     if (state_ == State::parked) service_.judge_.unpark(*this);
     if (std::exchange(state_, State::idle) == State::held) service_.judge_.unhold(now);
     drop_ticket(now);
-    net::Wheel::disarm(*this);
-    service_.calls_.take_back(*this);
+    leave();
   }
 
   void complete(const CheckResponse& response) {
@@ -209,12 +210,16 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
  public:
   /// start() threw.
   void give_up(TimePoint now) noexcept { cancelled(now); }
-  bool is_done() const noexcept { return state_ == State::idle; }
+  void leave_if_done() noexcept {
+    if (state_ == State::idle) leave();
+  }
 
  private:
-  void leave_if_done() {
-    if (state_ != State::idle) return;
+  /// What the caller has sent goes back before the object waits for the next call.
+  void leave() noexcept {
     net::Wheel::disarm(*this);
+    reader_.clear();
+    messages_.clear();
     service_.calls_.take_back(*this);
   }
 
@@ -223,6 +228,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   CheckReader reader_;
   net::grpc::Call* call_ = nullptr;
   State state_ = State::idle;
+  PathRules path_rules_;  // by which its target has been read
   TimePoint deadline_{};
   gate::Ticket* ticket_ = nullptr;  // while held
   CheckResponse* held_ = nullptr;   // likewise
@@ -246,7 +252,7 @@ void CheckService::start(net::grpc::Call& call, TimePoint now) {
     check.give_up(now);
     throw;
   }
-  if (check.is_done()) calls_.take_back(check);
+  check.leave_if_done();
 }
 
 }  // namespace weir::authz

@@ -41,6 +41,7 @@ class CheckService final : public net::grpc::Method {
   gate::Unsettled& unsettled_;
   net::Wheel& wheel_;
   telemetry::MetricCells& metrics_;
+  TargetRoom room_;    ///< of all calls: what one waits with is read again
   std::string plain_;  ///< the answer that allows and says nothing: most are
   Spares<CheckCall> calls_;
 };

@@ -98,7 +98,8 @@ struct CheckDraft {
   std::string bytes;
   authz::Messages memory;
   authz::CheckRules rules;
-  authz::CheckReader reader;
+  authz::TargetRoom room;
+  authz::CheckReader reader{room};
 };
 
 int explain(const ExplainFlags& flags, const Globals& globals) {

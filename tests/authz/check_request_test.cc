@@ -45,7 +45,8 @@ struct Check {
   std::string bytes;
   Messages memory;
   CheckRules rules;
-  CheckReader reader;
+  TargetRoom room;
+  CheckReader reader{room};
   std::string_view trouble;
 };
 
@@ -88,6 +89,34 @@ TEST(CheckRequest, ATargetThatIsNoPathIsNotJudged) {
     check.read();
     EXPECT_NE(check.trouble, "") << path;
   }
+}
+
+TEST(CheckRequest, ATargetHas64KibibytesAtMost) {
+  Check check;
+  check.http().set_path("/%61" + std::string(TargetRoom::kTargetMost - 4, '<'));
+  EXPECT_EQ(check.read().path.size(), 2 + 3 * (TargetRoom::kTargetMost - 4));
+  EXPECT_EQ(check.trouble, "");
+  check.http().set_path("/" + std::string(TargetRoom::kTargetMost, 'a'));
+  check.read();
+  EXPECT_EQ(check.trouble, "the target of the request is too long");
+}
+
+TEST(CheckRequest, ReadersShareARoomAndReadTheirTargetsAgain) {
+  Check one;
+  one.read();
+  const Request& request = one.reader.request();
+  CheckReader other{one.room};
+  Check two;
+  two.http().set_path("/another//p%61th?b=2");
+  const std::string bytes = two.message.SerializeAsString();
+  Messages memory;
+  ASSERT_TRUE(other.parse(bytes, memory));
+  EXPECT_EQ(other.read({}, two.rules, TimePoint{}), "");
+  EXPECT_EQ(other.request().path, "/another/path");
+  one.reader.read_target_again(one.rules.path);
+  EXPECT_EQ(request.path, "/api/login");
+  EXPECT_EQ(request.target, "/api//login?a=1");
+  EXPECT_EQ(request.query, "a=1");
 }
 
 TEST(CheckRequest, SaysWhetherAPathCanBeReadInDifferentWays) {

@@ -169,6 +169,21 @@ TEST(CheckService, WhoWaitsForOthersIsAnsweredWithinTheDeadline) {
   EXPECT_EQ(static_cast<int>(Door::answer(call).denied_response().status().code()), 429);
 }
 
+TEST(CheckService, WhoHasWaitedIsJudgedByItsOwnPath) {
+  Door door;  // a limit of one: two wrong logins at a time are one too many
+  door.world.use(std::string(kYaml).replace(std::string(kYaml).find("over: 0"), 7, "over: 1"));
+  door.gate.use(door.world.set_);
+  EXPECT_EQ(door.ask(Door::check("POST", "/login")).status().code(), 0);
+  FakeCall call(Door::check("POST", "/l%6fgin"));
+  call.until = door.now + milliseconds(250);
+  door.service().start(call, door.now);
+  EXPECT_FALSE(call.done());
+  const CheckResponse other = door.ask(Door::check("GET", "/b%61nned"));
+  EXPECT_EQ(static_cast<int>(other.denied_response().status().code()), 403);
+  door.advance(milliseconds(240));
+  EXPECT_EQ(static_cast<int>(Door::answer(call).denied_response().status().code()), 429);
+}
+
 TEST(CheckService, TheAppTellsOfItsAnswerByTheId) {
   Door door;
   door.world.use(std::string(kYaml).replace(std::string(kYaml).find("over: 0"), 7, "over: 1"));
@@ -215,6 +230,30 @@ TEST(CheckService, AllocatesNothingForACheckThatPassesOnceItIsWarm) {
   const std::size_t before = test::allocations();
   for (int i = 0; i < 1'000; ++i) ask();
   EXPECT_EQ(test::allocations(), before);
+}
+
+// Fifteen times a path would stay with each call that has ever been held.
+TEST(CheckService, AHeldCallKeepsNoRoomForItsPath) {
+  Door door;
+  const std::string usual = Door::check("GET", "/%73low");
+  std::string segments;
+  for (int i = 0; i < 20'000; ++i) segments += "/.";
+  const std::string longer = Door::check("GET", "/%73low" + segments);
+  const auto hold_two = [&](const std::string& bytes) {
+    const std::size_t before = test::allocations();
+    {
+      QuietCall first(bytes), second(bytes);
+      door.service().start(first, door.now);
+      door.service().start(second, door.now);
+      EXPECT_EQ(door.metrics.sum(telemetry::Metric::requests_held), 2);
+      door.advance(milliseconds(1'100));
+      EXPECT_NE(second.size, 0U);
+    }
+    return test::allocations() - before;
+  };
+  hold_two(usual);
+  const std::size_t warm = hold_two(usual);
+  EXPECT_EQ(hold_two(longer), warm);
 }
 
 }  // namespace

@@ -141,7 +141,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     default: {
       static const authz::CheckRules kRules;
-      static authz::CheckReader reader;
+      static authz::TargetRoom room;
+      static authz::CheckReader reader(room);
       static authz::Messages memory;
       memory.clear();
       const bool taken = reader.parse(bytes, memory);
