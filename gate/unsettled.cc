@@ -61,23 +61,46 @@ Unsettled::Id Unsettled::next_id() const noexcept {
 }
 
 void Unsettled::keep(Ticket& ticket, TimePoint now) {
-  if (next_ - first_ == ring_.size()) grow();
-  if (next_ - first_ == ring_.size()) {  // all are taken
+  if (open_ == most_) {
     metrics_.add(Metric::unsettled_full);
     drop_first(now);
   }
-  at(next_++) = {&ticket, now + keep_};
+  if (last_ - first_ == ring_.size()) make_room();
+  at(last_++) = {next_++, &ticket, now + keep_};
   ++open_;
   note_size();
   if (!armed()) wheel_.arm(*this, now + keep_);
 }
 
-void Unsettled::grow() {
+/// One slow request keeps the ring from moving on, whatever is settled behind it. A full ring that
+/// is half open grows; another one is packed. So each packing frees half of the ring, and the ring
+/// has at most 2 * most_ entries.
+void Unsettled::make_room() {
   constexpr std::size_t kLeast = 64;
-  if (ring_.size() >= most_) return;
-  std::vector<Entry> larger(std::max(std::min(kLeast, most_), 2 * ring_.size()));
-  for (std::uint64_t n = first_; n != next_; ++n) larger[n & (larger.size() - 1)] = at(n);
-  ring_ = std::move(larger);
+  if (2 * open_ >= ring_.size()) {
+    std::vector<Entry> larger(std::max(std::min(kLeast, most_), 2 * ring_.size()));
+    for (std::uint64_t n = first_; n != last_; ++n) larger[n & (larger.size() - 1)] = at(n);
+    ring_ = std::move(larger);
+    return;
+  }
+  std::uint64_t to = first_;
+  for (std::uint64_t n = first_; n != last_; ++n) {
+    if (at(n).ticket != nullptr) at(to++) = at(n);
+  }
+  last_ = to;
+}
+
+Unsettled::Entry* Unsettled::find(std::uint64_t number) noexcept {
+  std::uint64_t low = first_, high = last_;
+  while (low != high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (at(middle).number < number) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low != last_ && at(low).number == number ? &at(low) : nullptr;
 }
 
 std::optional<std::size_t> Unsettled::worker_of(std::string_view id) noexcept {
@@ -92,10 +115,12 @@ bool Unsettled::settle(std::string_view id, const Answer& answer, TimePoint now)
   const auto number = read_hex(id.substr(0, kHalf));
   const auto theirs = read_hex(id.substr(kHalf));
   const std::uint64_t sequence = *number >> kWorkerBits;
-  if (!theirs || *theirs != tag(*number) || !knows(sequence)) return false;
-  Ticket* const ticket = std::exchange(at(sequence).ticket, nullptr);
-  if (ticket == nullptr) return false;
+  if (!theirs || *theirs != tag(*number)) return false;
+  Entry* const entry = find(sequence);
+  if (entry == nullptr || entry->ticket == nullptr) return false;
+  Ticket* const ticket = std::exchange(entry->ticket, nullptr);
   --open_;
+  skip_settled();
   note_size();
   judge_.answered_body(*ticket, answer, now);
   judge_.finish(*ticket, End::complete, now);
@@ -110,21 +135,26 @@ void Unsettled::release(Entry& entry, TimePoint now) {
 }
 
 void Unsettled::drop_first(TimePoint now) {
-  release(at(first_++), now);
-  while (first_ != next_ && at(first_).ticket == nullptr) ++first_;
+  Entry& oldest = at(first_++);
+  release(oldest, now);
+  skip_settled();
+}
+
+void Unsettled::skip_settled() noexcept {
+  while (first_ != last_ && at(first_).ticket == nullptr) ++first_;
 }
 
 void Unsettled::on_timer(TimePoint now) {
-  while (first_ != next_ && (at(first_).ticket == nullptr || at(first_).end <= now)) {
-    if (at(first_).ticket != nullptr) metrics_.add(Metric::unsettled_expired);
+  while (first_ != last_ && at(first_).end <= now) {
+    metrics_.add(Metric::unsettled_expired);
     drop_first(now);
   }
   note_size();
-  if (first_ != next_) wheel_.arm(*this, at(first_).end);
+  if (first_ != last_) wheel_.arm(*this, at(first_).end);
 }
 
 void Unsettled::release_all(TimePoint now) {
-  while (first_ != next_) drop_first(now);
+  while (first_ != last_) drop_first(now);
   note_size();
 }
 

@@ -17,8 +17,8 @@ namespace weir::gate {
 
 /// Requests that a door has let pass and whose answers the door does not see. Each has an id, with
 /// which the app may report its answer (`POST /v1/events`). A request without a report in time is
-/// released uncounted. At most `most`, a power of two, are kept: the oldest is released first. One
-/// per worker, on its thread.
+/// released uncounted. At most `most`, a power of two, wait for a report: the oldest is released
+/// first. Allocates nothing after warm-up. One per worker, on its thread.
 class Unsettled final : net::Timer {
  public:
   static constexpr std::size_t kMost = 16'384;
@@ -44,16 +44,19 @@ class Unsettled final : net::Timer {
 
  private:
   struct Entry {
+    std::uint64_t number = 0;
     Ticket* ticket = nullptr;  // null: settled
     TimePoint end{};
   };
-  /// Entries have numbers without a gap; a power of two of them have room.
-  Entry& at(std::uint64_t number) noexcept { return ring_[number & (ring_.size() - 1)]; }
-  bool knows(std::uint64_t number) const noexcept { return number >= first_ && number < next_; }
-  void grow();
+  /// Entries lie by their numbers from place first_ to last_ of a ring, whose size is a power of
+  /// two. Those that are settled leave gaps, until a full ring is packed.
+  Entry& at(std::uint64_t place) noexcept { return ring_[place & (ring_.size() - 1)]; }
+  Entry* find(std::uint64_t number) noexcept;
+  void make_room();
   void on_timer(TimePoint now) override;
   void release(Entry& entry, TimePoint now);
-  void drop_first(TimePoint now);  // and what is settled behind it
+  void drop_first(TimePoint now);
+  void skip_settled() noexcept;
   void note_size();
   std::uint64_t tag(std::uint64_t number) const noexcept;
 
@@ -64,8 +67,10 @@ class Unsettled final : net::Timer {
   std::size_t most_;
   telemetry::MetricCells& metrics_;
   HashSecret secret_;
-  std::uint64_t first_ = 0, next_ = 0;  // the oldest, which ends first; the next one
-  std::size_t open_ = 0;                // of them, those that are not settled
+  std::uint64_t next_ = 0;  // number of the next one
+  std::uint64_t first_ = 0,
+                last_ = 0;  // the oldest, which is open and ends first; behind the newest
+  std::size_t open_ = 0;    // of them, those that are not settled
   std::vector<Entry> ring_;
 };
 

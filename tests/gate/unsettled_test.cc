@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gate/gate.h"
 #include "tests/policies/world.h"
@@ -120,14 +123,65 @@ TEST(Unsettled, NobodyGuessesAnId) {
 
 TEST(Unsettled, TheOldestGivesWay) {
   Logins t;
-  const std::string first = t.login();
-  for (int i = 0; i < 7; ++i) EXPECT_TRUE(t.settle(t.login(), 200));
-  EXPECT_EQ(t.unsettled.size(), 1u);
-  const std::string ninth =
-      t.login();  // eight numbers are taken by the first one and what came later
-  EXPECT_FALSE(t.settle(first, 401));
-  EXPECT_TRUE(t.settle(ninth, 200));
+  std::vector<std::string> ids;
+  for (int i = 0; i < 9; ++i) {
+    t.request = policies::TestRequest("POST /login", "192.0.2." + std::to_string(i / 3));
+    ids.push_back(t.login());
+  }
+  EXPECT_EQ(t.unsettled.size(), 8u);
   EXPECT_EQ(t.metric(telemetry::Metric::unsettled_full), 1);
+  EXPECT_FALSE(t.settle(ids.front(), 401));
+  for (std::size_t i = 1; i < ids.size(); ++i) EXPECT_TRUE(t.settle(ids[i], 401)) << i;
+}
+
+TEST(Unsettled, ASlowRequestKeepsItsPlaceHoweverManySettleBehindIt) {
+  Logins t;
+  const std::string slow = t.login();
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(t.settle(t.login(), 200)) << i;
+  const std::string slower = t.login();
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(t.settle(t.login(), 200)) << i;
+  EXPECT_EQ(t.unsettled.size(), 2u);
+  EXPECT_EQ(t.metric(telemetry::Metric::unsettled_full), 0);
+  EXPECT_TRUE(t.settle(slower, 401));
+  EXPECT_TRUE(t.settle(slow, 401));
+  EXPECT_EQ(t.admitted(3), 1) << "both have counted";
+}
+
+TEST(Unsettled, WhatIsPackedExpiresInItsTime) {
+  Logins t;
+  t.login();
+  t.advance(seconds(20));
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(t.settle(t.login(), 200));
+  const std::string later = t.login();
+  t.advance(seconds(41));
+  EXPECT_EQ(t.metric(telemetry::Metric::unsettled_expired), 1);
+  EXPECT_TRUE(t.settle(later, 200));
+  t.advance(seconds(60));
+  EXPECT_EQ(t.metric(telemetry::Metric::unsettled_expired), 1);
+}
+
+// In any order of logins, answers and time: a model of what is open says what is known.
+TEST(Unsettled, KnowsExactlyWhatIsOpen) {
+  std::mt19937 random{7};
+  Logins t;
+  std::vector<std::pair<std::string, TimePoint>> open;
+  for (int i = 0; i < 5'000; ++i) {
+    const auto pick = [&](std::size_t below) { return random() % below; };
+    if (open.empty() || pick(2) == 0) {
+      t.request = policies::TestRequest("POST /login", "192.0.2." + std::to_string(pick(200)));
+      if (open.size() == 8) open.erase(open.begin());
+      open.emplace_back(t.login(), t.now);
+      ASSERT_FALSE(open.back().first.empty());
+    } else {
+      const std::size_t which = pick(4) == 0 ? pick(open.size()) : open.size() - 1;
+      EXPECT_TRUE(t.settle(open[which].first, 200));
+      EXPECT_FALSE(t.settle(open[which].first, 200));
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    t.advance(seconds(pick(8) == 0 ? 7 : 0));
+    std::erase_if(open, [&](const auto& one) { return one.second + seconds(60) <= t.now; });
+    ASSERT_EQ(t.unsettled.size(), open.size()) << i;
+  }
 }
 
 }  // namespace
