@@ -31,12 +31,12 @@ void PatternPost::run(TimePoint now) {
   const bool away = now < again_;
   for (auto& message : fresh) {
     if (away) patterns_.keep_here(*message, instant(now));
-    kept_.push_back(std::move(message));
+    kept_.push_back({turns_++, std::move(message)});
   }
   fresh.clear();
   while (kept_.size() > kKeptMost) {
     metrics_.add(Metric::patterns_dropped);
-    patterns_.give_back(std::move(kept_.front()));
+    patterns_.give_back(std::move(kept_.front().event));
     kept_.pop_front();
   }
   if (!away) return send(now);
@@ -52,7 +52,7 @@ void PatternPost::send(TimePoint now) {
   while (!kept_.empty()) {
     Batch& batch = batches_.lend(*this);
     while (!kept_.empty() && batch.messages.size() < kPerBatch) {
-      append(*kept_.front(), instant(now), true, batch.operations);
+      append(*kept_.front().event, instant(now), true, batch.operations);
       batch.messages.push_back(std::move(kept_.front()));
       kept_.pop_front();
     }
@@ -65,35 +65,44 @@ void PatternPost::send(TimePoint now) {
   metrics_.set(Metric::patterns_untold, static_cast<std::int64_t>(kept_.size()));
 }
 
+/// Batches come back in any order, and newer messages may wait already: each message takes its own
+/// place. As a rule that is in front, where a deque inserts at once.
+void PatternPost::keep(Message message) {
+  const auto later = [](std::uint64_t turn, const Message& other) { return turn < other.turn; };
+  const auto at = std::upper_bound(kept_.begin(), kept_.end(), message.turn, later);
+  kept_.insert(at, std::move(message));
+}
+
 void PatternPost::take_in(Batch& batch) {
   const policies::Instant now = instant(now_);
   bool away = false;
-  for (std::size_t i = batch.messages.size(); i-- > 0;) {  // returned messages keep their order
+  for (std::size_t i = batch.messages.size(); i-- > 0;) {  // from behind: see keep()
     const limiter::SharedReply& reply = batch.replies[i];
     const limiter::SharedRetry retry = limiter::row_of(reply.error).retry;
     if (retry == limiter::SharedRetry::none || retry == limiter::SharedRetry::never) continue;
-    std::unique_ptr<policies::PatternMessage> message = std::move(batch.messages[i]);
-    message->again = message->again || reply.error == limiter::SharedError::timed_out ||
-                     reply.error == limiter::SharedError::lost;
+    Message message = std::move(batch.messages[i]);
+    message.event->again = message.event->again || reply.error == limiter::SharedError::timed_out ||
+                           reply.error == limiter::SharedError::lost;
     away = true;
-    kept_.push_front(std::move(message));
+    keep(std::move(message));
   }
   for (std::size_t i = 0; i < batch.messages.size(); ++i) {
-    if (batch.messages[i] == nullptr) continue;
+    std::unique_ptr<policies::PatternMessage>& event = batch.messages[i].event;
+    if (event == nullptr) continue;
     const limiter::SharedReply& reply = batch.replies[i];
     if (reply.error == limiter::SharedError::none) {
-      patterns_.delivered(*batch.messages[i], reply.pattern, now, false);
+      patterns_.delivered(*event, reply.pattern, now, false);
       count(reply.pattern, metrics_);
     } else {
       metrics_.add(Metric::patterns_dropped);  // no permission: time won't mend it
     }
-    patterns_.give_back(std::move(batch.messages[i]));
+    patterns_.give_back(std::move(event));
   }
   batch.messages.clear();
   batch.operations.clear();
   batches_.take_back(batch);
   if (!away) return;
-  for (auto& message : kept_) patterns_.keep_here(*message, now);
+  for (Message& message : kept_) patterns_.keep_here(*message.event, now);
   again_ = now_ + kAgain;
   if (wheel_ != nullptr) wheel_->arm(*this, again_);
 }

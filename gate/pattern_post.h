@@ -40,17 +40,22 @@ class PatternPost final : private net::Timer {
   bool is_busy() const noexcept { return !kept_.empty() || batches_.is_any_lent(); }
 
  private:
+  struct Message {
+    std::uint64_t turn = 0;  ///< its place among all messages, in which they go
+    std::unique_ptr<policies::PatternMessage> event;
+  };
   struct Batch final : store::Batch {
     explicit Batch(PatternPost& p) : post(p) {}
     void on_replies() override { post.take_in(*this); }
 
     PatternPost& post;
     policies::StoreOps operations;
-    std::vector<std::unique_ptr<policies::PatternMessage>> messages;
+    std::vector<Message> messages;
   };
   void on_timer(TimePoint now) override;
   void send(TimePoint now);
   void take_in(Batch& batch);
+  void keep(Message message);
   policies::Instant instant(TimePoint now) const noexcept;
 
   store::SharedStore& store_;
@@ -58,9 +63,10 @@ class PatternPost final : private net::Timer {
   const Shared& shared_;
   telemetry::MetricCells& metrics_;
   net::Wheel* wheel_;
-  TimePoint now_{};    // as last told
-  TimePoint again_{};  // the store was away: not before
-  std::deque<std::unique_ptr<policies::PatternMessage>> kept_;
+  TimePoint now_{};           // as last told
+  TimePoint again_{};         // the store was away: not before
+  std::uint64_t turns_ = 0;   // messages taken so far
+  std::deque<Message> kept_;  // by their turns
   Spares<Batch> batches_;
 };
 

@@ -36,6 +36,9 @@ class Line final : public store::SharedStore {
   explicit Line(store::SharedStore& store) : store_(store) {}
   bool submit(store::Batch& batch, TimePoint deadline) override {
     ++submitted;
+    for (const limiter::SharedOp& op : batch.ops) {
+      if (op.pattern != nullptr && op.verb == limiter::SharedVerb::add) told.emplace_back(op.key);
+    }
     if (!is_cut) {
       under_way_.push_back({&batch, deadline});
       return false;
@@ -48,15 +51,24 @@ class Line final : public store::SharedStore {
   }
   void cancel(store::Batch&) noexcept override {}
   void deliver() {
-    while (!under_way_.empty()) {
+    while (!is_slow && !under_way_.empty()) {
       for (const auto& [batch, deadline] : std::exchange(under_way_, {})) {
         store_.submit(*batch, deadline);
         batch->on_replies();
       }
     }
   }
+  /// The connection breaks: the batches come back in their order.
+  void lose() {
+    for (const auto& [batch, deadline] : std::exchange(under_way_, {})) {
+      for (limiter::SharedReply& reply : batch->replies) reply.error = limiter::SharedError::lost;
+      batch->on_replies();
+    }
+  }
   bool is_cut = false;
+  bool is_slow = false;
   std::size_t submitted = 0;
+  std::vector<std::string> told;  ///< keys of the events
 
  private:
   store::SharedStore& store_;
@@ -205,6 +217,25 @@ TEST_F(SharedPatterns, AwayItGoesOnWithWhatItHasSeenAndTellsTheRestLater) {
   EXPECT_FALSE(a->gate.is_exchanging());
   EXPECT_EQ(a->listed("unpaid") + b->listed("unpaid"), 1U)
       << "o2; the payment of o1 was told first";
+}
+
+// In the wrong order, the second step of a sequence finds no first one.
+TEST_F(SharedPatterns, EventsOfSeveralBatchesAreSentAgainInTheirOrder) {
+  a->line.is_slow = true;
+  for (const char* order : {"o1", "o2", "o3"}) {
+    a->say("/order", order);
+    a->pass(milliseconds{50});
+  }
+  ASSERT_EQ(a->line.told.size(), 3U);
+  a->line.lose();
+  a->say("/order", "o4");
+  a->line.is_slow = false;
+  a->pass(milliseconds{500});
+  ASSERT_EQ(a->line.told.size(), 7U);
+  EXPECT_EQ(a->line.told[3], a->line.told[0]);
+  EXPECT_EQ(a->line.told[4], a->line.told[1]);
+  EXPECT_EQ(a->line.told[5], a->line.told[2]);
+  EXPECT_FALSE(a->gate.is_exchanging());
 }
 
 TEST_F(SharedPatterns, OnErrorAllowSeesNothingAndDenyRefuses) {
