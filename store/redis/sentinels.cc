@@ -1,6 +1,7 @@
 #include "store/redis/sentinels.h"
 
 #include <charconv>
+#include <utility>
 
 #include "store/redis/resp_writer.h"
 
@@ -55,11 +56,20 @@ void Sentinels::on_reply(const Reply& reply) {
         connection_.endpoint().to_string() + ": " + std::string(reply.text().substr(0, kShown));
   }
   // This Sentinel does not know the master. If none of them does, they are asked once a second.
-  if (++ignorant_ < settings_.endpoints.size()) connection_.set_endpoint(next_sentinel());
+  if (++ignorant_ < settings_.endpoints.size()) move_on();
+}
+
+/// Asks the next one now.
+void Sentinels::move_on() {
+  is_moving_ = connection_.ready();
+  connection_.set_endpoint(next_sentinel());
+  is_moving_ = false;  // a single one is never left
 }
 
 /// Never at once: where all of them refuse, that would be a loop without an end.
-void Sentinels::on_down(limiter::SharedError) { connection_.try_next(next_sentinel()); }
+void Sentinels::on_down(limiter::SharedError) {
+  if (!std::exchange(is_moving_, false)) connection_.try_next(next_sentinel());
+}
 
 const Endpoint& Sentinels::next_sentinel() {
   at_ = (at_ + 1) % settings_.endpoints.size();
@@ -74,7 +84,7 @@ std::string Sentinels::why() const {
 }
 
 void Sentinels::on_timer(TimePoint now) {
-  if (ignorant_ >= settings_.endpoints.size()) connection_.set_endpoint(next_sentinel());
+  if (ignorant_ >= settings_.endpoints.size()) move_on();
   ignorant_ = 0;
   ask();
   worker_.wheel().arm(*this, now + kEvery);

@@ -33,11 +33,13 @@ class Sentinels final : Connection::Owner, net::Timer {
   void on_down(limiter::SharedError why) override;
   void on_timer(TimePoint now) override;
   const Endpoint& next_sentinel();
+  void move_on();
 
   net::Worker& worker_;
   const Settings& settings_;
   Owner& owner_;
   std::size_t at_ = 0;
+  bool is_moving_ = false;    // on_down() is to come of a move, which has chosen the next one
   std::size_t ignorant_ = 0;  // that did not know the master, since the last tick
   std::string refusal_;       // the last reply instead; empty: it has answered
   Connection connection_;

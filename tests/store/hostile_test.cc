@@ -171,6 +171,37 @@ TEST(Hostile, SentinelsThatCannotBeReachedAreTriedAgainInAWhile) {
   EXPECT_LE(a.connections() + b.connections(), 20) << "with back-off";
 }
 
+TEST(Hostile, EverySentinelIsAskedUntilOneKnowsTheMaster) {
+  for (const std::size_t count : {2U, 4U}) {
+    SCOPED_TRACE(count);
+    std::vector<std::atomic<int>> asked(count);
+    std::vector<std::unique_ptr<SocketPath>> sockets;
+    std::vector<std::string> paths;
+    std::vector<std::unique_ptr<OriginServer>> sentinels;
+    for (std::size_t i = 0; i < count; ++i) {
+      sockets.push_back(std::make_unique<SocketPath>());
+      paths.push_back(sockets.back()->path);
+      const bool knows = i + 1 == count;
+      const auto serve = [&asked, i, knows](Stream& stream, int) {
+        std::vector<std::string> words;
+        while (read_command(stream, words)) {
+          const bool where = words[0] == "SENTINEL";
+          if (where) ++asked[i];
+          stream.write(!where  ? "+PONG\r\n"
+                       : knows ? "*2\r\n$9\r\n127.0.0.1\r\n$1\r\n1\r\n"
+                               : "*-1\r\n");
+        }
+      };
+      sentinels.push_back(std::make_unique<OriginServer>(serve, paths.back()));
+    }
+    World world;
+    RedisStore store(world.worker, sentinels_at(paths), 1);
+    world.turn([&] { store.start(); });
+    EXPECT_TRUE(world.until([&] { return asked.back() >= 1; })) << "the last one knows it";
+    for (const auto& times : asked) EXPECT_GE(times.load(), 1);
+  }
+}
+
 TEST(Hostile, SentinelsThatKnowNoMasterAreAskedOnceASecond) {
   const SocketPath first, second;
   std::atomic<int> asked{0};
