@@ -313,6 +313,7 @@ void Node::answer(const Call& call, const Reply& reply, std::chrono::nanoseconds
     const SharedError error = error_of(reply.text());
     if (error == SharedError::no_script) unknown_[call.script] = true;
     for (unsigned i = 0; i < call.ops; ++i) {
+      if (flying_.empty()) return;  // the receiver of an error closed the connection
       const OpRef ref = flying_.pop();
       if (tickets_.batch(ref) != nullptr) owner_.on_error(*this, ref, error, reply.text());
     }
