@@ -38,8 +38,10 @@ void Node::add(OpRef ref, const SharedOp& op, unsigned slot, bool asking, TimePo
 // For want of memory: half a call in out() or in a group would be answered as another one. What was
 // gathered is lost with the connection, and its deadline tells of what was not.
 template <class Step>
-void Node::guarded(Step step) {
-  if (!survives_no_memory(step)) connection_.drop(SharedError::unavailable);
+bool Node::guarded(Step step) {
+  const bool survived = survives_no_memory(step);
+  if (!survived) connection_.drop(SharedError::unavailable);
+  return survived;
 }
 
 void Node::gather(OpRef ref, const SharedOp& op, unsigned slot, bool asking, TimePoint wall) {
@@ -86,8 +88,8 @@ void Node::send_group(ScriptIndex index) {
   connection_.sent(commands);
 }
 
-void Node::add_call(ScriptCall& call, bool asking) {
-  guarded([&] { send_call(call, asking); });
+bool Node::add_call(ScriptCall& call, bool asking) {
+  return guarded([&] { send_call(call, asking); });
 }
 
 void Node::send_call(ScriptCall& call, bool asking) {

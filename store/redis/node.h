@@ -67,8 +67,9 @@ class Node final : Connection::Owner, net::Timer {
   /// Operations of different slots never share a call; `slot` is 0 outside of a cluster. asking:
   /// the slot is being moved here. The node must be ready, and the operation still waited for.
   void add(OpRef ref, const limiter::SharedOp& op, unsigned slot, bool asking, TimePoint wall);
-  /// The call goes out with this turn. The node must be ready.
-  void add_call(ScriptCall& call, bool asking);
+  /// The call goes out with this turn. The node must be ready. False: there is no memory for it,
+  /// and nobody tells it of an answer.
+  [[nodiscard]] bool add_call(ScriptCall& call, bool asking);
   void ask_slots();
   void end_turn();  ///< everything gathered goes out
 
@@ -110,7 +111,7 @@ class Node final : Connection::Owner, net::Timer {
   void on_down(limiter::SharedError why) override;
   void on_timer(TimePoint now) override;
   template <class Step>
-  void guarded(Step step);
+  bool guarded(Step step);
   void gather(OpRef ref, const limiter::SharedOp& op, unsigned slot, bool asking, TimePoint wall);
   void send_call(ScriptCall& call, bool asking);
   void send_gathered();

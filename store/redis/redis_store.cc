@@ -278,8 +278,7 @@ bool RedisStore::call(ScriptCall& call) {
   }
   call.bring_text_ = false;
   call.moved_ = 0;
-  node->add_call(call, false);
-  return true;
+  return node->add_call(call, false);
 }
 
 void RedisStore::on_call_error(Node& node, ScriptCall& call, SharedError error,
@@ -287,12 +286,12 @@ void RedisStore::on_call_error(Node& node, ScriptCall& call, SharedError error,
   const bool again = ++call.moved_ <= kRedirectsMax;
   if (again && error == SharedError::no_script && node.admits()) {
     call.bring_text_ = true;
-    return node.add_call(call, false);
+    if (node.add_call(call, false)) return;
   }
   if (again && error == SharedError::moved && is_cluster()) {
     const auto to = parse_redirect(text);
     Node* const target = to ? target_of(node, *to) : nullptr;
-    if (target != nullptr && target->admits()) return target->add_call(call, to->ask);
+    if (target != nullptr && target->admits() && target->add_call(call, to->ask)) return;
   }
   if (error == SharedError::read_only && sentinels_ != nullptr) sentinels_->ask();
   if ((error == SharedError::read_only || error == SharedError::cluster_down) && is_cluster())
