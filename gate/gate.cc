@@ -77,13 +77,29 @@ bool Gate::wants_body(const Request& request) {
 Gate::Decided Gate::decide(const policies::Occurrence& occurrence, policies::Instant at,
                            const policies::Driver::Options& options, Waiter& waiter) {
   advance_patterns(at.now);
-  if (Ticket* const ticket = std::exchange(waiter.suspended_, nullptr); ticket != nullptr) {
-    ticket->waiter = nullptr;
-    ticket->is_told = false;
-    return {*ticket, driver_.resume(*ticket, occurrence, at, options)};
+  Ticket* const suspended = std::exchange(waiter.suspended_, nullptr);
+  Ticket& ticket = suspended != nullptr ? *suspended : tickets_.lend();
+  ticket.waiter = nullptr;
+  ticket.is_told = false;
+  try {
+    return {ticket, suspended != nullptr ? driver_.resume(ticket, occurrence, at, options)
+                                         : driver_.start(ticket, occurrence, at, options)};
+  } catch (...) {
+    cut_short(ticket, at);
+    throw;
   }
-  Ticket& ticket = tickets_.lend();
-  return {ticket, driver_.start(ticket, occurrence, at, options)};
+}
+
+/// For want of memory, a judgement has no end of its own: gives its ticket back, and what an open
+/// one holds. What it has counted stays counted.
+void Gate::cut_short(Ticket& ticket, policies::Instant at) noexcept {
+  static_cast<void>(survives_no_memory([&] {
+    if (!ticket.is_open()) return ticket.close();
+    if (ticket.ended) return;
+    driver_.release(ticket, at);
+    driver_.end(ticket, at);
+  }));
+  if (ticket.is_closed()) give_back(ticket);
 }
 
 /// By what logs and metrics call a judgement.
@@ -140,7 +156,14 @@ Decision Gate::judge(const Request& request, TimePoint now, bool may_wait, Waite
   options.keep_open = recorder_ != nullptr;
   options.plan_of = announces_ ? policies::PlanOf::all : policies::PlanOf::loud;
   const auto [ticket, decided] = decide(request, at, options, waiter);
-  if (decided != nullptr) return conclude(ticket, *decided, request, at);
+  if (decided != nullptr) {
+    try {
+      return conclude(ticket, *decided, request, at);
+    } catch (...) {
+      cut_short(ticket, at);
+      throw;
+    }
+  }
   asked_ = &ticket;
   Decision out;
   out.effect.kind = Effect::Kind::wait;
@@ -164,8 +187,6 @@ Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const 
       give_back(ticket);
       return out;
     case policies::Verdict::Kind::hold:
-      metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
-      break;
     case policies::Verdict::Kind::pass:
       break;
   }
@@ -173,6 +194,9 @@ Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const 
     out.ticket = &ticket;
     out.reads_answer = ticket.wants_readable_answer();
   }
+  // Last: the caller calls unhold() for a hold that it has been told of.
+  if (verdict.kind == policies::Verdict::Kind::hold)
+    metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
   return out;
 }
 
@@ -222,12 +246,22 @@ std::optional<Gate::Judged> Gate::judge(const policies::Record& event, const Ans
     return std::nullopt;
   }
   const policies::Verdict& verdict = *decided;
-  const Effect effect = text_.render(set(), ticket.plan, verdict, at);
-  const bool recorded = record(ticket, event.request, &event, now);
-  if (verdict.kind == policies::Verdict::Kind::refuse) {
-    if (recorded) recorder_->write(row_);
-    give_back(ticket);
-  } else if (keep(ticket, recorded, now)) {
+  Effect effect;
+  bool is_kept = false;
+  try {
+    effect = text_.render(set(), ticket.plan, verdict, at);
+    const bool recorded = record(ticket, event.request, &event, now);
+    if (verdict.kind == policies::Verdict::Kind::refuse) {
+      if (recorded) recorder_->write(row_);
+      give_back(ticket);
+    } else {
+      is_kept = keep(ticket, recorded, now);
+    }
+  } catch (...) {
+    cut_short(ticket, at);
+    throw;
+  }
+  if (is_kept) {
     answered_body(ticket, answer, now);
     finish(ticket, End::complete, now);
   }
@@ -248,7 +282,13 @@ std::optional<Gate::Judged> Gate::query(const policies::Record& event, TimePoint
     asked_ = &ticket;
     return std::nullopt;
   }
-  const Effect effect = text_.render(set(), ticket.plan, *decided, at);
+  Effect effect;
+  try {
+    effect = text_.render(set(), ticket.plan, *decided, at);
+  } catch (...) {
+    cut_short(ticket, at);
+    throw;
+  }
   give_back(ticket);
   return Judged{*decided, ticket.plan, effect.status, effect};
 }

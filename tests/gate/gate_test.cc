@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <new>
 
 #include "tests/policies/world.h"
+#include "tests/support/allocations.h"
 
 namespace weir::gate::gate_test {
 namespace {
@@ -230,6 +232,34 @@ policies:
   now += milliseconds{10'001};
   door.advance_patterns(now);
   EXPECT_EQ(world.patterns.stats().timeouts, 2U);
+}
+
+/// Has no memory, as long as it fails.
+struct Exhausted final : policies::Observer {
+  void judged(const policies::PolicySet&, const Request&, const policies::Verdict&) override {
+    if (fails) throw std::bad_alloc();
+  }
+  void listed(const policies::PolicySet&, const Listed&, TimePoint) override {}
+  bool fails = false;
+};
+
+TEST_F(GateTest, a_judgement_without_memory_gives_its_ticket_back) {
+  world.use(R"(
+policies:
+  - {name: p, watch: request, then: [{if: true, do: flag}]}
+)");
+  Exhausted observer;
+  Gate door{shared, 0, GateLimits{10, 2'000, milliseconds{1'000}}, metrics.cells(0), &observer};
+  door.use(world.set_);
+  TestRequest request("GET /");
+  const auto judge = [&] { return door.judge(request.view(now), now, false, nobody).effect.kind; };
+  for (int i = 0; i < 10; ++i) judge();
+  observer.fails = true;
+  for (int i = 0; i < 10; ++i) EXPECT_THROW(judge(), std::bad_alloc);
+  observer.fails = false;
+  const std::size_t before = test::allocations();
+  EXPECT_EQ(judge(), Effect::Kind::pass);
+  EXPECT_EQ(test::allocations(), before) << "no new ticket";
 }
 
 }  // namespace
