@@ -24,10 +24,11 @@ namespace {
 // Apps keep connections of many threads and processes open; a body has 1 MiB at most.
 constexpr std::size_t kConnections = 256;
 
-net::HttpServerLimits api_limits() {
+net::HttpServerLimits api_limits(const ApiSettings& settings) {
   net::HttpServerLimits limits;
   limits.connections = kConnections;
   limits.body_bytes = ApiServer::kBodyBytes;
+  limits.bodies_bytes = settings.bodies_bytes;
   return limits;
 }
 
@@ -68,7 +69,7 @@ ApiServer::ApiServer(asio::io_context& io, const ApiSettings& settings, Workers&
       others_(settings.others),
       workers_(workers),
       door_(io,
-            {settings.listen, settings.token_file, api_limits(), Metric::api_requests,
+            {settings.listen, settings.token_file, api_limits(settings), Metric::api_requests,
              Metric::api_refused, settings.hosts},
             *this, metrics) {}
 

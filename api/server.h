@@ -27,6 +27,7 @@ struct ApiSettings {
   std::optional<std::string> token_file;  ///< required unless on loopback or a Unix path
   milliseconds answer_limit{10'000};      ///< a worker that takes longer is stuck: 503
   std::vector<std::string> hosts = {};    ///< see net::DoorGuard
+  std::size_t bodies_bytes = 8 << 20;     ///< see net::HttpServerLimits
   net::DoorRoom* others = nullptr;        ///< answers what is not below /v1; null: nobody
 };
 

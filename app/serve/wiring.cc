@@ -376,6 +376,7 @@ int Wiring::open_api() {
   api::ApiSettings door{*address, std::nullopt};
   if (settings.token_file) door.token_file = settings.token_file->value;
   door.hosts = settings.hosts;
+  door.bodies_bytes = body_bytes(machine_.memory);
   make_rate_limit_paths();
   door.others = rate_limit_paths_.get();
   api_ = std::make_unique<api::ApiServer>(control_, door, workers_, metrics_->control());

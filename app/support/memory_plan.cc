@@ -63,11 +63,17 @@ std::uint64_t log_bytes(const config::Server& server, unsigned threads,
          (logs ? RequestSink::kQueueBytes : 0);
 }
 
+std::uint64_t body_bytes(std::optional<std::uint64_t> granted) noexcept {
+  constexpr std::uint64_t kLeast = std::uint64_t{2} << 20, kMost = std::uint64_t{8} << 20;
+  return granted ? std::clamp(*granted / 16, kLeast, kMost) : kMost;
+}
+
 std::uint64_t memory_beside(const config::Server& server, const Machine& machine) noexcept {
   const unsigned threads =
       worker_threads(server.threads ? std::optional<unsigned>(server.threads->value) : std::nullopt,
                      machine.affinity, machine.quota);
   return kProgram + buffer_bytes(server.limits, machine.memory) +
+         (server.api.none ? 0 : body_bytes(machine.memory)) +
          log_bytes(server, threads, machine.memory);
 }
 

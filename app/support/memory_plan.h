@@ -51,8 +51,12 @@ std::size_t noted_requests(std::size_t threads, std::optional<std::uint64_t> gra
 std::uint64_t log_bytes(const config::Server& server, unsigned threads,
                         std::optional<std::uint64_t> granted) noexcept;
 
+/// The bodies of the event API that are under way, and their answers: 8 MiB. If a cgroup grants
+/// less than 128 MiB, a sixteenth of that, and 2 MiB at least.
+std::uint64_t body_bytes(std::optional<std::uint64_t> granted) noexcept;
+
 /// The memory of weir beside counters and patterns: the program, its lists, connections' buffers,
-/// the access log and traces.
+/// bodies of the event API, the access log and traces.
 std::uint64_t memory_beside(const config::Server& server, const Machine& machine) noexcept;
 
 /// The smallest default of limits.memory in a small cgroup.

@@ -3,6 +3,14 @@
 #include "net/http/json_reply.h"
 
 namespace weir::net {
+namespace {
+
+void mark(HttpReply& reply) {
+  reply.fields.emplace_back("Cache-Control", "no-store");
+  reply.fields.emplace_back("X-Content-Type-Options", "nosniff");
+}
+
+}  // namespace
 
 GuardedDoor::GuardedDoor(boost::asio::io_context& io, GuardedDoorSettings settings, DoorRoom& room,
                          telemetry::MetricCells& metrics)
@@ -38,19 +46,22 @@ Result<void> GuardedDoor::start_behind(const SocketAddress& bound) {
   return {};
 }
 
+std::optional<HttpReply> GuardedDoor::screen(const HttpRequest& request) {
+  const auto refusal = guard_->check(request, room_.lets_in(request));
+  if (!refusal) return std::nullopt;
+  metrics_.add(settings_.requests);
+  metrics_.add(settings_.refused);
+  HttpReply reply = problem(refusal->status, refusal->detail);
+  if (refusal->status == 401) reply.fields.emplace_back("WWW-Authenticate", "Bearer");
+  mark(reply);
+  return reply;
+}
+
 boost::asio::awaitable<HttpReply> GuardedDoor::handle(HttpRequest request) {
   metrics_.add(settings_.requests);
-  HttpReply reply;
-  if (const auto refusal = guard_->check(request, room_.lets_in(request))) {
-    metrics_.add(settings_.refused);
-    reply = problem(refusal->status, refusal->detail);
-    if (refusal->status == 401) reply.fields.emplace_back("WWW-Authenticate", "Bearer");
-  } else {
-    if (token_) request.token = token_->path().substr(token_->path().rfind('/') + 1);
-    reply = co_await room_.answer(std::move(request));
-  }
-  reply.fields.emplace_back("Cache-Control", "no-store");
-  reply.fields.emplace_back("X-Content-Type-Options", "nosniff");
+  if (token_) request.token = token_->path().substr(token_->path().rfind('/') + 1);
+  HttpReply reply = co_await room_.answer(std::move(request));
+  mark(reply);
   co_return reply;
 }
 

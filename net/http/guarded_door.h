@@ -17,8 +17,8 @@ class DoorRoom {
   virtual ~DoorRoom() = default;
   /// A request that the guard has let in.
   virtual boost::asio::awaitable<HttpReply> answer(HttpRequest request) = 0;
-  /// Whether it is let in without the token: it asks for nothing secret, or has a session. The
-  /// other rules of the guard hold for it as well.
+  /// Whether it is let in without the token: it asks for nothing secret, or has a session. Its body
+  /// has not been read. The other rules of the guard hold for it as well.
   virtual bool lets_in(const HttpRequest&) { return false; }
 };
 
@@ -30,8 +30,9 @@ struct GuardedDoorSettings {
   std::vector<std::string> hosts = {};  ///< see DoorGuard
 };
 
-/// An HTTP server for the operators or the app itself: behind a DoorGuard, answers never cached or
-/// guessed at. On the io_context's thread. Everything given must outlive stop().
+/// An HTTP server for the operators or the app itself: behind a DoorGuard, which looks at heads
+/// before any body is read; answers never cached or guessed at. On the io_context's thread.
+/// Everything given must outlive stop().
 class GuardedDoor final : HttpHandler {
  public:
   GuardedDoor(boost::asio::io_context& io, GuardedDoorSettings settings, DoorRoom& room,
@@ -51,6 +52,7 @@ class GuardedDoor final : HttpHandler {
 
  private:
   Result<void> read_token();
+  std::optional<HttpReply> screen(const HttpRequest& request) override;
   boost::asio::awaitable<HttpReply> handle(HttpRequest request) override;
   HttpReply refuse(int status, std::string_view detail) override;
 

@@ -39,6 +39,7 @@ using Parser = http::request_parser<http::string_body>;
 constexpr milliseconds kAcceptPause{100};
 constexpr milliseconds kLinger{1'000};
 constexpr int kRequestsPerConnection = 1'000;
+constexpr std::size_t kSmallBody = 4 << 10;
 
 struct Connection {
   Connection(Stream s, std::string said) : stream(std::move(s)), sent(std::move(said)) {}
@@ -94,8 +95,8 @@ std::string_view refusal_text(int status) {
   }
 }
 
-// Fills `out` from a whole message; false: nothing that this server answers.
-bool convert(http::request<http::string_body>& message, HttpRequest& out) {
+// Fills `out` from the head of a message; false: nothing that this server answers.
+bool convert(const http::request<http::string_body>& message, HttpRequest& out) {
   std::string_view target(message.target().data(), message.target().size());
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;  // absolute-form
@@ -115,10 +116,25 @@ bool convert(http::request<http::string_body>& message, HttpRequest& out) {
   // Two ways to frame a body: some intermediary may have read the other one.
   if (out.count("content-length") > 0 && out.count("transfer-encoding") > 0) return false;
   if (out.count("content-length") > 1 || out.count("host") > 1) return false;
-  if (out.count("host") == 0 && message.version() >= 11) return false;
-  out.body = std::move(message.body());
-  return true;
+  return out.count("host") != 0 || message.version() < 11;
 }
+
+/// What one request and its answer hold of HttpServerLimits::bodies_bytes.
+class Holding {
+ public:
+  explicit Holding(std::size_t& total) noexcept : total_(total) {}
+  ~Holding() { total_ -= bytes_; }
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+  void take(std::size_t bytes) noexcept {
+    bytes_ += bytes;
+    total_ += bytes;
+  }
+
+ private:
+  std::size_t& total_;
+  std::size_t bytes_ = 0;
+};
 
 std::string render_head(const HttpReply& reply, std::string_view date, bool keep_alive) {
   std::string head = "HTTP/1.1 " + std::to_string(reply.status) + " ";
@@ -167,6 +183,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   TaskGroup tasks;
   std::vector<Connection*> connections;
   std::uint64_t sequence = 0, displaced = 0, failures = 0;
+  std::size_t held = 0;  // of limits.bodies_bytes
   HttpDate date;
   bool stopping = false;
 
@@ -182,9 +199,13 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   asio::awaitable<void> accept_all(std::shared_ptr<Impl> self);
   asio::awaitable<void> serve(std::shared_ptr<Impl> self, std::shared_ptr<Connection> connection);
   asio::awaitable<void> converse(Connection& connection);
-  asio::awaitable<std::optional<int>> read_request(Connection& connection,
-                                                   boost::beast::flat_buffer& buffer,
-                                                   Parser& parser);
+  asio::awaitable<std::optional<int>> read_head(Connection& connection,
+                                                boost::beast::flat_buffer& buffer, Parser& parser);
+  asio::awaitable<std::optional<int>> read_body(Connection& connection,
+                                                boost::beast::flat_buffer& buffer, Parser& parser);
+  std::optional<HttpReply> screen(const HttpRequest& request);
+  /// Bytes of the body that a head announces.
+  std::size_t announced_bytes(const Parser& parser) const;
   asio::awaitable<HttpReply> answer(HttpRequest request);
   asio::awaitable<bool> write(Connection& connection, HttpReply reply, bool head_only,
                               bool keep_alive);
@@ -302,26 +323,48 @@ asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
   for (int served = 1; !stopping; ++served) {
     Parser parser;
     enter(connection, Connection::State::request);
-    const std::optional<int> refused = co_await read_request(connection, buffer, parser);
+    Holding holding(held);
+    HttpRequest request;
+    std::optional<HttpReply> screened;
+    std::optional<int> refused = co_await read_head(connection, buffer, parser);
+    if (!refused && !convert(parser.get(), request)) refused = 400;
+    if (!refused) {
+      request.peer = connection.peer;
+      screened = screen(request);
+    }
+    if (!refused && !parser.is_done()) {
+      const std::size_t bytes = announced_bytes(parser);
+      if (!screened && held + bytes > limits.bodies_bytes) {
+        screened = handler.refuse(503, "too many bodies are being read");
+        screened->fields.emplace_back("Retry-After", "1");
+      }
+      // A small body is read all the same: then the connection goes on after the refusal.
+      if (!screened || (bytes <= kSmallBody && request.count("expect") == 0)) {
+        holding.take(bytes);
+        refused = co_await read_body(connection, buffer, parser);
+        request.body = std::move(parser.get().body());
+      }
+    }
     connection.state = Connection::State::answer;
     if (refused == 0 || !connection.stream.is_open()) co_return;
-    HttpRequest request;
-    if (refused || !convert(parser.get(), request)) {
-      const int status = refused.value_or(400);
-      HttpReply reply = handler.refuse(status, refusal_text(status));
+    if (refused) {
+      HttpReply reply = handler.refuse(*refused, refusal_text(*refused));
       if (co_await write(connection, std::move(reply), false, false)) co_await linger(connection);
       co_return;
     }
-    request.peer = connection.peer;
     const bool head_only = request.method == "HEAD";
-    const bool wants_more = parser.get().keep_alive() && served < kRequestsPerConnection;
-    const bool bulk = handler.is_bulk(request);
+    const bool wants_more =
+        parser.get().keep_alive() && parser.is_done() && served < kRequestsPerConnection;
+    const bool bulk = !screened && handler.is_bulk(request);
     HttpReply reply;
-    if (bulk && !admit_bulk(connection)) {
+    if (screened) {
+      reply = std::move(*screened);
+    } else if (bulk && !admit_bulk(connection)) {
       reply = handler.refuse(503, "too many such answers are being made");
     } else {
       reply = co_await answer(std::move(request));
     }
+    holding.take(reply.body.size());
     const auto next = reply.next;
     const bool keep_alive = wants_more && !stopping && !next;
     bool written = co_await write(connection, std::move(reply), head_only, keep_alive);
@@ -335,9 +378,10 @@ asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
   }
 }
 
-// nullopt: a whole request; 0: close without a word; else the status of a refusal.
-asio::awaitable<std::optional<int>> HttpServer::Impl::read_request(
-    Connection& connection, boost::beast::flat_buffer& buffer, Parser& parser) {
+// nullopt: a whole head; 0: close without a word; else the status of a refusal.
+asio::awaitable<std::optional<int>> HttpServer::Impl::read_head(Connection& connection,
+                                                                boost::beast::flat_buffer& buffer,
+                                                                Parser& parser) {
   Stream& stream = connection.stream;
   if (buffer.size() == 0) {
     auto ready = co_await within(limits.idle, stream.async_wait(Stream::wait_read, kToken));
@@ -348,7 +392,28 @@ asio::awaitable<std::optional<int>> HttpServer::Impl::read_request(
   auto head = co_await within(limits.head, http::async_read_header(stream, buffer, parser, kToken));
   if (!head) co_return 408;
   if (const error_code error = std::get<0>(*head)) co_return refusal_status(error);
-  if (parser.is_done()) co_return std::nullopt;
+  co_return std::nullopt;
+}
+
+std::size_t HttpServer::Impl::announced_bytes(const Parser& parser) const {
+  const auto length = parser.content_length();
+  return length ? static_cast<std::size_t>(*length) : limits.body_bytes;
+}
+
+std::optional<HttpReply> HttpServer::Impl::screen(const HttpRequest& request) {
+  try {
+    return handler.screen(request);
+  } catch (const std::exception&) {  // as in answer()
+    ++failures;
+    return handler.refuse(500, "the request could not be answered");
+  }
+}
+
+// As read_head().
+asio::awaitable<std::optional<int>> HttpServer::Impl::read_body(Connection& connection,
+                                                                boost::beast::flat_buffer& buffer,
+                                                                Parser& parser) {
+  Stream& stream = connection.stream;
   const auto expect = parser.get()[http::field::expect];
   if (same_ignoring_case({expect.data(), expect.size()}, "100-continue")) {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";

@@ -66,8 +66,11 @@ struct HttpReply {
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
+  /// Looks at the head of a request before its body is read. An answer refuses the request; the
+  /// connection then ends, unless there is no body or a small one.
+  virtual std::optional<HttpReply> screen(const HttpRequest&) { return std::nullopt; }
   virtual boost::asio::awaitable<HttpReply> handle(HttpRequest request) = 0;
-  /// The answer to what never became a request: 400, 408, 413, 431, 500.
+  /// The answer to what never became a request, or found no room: 400, 408, 413, 431, 500, 503.
   virtual HttpReply refuse(int status, std::string_view detail) = 0;
   /// Whether the answer may be larger than what the kernel buffers of a peer that does not read.
   /// Connections with such an answer draw on HttpServerLimits::bulk.
@@ -79,6 +82,9 @@ struct HttpServerLimits {
   std::size_t bulk = 64;  ///< of them at most so many with a bulk answer at a time
   std::size_t head_bytes = 16 << 10;
   std::size_t body_bytes = 64 << 10;
+  /// Of the bodies of requests under way, and of their answers: over that, a request with a body
+  /// gets 503 before the body is read.
+  std::size_t bodies_bytes = 8 << 20;
   milliseconds idle{60'000};  ///< until the first byte of the next request
   milliseconds head{10'000};  ///< from there to the end of its head
   milliseconds body{10'000};

@@ -32,6 +32,11 @@ struct Echo final : net::HttpHandler {
     reply.body = request.method + " " + request.path + "?" + request.query + " " + request.body;
     co_return reply;
   }
+  std::optional<net::HttpReply> screen(const net::HttpRequest& request) override {
+    EXPECT_EQ(request.body, "");
+    if (request.path == "/refused") return refuse(401, "no");
+    return std::nullopt;
+  }
   net::HttpReply refuse(int status, std::string_view detail) override {
     return {status, "text/plain", std::string(detail), {}};
   }
@@ -129,6 +134,51 @@ TEST_F(HttpServerTest, TakesChunkedBodiesAbsoluteTargetsAndOldClients) {
   client.send("GET / HTTP/1.0\r\n\r\n");
   EXPECT_EQ(client.receive().body, "GET /? ");
   EXPECT_TRUE(client.closed_by_peer());
+}
+
+TEST_F(HttpServerTest, RefusesByTheHeadBeforeTheBodyIsRead) {
+  net::HttpServerLimits limits = small_limits();
+  limits.body_bytes = limits.bodies_bytes = 1 << 20;
+  listen(limits);
+  Client client = connect();
+  client.send("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
+  const Reply reply = client.receive();
+  EXPECT_EQ(reply.status, 401);
+  EXPECT_EQ(reply.field("Connection"), "close");
+  Client waits = connect();
+  waits.send(
+      "POST /refused HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_EQ(waits.receive().status, 401) << "without 100";
+  Client small = connect();
+  EXPECT_EQ(small.call("POST", "/refused", {}, "hi").status, 401);
+  EXPECT_EQ(small.call("POST", "/other", {}, "hi").status, 200) << "the connection goes on";
+  EXPECT_EQ(echo.handled, 1);
+}
+
+TEST_F(HttpServerTest, BodiesUnderWayHaveAnUpperLimit) {
+  net::HttpServerLimits limits = small_limits();
+  limits.body_bytes = 10'000;
+  limits.bodies_bytes = 25'000;
+  limits.body = milliseconds{3'600'000};
+  listen(limits);
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n";
+  Client first = connect(), second = connect();
+  first.send(head);
+  second.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+  io.restart();
+  for (int i = 0; i < 100; ++i) io.poll();  // both heads are read
+  Client third = connect();
+  third.send(head);
+  const Reply refused = third.receive();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.field("Retry-After"), "1");
+  first.send(std::string(10'000, 'x'));
+  EXPECT_EQ(first.receive().status, 200);
+  second.send("2\r\nhi\r\n0\r\n\r\n");
+  EXPECT_EQ(second.receive().status, 200);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(first.call("POST", "/", {}, std::string(10'000, 'x')).status, 200) << i;
+  }
 }
 
 TEST_F(HttpServerTest, SaysContinueToWhoWaitsForIt) {

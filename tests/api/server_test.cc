@@ -279,6 +279,9 @@ TEST_F(ApiServerTest, DoesNotOpenToOthersWithoutAToken) {
   const Reply refused = other.call("POST", "/v1/events", kJson, "{}");
   EXPECT_EQ(refused.status, 401);
   EXPECT_EQ(refused.field("WWW-Authenticate"), "Bearer");
+  Client stranger(io, address("127.0.0.1", guarded.address().port()));
+  stranger.send("POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
+  EXPECT_EQ(stranger.receive().status, 401) << "before the body";
   EXPECT_EQ(other
                 .call("POST", "/v1/events",
                       "Authorization: Bearer s3cret\r\nContent-Type: application/json\r\n",
