@@ -24,9 +24,9 @@ void BlockPool::trim() noexcept {
       c.first = block->next;
       ::operator delete(block);
     }
-    c.bytes = 0;
+    kept_ -= std::exchange(c.bytes, 0);
   }
-  kept_ = 0;
+  if (keeper_ != nullptr) keeper_->trim();
 }
 
 BlockPool::Block* BlockPool::take(std::size_t at_least) {

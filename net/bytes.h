@@ -23,6 +23,16 @@ class BlockPool {
     char* data() noexcept { return reinterpret_cast<char*>(this + 1); }
   };
 
+  /// Somebody who keeps freed memory elsewhere, of which limit() is the limit as well.
+  class Keeper {
+   public:
+    /// Gives what is kept to the system, and says so by dropped().
+    virtual void trim() noexcept = 0;
+
+   protected:
+    ~Keeper() = default;
+  };
+
   BlockPool() = default;
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
@@ -46,6 +56,19 @@ class BlockPool {
   bool charge(std::size_t bytes) noexcept;
   void discharge(std::size_t bytes) noexcept { in_use_ -= bytes; }
 
+  /// One for each pool; null: nobody.
+  void set_keeper(Keeper* keeper) noexcept { keeper_ = keeper; }
+  /// The keeper keeps bytes that were charged; uses kept ones, which are charged then; drops them.
+  void kept(std::size_t bytes) noexcept {
+    in_use_ -= bytes;
+    kept_ += bytes;
+  }
+  void reused(std::size_t bytes) noexcept {
+    kept_ -= bytes;
+    in_use_ += bytes;
+  }
+  void dropped(std::size_t bytes) noexcept { kept_ -= bytes; }
+
  private:
   static constexpr std::size_t kClasses = 22;
   static constexpr std::size_t kSmallest = 1024;
@@ -61,7 +84,8 @@ class BlockPool {
   std::array<Class, kClasses> classes_{};
   std::size_t limit_ = std::size_t{1} << 62;
   std::size_t in_use_ = 0;
-  std::size_t kept_ = 0;
+  std::size_t kept_ = 0;  // also by the keeper
+  Keeper* keeper_ = nullptr;
 };
 
 /// A queue of bytes in one block: appended behind, consumed in front; holds no block while empty.

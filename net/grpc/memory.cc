@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace weir::net::grpc {
 
@@ -14,12 +15,18 @@ struct alignas(std::max_align_t) Memory::Piece {
 };
 
 Memory::~Memory() {
-  for (Free*& first : free_) {
-    while (first != nullptr) {
-      Free* const piece = first;
-      first = piece->next;
+  trim();
+  blocks_.set_keeper(nullptr);
+}
+
+void Memory::trim() noexcept {
+  for (std::size_t i = 0; i < kClasses; ++i) {
+    while (free_[i] != nullptr) {
+      Free* const piece = free_[i];
+      free_[i] = piece->next;
       ::operator delete(piece);
     }
+    blocks_.dropped(std::exchange(kept_[i], 0));
   }
 }
 
@@ -32,13 +39,14 @@ void* Memory::take(std::size_t bytes, void* account_of) noexcept {
   Memory& memory = *account.memory;
   const std::size_t size = std::bit_ceil(std::max(bytes + sizeof(Piece), kSmallest));
   const auto index = static_cast<std::size_t>(std::countr_zero(size / kSmallest));
-  if (!memory.blocks_.charge(size)) return nullptr;
   void* at = nullptr;
   if (index < kClasses && memory.free_[index] != nullptr) {
     at = memory.free_[index];
     memory.free_[index] = memory.free_[index]->next;
     memory.kept_[index] -= size;
+    memory.blocks_.reused(size);
   } else {
+    if (!memory.blocks_.charge(size)) return nullptr;
     at = ::operator new(size, std::nothrow);
     if (at == nullptr) {
       memory.blocks_.discharge(size);
@@ -56,14 +64,15 @@ void Memory::give_back(void* at, void* account_of) noexcept {
   Memory& memory = *account.memory;
   Piece* const piece = Piece::of(at);
   const std::size_t size = piece->bytes;
-  memory.blocks_.discharge(size);
   memory.lent_ -= size;
   account.held -= size;
   const auto index = static_cast<std::size_t>(std::countr_zero(size / kSmallest));
   if (index >= kClasses || memory.kept_[index] + size > kKeepBytes) {
+    memory.blocks_.discharge(size);
     ::operator delete(piece);
     return;
   }
+  memory.blocks_.kept(size);
   memory.free_[index] = ::new (static_cast<void*>(piece)) Free{memory.free_[index]};
   memory.kept_[index] += size;
 }

@@ -11,10 +11,10 @@
 namespace weir::net::grpc {
 
 /// Memory for libnghttp2's connections and streams: pieces of 64 B, 128 B ... 64 KiB. Freed pieces
-/// are kept for the next use, so that calls allocate nothing after warm-up. Pieces in use count as
-/// used bytes of the worker's BlockPool, and so are a part of limits.buffers. One per worker; not
-/// thread-safe.
-class Memory {
+/// are kept for the next use, so that calls allocate nothing after warm-up. Pieces count as bytes
+/// of the worker's BlockPool, used or kept, and so are a part of limits.buffers: when the pool
+/// needs room, kept pieces go back to the system. One per worker; not thread-safe.
+class Memory final : BlockPool::Keeper {
  public:
   /// The account of one connection; must outlive its session.
   struct Account {
@@ -22,7 +22,7 @@ class Memory {
     std::size_t held = 0;  ///< bytes
   };
 
-  explicit Memory(BlockPool& blocks) noexcept : blocks_(blocks) {}
+  explicit Memory(BlockPool& blocks) noexcept : blocks_(blocks) { blocks_.set_keeper(this); }
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -42,6 +42,7 @@ class Memory {
   static constexpr std::size_t kClasses = 11;
   static constexpr std::size_t kKeepBytes = std::size_t{256} << 10;  // per class
 
+  void trim() noexcept override;
   static void* take(std::size_t bytes, void* account) noexcept;
   static void* take_zeroed(std::size_t count, std::size_t size, void* account) noexcept;
   static void* resize(void* at, std::size_t bytes, void* account) noexcept;
