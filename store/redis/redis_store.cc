@@ -18,6 +18,9 @@ constexpr milliseconds kComplains{1'000};  // where some operations fail and oth
 constexpr milliseconds kForgets{5'000};    // where none has been asked for since
 constexpr std::size_t kComplaintMax = 160;
 constexpr milliseconds kTryAgain{8};  // TRYAGAIN, LOADING: a tick of the wheel
+// While no server takes operations, a look at all parked ones finds only those whose time is over.
+// A server that comes up is told of at once.
+constexpr milliseconds kLookAgain{100};
 
 }  // namespace
 
@@ -303,7 +306,12 @@ void RedisStore::on_call_error(Node& node, ScriptCall& call, SharedError error,
 void RedisStore::park(OpRef ref, TimePoint not_before) {
   if (parked_.size() >= kParkedMax) return finish(ref, SharedError::full);
   parked_.push_back({ref, not_before});
-  wake(not_before);
+  wake(is_away() ? worker_.now() + kLookAgain : not_before);
+}
+
+bool RedisStore::is_away() const noexcept {
+  return std::none_of(nodes_.begin(), nodes_.end(),
+                      [](const auto& node) { return node->admits(); });
 }
 
 void RedisStore::unpark() {
@@ -316,6 +324,7 @@ void RedisStore::unpark() {
     if (parked.not_before <= now && send(parked.ref, *op)) continue;
     parked_.push_back(parked);
   }
+  if (!parked_.empty()) wake(now + (is_away() ? kLookAgain : kTryAgain));
 }
 
 void RedisStore::when_up(std::function<void()> then) {
@@ -401,7 +410,6 @@ void RedisStore::wake(TimePoint at) {
 
 void RedisStore::on_timer(TimePoint now) {
   unpark();
-  if (!parked_.empty()) wake(now + kTryAgain);
   if (!is_cluster()) return;
   if (slots_wanted_ || now - slots_known_ >= kSlotsEvery) {
     want_slots(now);

@@ -99,6 +99,7 @@ class RedisStore final : public SharedStore,
   bool send(OpRef ref, const limiter::SharedOp& op);
   void park(OpRef ref, TimePoint not_before);
   void unpark();
+  bool is_away() const noexcept;  ///< no server takes operations now
   void finish(OpRef ref, limiter::SharedError error);
   void complain(Node& node, limiter::SharedError error, std::string_view text);
   bool refuses() const noexcept;
