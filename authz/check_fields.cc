@@ -62,14 +62,12 @@ bool read_entry(std::string_view entry, std::string_view& key, std::string_view&
   return fields.is_sound() && is_utf8(key) && is_utf8(value);
 }
 
-bool merge(std::string_view bytes, Messages& memory, const CheckFields::Metadata*& into) {
+bool merge(std::string_view bytes, Messages& memory, CheckFields::Metadata*& into) {
   if (bytes.empty()) return true;  // Envoy sends an empty one where it has none
-  auto& all = memory.make<CheckFields::Metadata>();
-  if (into != nullptr) all.CopyFrom(*into);
-  into = &all;
+  if (into == nullptr) into = &memory.make<CheckFields::Metadata>();
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
-  return all.MergeFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+  return into->MergeFromCodedStream(&stream) && stream.ConsumedEntireMessage();
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ class CheckFields {
   std::vector<HeaderField> headers;  ///< `headers`: joined, in lower case
   std::vector<HeaderField> lines;    ///< `header_map`: one for each line
   Pairs context;                     ///< `context_extensions`
-  const Metadata* metadata = nullptr;
-  const Metadata* route_metadata = nullptr;
+  Metadata* metadata = nullptr;
+  Metadata* route_metadata = nullptr;
 
  private:
   bool read_attributes(std::string_view bytes, Messages& memory);

@@ -6,6 +6,7 @@
 
 #include "authz/wire_fields.h"
 #include "envoy/service/auth/v3/external_auth.pb.h"
+#include "tests/support/allocations.h"
 
 namespace weir::authz::check_fields_test {
 namespace {
@@ -127,6 +128,23 @@ TEST(CheckFields, PartsThatComeTwiceAreJoined) {
   EXPECT_EQ(read.fields.metadata->filter_metadata_size(), 2);
   ASSERT_TRUE(read(field(1, socket + field(1, field(1, field(2, field(1, "/pipe")))))));
   EXPECT_FALSE(read.fields.source) << "the last of the three kinds of address counts";
+}
+
+// A copy for each part would make gigabytes of a message of a megabyte.
+TEST(CheckFields, MetadataInManyPartsIsReadOnce) {
+  std::string attributes;
+  const auto name = [](int i) { return "a name space that takes memory " + std::to_string(i); };
+  for (int i = 0; i < 50; ++i) attributes += field(11, field(1, entry(name(i), "")));
+  for (int i = 0; i < 1'000; ++i) attributes += field(11, "\x78\x01");
+  const std::string message = "\x0A" +
+                              std::string{static_cast<char>(attributes.size() % 128 | 128),
+                                          static_cast<char>(attributes.size() / 128)} +
+                              attributes;
+  Reading read;
+  const std::size_t before = test::allocations();
+  ASSERT_TRUE(read(message));
+  EXPECT_LT(test::allocations() - before, 1'000U);
+  EXPECT_EQ(read.fields.metadata->filter_metadata_size(), 50);
 }
 
 TEST(CheckFields, RefusesTextsThatAreNotUtf8WhereItReadsThem) {
