@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/text/problem.h"
+#include "core/kept_memory.h"
 
 namespace weir::api {
 
@@ -20,6 +21,9 @@ const EventReader::Word EventReader::kWords[] = {
 };
 
 namespace {
+
+// Of a path or another text of an event that has been read: a body of 1 MiB may be one path.
+constexpr std::size_t kKeptBytes = 8 << 10;
 
 std::string quoted(std::string_view text) { return '"' + std::string(text.substr(0, 64)) + '"'; }
 
@@ -144,7 +148,9 @@ void EventReader::clear(TimePoint now) {
   presets_.clear();
   headers_.clear();
   answer_headers_.clear();
-  texts_used_ = 0;
+  for (; texts_used_ != 0; --texts_used_) clear_keeping(texts_[texts_used_ - 1], kKeptBytes);
+  if (path_room_.capacity() > net::normal_path_room(kKeptBytes))
+    std::vector<char>().swap(path_room_);
   addresses_.clear();
   has_ip_ = has_url_ = has_query_ = json_body_ = json_answer_body_ = false;
 }
