@@ -33,6 +33,8 @@ class Steps {
   }
   /// Text stood after a `]`.
   bool has_rest() const noexcept { return has_rest_; }
+  /// A point stands at the end.
+  bool ends_with_point() const noexcept { return after_point_; }
 
  private:
   /// Reads up to the next character that counts.
@@ -45,6 +47,7 @@ class Steps {
         const bool any = c == U']' && opened_ && named_;
         opened_ = c == U'[';
         closed_ = c == U']';
+        after_point_ = c == U'.';
         boundary = boundary || named_;
         if (!any) continue;
         inside_ = false;
@@ -53,8 +56,8 @@ class Steps {
         return;
       }
       const bool blank = is_trimmed(c);
-      if ((blank && !(php && inside_)) || (!named_ && c == U'!')) continue;
-      opened_ = false;
+      if ((blank && !(php && inside_)) || (!named_ && is_passed_over(c))) continue;
+      opened_ = after_point_ = false;
       has_rest_ = has_rest_ || (closed_ && c != U'.');
       closed_ = false;
       const bool separator = blank || c == U'_' || c == U'-' || c == U'.';
@@ -78,6 +81,7 @@ class Steps {
   bool inside_ = false;  // a letter of this step stood
   bool opened_ = false;  // just after a `[`
   bool closed_ = false;  // just after a `]`
+  bool after_point_ = false;
   bool has_rest_ = false;
   // What comes next, in this order.
   std::uint32_t underscores_ = 0;
@@ -142,7 +146,8 @@ PathMatch match(Source source, std::span<const PathStep> path, Dots dots) noexce
   if (!begun) return PathMatch::no;
   while (steps.next() != kEnd) {
   }
-  return steps.has_rest() ? PathMatch::container : out;
+  const bool list = out == PathMatch::field && steps.ends_with_point();
+  return list || steps.has_rest() ? PathMatch::container : out;
 }
 
 }  // namespace

@@ -104,19 +104,28 @@ class EncodedText {
   bool ended_ = false;  // by a NUL
 };
 
+/// Whether some application passes over this character in front of a form's name: Spring over `!`,
+/// URLSearchParams over `?`.
+constexpr bool is_passed_over(char32_t c) noexcept { return c == U'!' || c == U'?'; }
+
 /// The meaning of `[` and `]` in a name.
 enum class Brackets : std::uint8_t { letters, end_name, separate, are_underscores };
 
 /// Blanks of a form's names: dropped, or, but at the beginning, underscores as PHP makes of them.
 enum class Blanks : std::uint8_t { dropped, are_underscores };
 
+/// Points in front of a form's name: underscores as PHP makes of them, or dropped, as qs drops one
+/// where points nest.
+enum class Points : std::uint8_t { are_underscores, dropped };
+
 /// A name without what applications pass over. Separators inside are left out, at both ends each is
 /// an underscore; blanks at both ends are left out.
 template <class Source>
 class Folded {
  public:
-  Folded(Source source, Brackets brackets, bool form, Blanks blanks = Blanks::dropped) noexcept
-      : source_(source), brackets_(brackets), blanks_(blanks), form_(form) {}
+  Folded(Source source, Brackets brackets, bool form, Blanks blanks = Blanks::dropped,
+         Points in_front = Points::are_underscores) noexcept
+      : source_(source), brackets_(brackets), blanks_(blanks), in_front_(in_front), form_(form) {}
 
   char32_t next() noexcept {
     if (queued_ > 0) return --queued_, U'_';
@@ -135,7 +144,8 @@ class Folded {
         opened_ += c == U'[' ? 1 : 0;
         continue;
       }
-      if (form_ && !begun_ && c == U'!') continue;
+      if (form_ && !begun_ && is_passed_over(c)) continue;
+      if (!begun_ && in_front_ == Points::dropped && c == U'.') continue;
       if (form_ && is_trimmed(c)) {
         if (begun_ && blanks_ == Blanks::are_underscores) ++run;
         continue;
@@ -160,6 +170,7 @@ class Folded {
   Source source_;
   Brackets brackets_;
   Blanks blanks_;
+  Points in_front_;
   bool form_;
   bool begun_ = false, done_ = false, ended_by_bracket_ = false;
   std::uint32_t queued_ = 0, opened_ = 0;

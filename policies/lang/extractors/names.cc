@@ -1,5 +1,6 @@
 #include "policies/lang/extractors/names.h"
 
+#include "core/chars/ascii.h"
 #include "policies/lang/extractors/escapes.h"
 #include "policies/lang/extractors/name_text.h"
 
@@ -32,21 +33,39 @@ bool has_open_bracket(std::string_view encoded) noexcept {
   return open;
 }
 
-}  // namespace
-
-NameMatch match_json_name(std::string_view name, std::string_view wanted) noexcept {
-  if (name == wanted) return NameMatch::exact;
-  if (!may_match(name, wanted)) return NameMatch::no;
-  Folded a(PlainText(name), Brackets::letters, false);
-  Folded b(PlainText(wanted), Brackets::letters, false);
-  return same(a, b) ? NameMatch::other : NameMatch::no;
+/// The character at `at`, decoded, and `at` behind it. Only ASCII matters.
+char next_byte(std::string_view encoded, std::size_t& at) noexcept {
+  const int escaped = encoded[at] == '%' ? escaped_byte(encoded, at) : -1;
+  const char c = escaped >= 0 ? static_cast<char>(escaped) : encoded[at];
+  at += escaped >= 0 ? 3 : 1;
+  return c;
 }
 
-NameMatch match_form_name(std::string_view encoded, std::string_view wanted) noexcept {
-  if (encoded == wanted && encoded.find_first_of("%+") == std::string_view::npos) {
-    return NameMatch::exact;
+/// Where in `user.0`, `user.` or `user.0[x]` the name of the list ends; npos: it is no such name.
+std::size_t list_end(std::string_view encoded) noexcept {
+  if (encoded.find_first_of(".%") == std::string_view::npos) return std::string_view::npos;
+  for (std::size_t at = 0; at < encoded.size();) {
+    const std::size_t point = at;
+    if (next_byte(encoded, at) != '.' || point == 0) continue;
+    std::size_t next = at;
+    char c = '\0';
+    do {
+      if (next >= encoded.size()) return point;
+      c = next_byte(encoded, next);
+    } while (ascii::is_digit(c));
+    if (c == '.' || c == '[' || c == '\0') return point;
   }
-  if (!may_match(encoded, wanted)) return NameMatch::no;
+  return std::string_view::npos;
+}
+
+/// Whether a point may stand in front of the name.
+bool may_begin_with_point(std::string_view encoded) noexcept {
+  return !encoded.empty() && !ascii::is_letter_or_digit(encoded.front()) &&
+         encoded.find_first_of(".%") != std::string_view::npos;
+}
+
+/// The match of a name that is no element of a list by a point.
+NameMatch match_whole(std::string_view encoded, std::string_view wanted) noexcept {
   if (is_exact(encoded, wanted)) return NameMatch::exact;
   // `user[name]` and `user.name` are one path to those who nest.
   if (wanted.find_first_of("[.") != std::string_view::npos) {
@@ -65,10 +84,38 @@ NameMatch match_form_name(std::string_view encoded, std::string_view wanted) noe
     Folded b(PlainText(wanted), Brackets::letters, true);
     if (same(a, b)) return a.ended_by_bracket() ? NameMatch::container : NameMatch::other;
   }
+  if (may_begin_with_point(encoded)) {
+    Folded a(EncodedText(encoded), Brackets::end_name, true, Blanks::dropped, Points::dropped);
+    Folded b(PlainText(wanted), Brackets::letters, true);
+    if (same(a, b)) return a.ended_by_bracket() ? NameMatch::container : NameMatch::other;
+  }
   if (!has_open_bracket(encoded)) return NameMatch::no;
   Folded a(EncodedText(encoded), Brackets::are_underscores, true);
   Folded b(PlainText(wanted), Brackets::letters, true);
   return same(a, b) ? NameMatch::other : NameMatch::no;
+}
+
+}  // namespace
+
+NameMatch match_json_name(std::string_view name, std::string_view wanted) noexcept {
+  if (name == wanted) return NameMatch::exact;
+  if (!may_match(name, wanted)) return NameMatch::no;
+  Folded a(PlainText(name), Brackets::letters, false);
+  Folded b(PlainText(wanted), Brackets::letters, false);
+  return same(a, b) ? NameMatch::other : NameMatch::no;
+}
+
+NameMatch match_form_name(std::string_view encoded, std::string_view wanted) noexcept {
+  if (encoded == wanted && encoded.find_first_of("%+") == std::string_view::npos) {
+    return NameMatch::exact;
+  }
+  if (!may_match(encoded, wanted)) return NameMatch::no;
+  const NameMatch got = match_whole(encoded, wanted);
+  if (got != NameMatch::no) return got;
+  const std::size_t list = list_end(encoded);
+  const bool is_element = list != std::string_view::npos &&
+                          match_whole(encoded.substr(0, list), wanted) != NameMatch::no;
+  return is_element ? NameMatch::container : NameMatch::no;
 }
 
 }  // namespace weir::policies

@@ -10,7 +10,7 @@ enum class NameMatch : std::uint8_t {
   no,         ///< no application takes it for the field
   exact,      ///< byte for byte (after decoding)
   other,      ///< another spelling, which some application takes for the field
-  container,  ///< an element of a list or map of the field's name: `user[]`, `user[id]`
+  container,  ///< an element of a list or map of the field's name: `user[]`, `user[id]`, `user.0`
 };
 
 /// A member's name in a JSON body. Letter case does not count (Go, ASP.NET), nor do `_` and `-`
@@ -21,7 +21,9 @@ NameMatch match_json_name(std::string_view name, std::string_view wanted) noexce
 /// Compares the name of a parameter, cookie or form field as it stands in the message, percent
 /// escapes and `+` included. Parsers ignore letter case and separators (as above, and `.` and
 /// blanks). In addition, PHP, Ruby and qs drop blanks and brackets at the beginning, PHP ends a
-/// name at a NUL, and Spring reads `!user` as a default of `user`. Pure, no allocation.
+/// name at a NUL, Spring reads `!user` as a default of `user`, URLSearchParams drops a `?` at the
+/// beginning, and qs can take points for brackets: `.user` is `user`, `user.0` its first element.
+/// Pure, no allocation.
 NameMatch match_form_name(std::string_view encoded, std::string_view wanted) noexcept;
 
 /// Whether one of match_form_name()'s answers but `no` is possible, by the first characters alone:
