@@ -112,6 +112,23 @@ TEST(Extractors, ReadCookies) {
       {{"sid = 1 "}, text("1")},
       {{"sid=a=b"}, text("a=b")},
       {{";;"}, missing(MissReason::absent)},
+      {{"__Host-sid=1"}, text("1")},  // Sanic
+      {{"__secure-SID=1"}, text("1")},
+      {{"sid=1; __Host-sid=2"}, missing(MissReason::ambiguous)},
+      {{"__Host-sid=1; __Secure-sid=2"}, missing(MissReason::ambiguous)},
+      {{"__Host-sidx=1; __Host=2; x__Host-sid=3; Host-sid=4"}, missing(MissReason::absent)},
+      {{"sid=1; __Host-csrf=2"}, text("1")},
+      // WebOb looks for names behind what cannot stand in one.
+      {{"sid=1; \"sid=2"}, missing(MissReason::ambiguous)},
+      {{"\\sid=2"}, missing(MissReason::ambiguous)},
+      {{"sid=1; \xc3\xa9sid=2"}, missing(MissReason::ambiguous)},
+      {{"sid=1; a]sid=2"}, missing(MissReason::ambiguous)},
+      {{"a=x\"sid=2"}, missing(MissReason::ambiguous)},
+      {{"a=x[sid=2; sid=1"}, missing(MissReason::ambiguous)},
+      {{"a=x\\sid=2"}, missing(MissReason::ambiguous)},
+      {{"a=\"__Host-sid=2"}, missing(MissReason::ambiguous)},
+      {{"a={\"sid\":\"2\"}; b=/?sid=3; c=x:sid=4; sid=1"}, text("1")},
+      {{"a=x\"sids=2; \"sid"}, missing(MissReason::absent)},
       {{}, missing(MissReason::absent)},
   };
   for (const Case& c : cases) {

@@ -1,5 +1,7 @@
 #include "policies/lang/extractors/cookies.h"
 
+#include <algorithm>
+
 #include "policies/lang/extractors/arena.h"
 #include "policies/lang/extractors/blank.h"
 #include "policies/lang/extractors/escapes.h"
@@ -12,17 +14,41 @@ namespace {
 
 /// Python's SimpleCookie ends a cookie at a blank, older Java at a comma.
 constexpr std::string_view kOtherSeparators = " \t,";
+/// WebOb ends a cookie at each of these, and at a byte beyond ASCII.
+constexpr std::string_view kMarks = "\"\\[]";
 
-/// Whether after a blank or a comma inside the pair another cookie of this name could begin.
-bool hides(std::string_view pair, std::string_view name) noexcept {
-  std::size_t at = pair.find_first_of(kOtherSeparators);
+bool is_beyond_ascii(char c) noexcept { return static_cast<unsigned char>(c) >= 0x80; }
+
+/// Where some application ends a cookie before the `;`.
+std::size_t find_end(std::string_view pair) noexcept {
+  const auto end = std::find_if(pair.begin(), pair.end(), [](char c) {
+    return is_beyond_ascii(c) || kOtherSeparators.find(c) != std::string_view::npos ||
+           kMarks.find(c) != std::string_view::npos;
+  });
+  return end == pair.end() ? std::string_view::npos : static_cast<std::size_t>(end - pair.begin());
+}
+
+/// The match of a cookie's name. Sanic reads `__Host-sid` and `__Secure-sid` as `sid`.
+NameMatch match_cookie_name(std::string_view cookie, std::string_view name) noexcept {
+  const NameMatch match = match_form_name(cookie, name);
+  if (match != NameMatch::no) return match;
+  for (const std::string_view prefix : {"__host-", "__secure-"}) {
+    if (equals_ignoring_case(cookie.substr(0, prefix.size()), prefix))
+      return match_form_name(cookie.substr(prefix.size()), name);
+  }
+  return NameMatch::no;
+}
+
+/// Whether inside this text another cookie of this name could begin.
+bool hides(std::string_view text, std::string_view name) noexcept {
+  std::size_t at = find_end(text);
   while (at != std::string_view::npos) {
-    pair.remove_prefix(at + 1);
-    at = pair.find_first_of(kOtherSeparators);
-    std::string_view part = pair.substr(0, at);
+    text.remove_prefix(at + 1);
+    at = find_end(text);
+    const std::string_view part = text.substr(0, at);
     const std::size_t equals = part.find('=');
     if (equals != std::string_view::npos &&
-        match_form_name(part.substr(0, equals), name) != NameMatch::no) {
+        match_cookie_name(part.substr(0, equals), name) != NameMatch::no) {
       return true;
     }
   }
@@ -78,14 +104,14 @@ Extracted find_cookie(Arena& arena, std::span<const HeaderField> headers,
     while (!rest.empty()) {
       const std::string_view pair = trimmed(next_part(rest, ';'));
       const std::size_t equals = pair.find('=');
-      const NameMatch match = match_form_name(pair.substr(0, equals), name);
+      const NameMatch match = match_cookie_name(pair.substr(0, equals), name);
       if (match == NameMatch::no) {
         if (hides(pair, name)) return Extracted::miss(MissReason::ambiguous);
         continue;
       }
       // Without `=` some applications read "", others nothing.
       if (found || match == NameMatch::container || equals == std::string_view::npos ||
-          hides(pair, name)) {
+          hides(pair.substr(equals), name)) {
         return Extracted::miss(MissReason::ambiguous);
       }
       found = true;
