@@ -104,7 +104,30 @@ TEST(Extractors, ReadCookies) {
       {{"sid=\""}, missing(MissReason::ambiguous)},
       {{"sid=\"alice0"}, missing(MissReason::ambiguous)},  // cookie 0.4 cuts the last byte off
       {{"sid=\"a;b\""}, missing(MissReason::ambiguous)},   // Python reads a;b
-      {{"sid=alice\""}, text("alice\"")},
+      // WebOb ends a value there, and decodes `\\141`. Undertow ends it at `{`.
+      {{"sid=alice\""}, missing(MissReason::ambiguous)},
+      {{"sid=alice[1"}, missing(MissReason::ambiguous)},
+      {{"sid=alice]1"}, missing(MissReason::ambiguous)},
+      {{"sid=alice{1"}, missing(MissReason::ambiguous)},
+      {{"sid=\\141lice"}, missing(MissReason::ambiguous)},
+      {{"sid=zo\xc3\xab"}, missing(MissReason::ambiguous)},
+      {{"sid=\"a[b]{c}\""}, text("a[b]{c}")},
+      {{"sid=zo%C3%AB%5B%22%7B"}, text("zo\xc3\xab[\"{")},
+      {{"sid=YWI+Yw==; a=b"}, text("YWI+Yw==")},
+      {{"sid=a@b.example:8?(x)<y>}/'!"}, text("a@b.example:8?(x)<y>}/'!")},
+      // Gin and Rack read `+` as a blank.
+      {{"sid=a+b%20c"}, missing(MissReason::ambiguous)},
+      {{"sid=\"a+b c\""}, missing(MissReason::ambiguous)},
+      {{"sid=a+b%2Bc"}, text("a+b+c")},
+      {{"sid=a%20b"}, text("a b")},
+      // WSGI and PHP join lines with a comma.
+      {{"sid=al", "ice"}, missing(MissReason::ambiguous)},
+      {{"sid=al", "ice; a=b"}, missing(MissReason::ambiguous)},
+      {{"sid=al", ""}, missing(MissReason::ambiguous)},
+      {{"a=b; sid=al", "ice"}, missing(MissReason::ambiguous)},
+      {{"sid=alice; a=b", "ice"}, text("alice")},
+      {{"sid=alice", "a=b", "ice"}, text("alice")},
+      {{"a", "sid=alice"}, text("alice")},
       {{"sid=j:\"alice\""}, missing(MissReason::ambiguous)},  // cookie-parser reads JSON
       {{"sid=j%3A%20\"alice\""}, missing(MissReason::ambiguous)},
       {{"sid=\"j:1\""}, missing(MissReason::ambiguous)},

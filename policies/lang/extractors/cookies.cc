@@ -74,16 +74,24 @@ bool escapes_a_letter(std::string_view value) noexcept {
   return false;
 }
 
+/// Gin and Rack read `+` as a blank: two spellings of one blank in a value give many of the whole.
+bool mixes_blanks(std::string_view value) noexcept {
+  return value.find('+') != std::string_view::npos &&
+         (value.find("%20") != std::string_view::npos || value.find(' ') != std::string_view::npos);
+}
+
 Extracted cookie_value(Arena& arena, std::string_view value) noexcept {
   if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
     value = value.substr(1, value.size() - 2);
     if (value.find_first_of("\\\"") != std::string_view::npos)
       return Extracted::miss(MissReason::ambiguous);
-  } else if (value.starts_with('"') ||
-             value.find_first_of(kOtherSeparators) != std::string_view::npos) {
-    // Python goes on to the closing quote behind `;`; older Node cuts the last byte off.
+  } else if (find_end(value) != std::string_view::npos ||
+             value.find('{') != std::string_view::npos) {
+    // From a quote at the beginning Python goes on to the next one behind `;`; older Node cuts the
+    // last byte off. Undertow ends a value at `{`. WebOb reads `\141` as `a`.
     return Extracted::miss(MissReason::ambiguous);
   }
+  if (mixes_blanks(value)) return Extracted::miss(MissReason::ambiguous);
   if (escapes_a_letter(value)) return Extracted::miss(MissReason::ambiguous);
   const Extracted out = decoded_value(arena, value, false);
   // Express parses what follows as JSON, which has many spellings of one value.
@@ -97,14 +105,20 @@ Extracted cookie_value(Arena& arena, std::string_view value) noexcept {
 Extracted find_cookie(Arena& arena, std::span<const HeaderField> headers,
                       std::string_view name) noexcept {
   bool found = false;
+  bool is_last = false;  // of its line
   std::string_view value;
   for (const HeaderField& field : headers) {
     if (!equals_ignoring_case(field.name, "cookie")) continue;
     std::string_view rest = field.value;
+    // WSGI and PHP join the lines with a comma, so the value goes on.
+    if (is_last && rest.substr(0, rest.find(';')).find('=') == std::string_view::npos)
+      return Extracted::miss(MissReason::ambiguous);
+    is_last = false;
     while (!rest.empty()) {
       const std::string_view pair = trimmed(next_part(rest, ';'));
       const std::size_t equals = pair.find('=');
       const NameMatch match = match_cookie_name(pair.substr(0, equals), name);
+      is_last = match != NameMatch::no;
       if (match == NameMatch::no) {
         if (hides(pair, name)) return Extracted::miss(MissReason::ambiguous);
         continue;

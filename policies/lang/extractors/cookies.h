@@ -14,10 +14,10 @@ class Arena;
 ///
 /// A value in quotes is what is between them. Escapes of what cannot stand in a cookie (`%3A`,
 /// `%20`) are decoded, as most frameworks do. Misses: absent; ambiguous (two cookies that some
-/// application takes for this one, a name without a value, a blank or comma inside that some take
-/// for the end, `\` in quotes, a quote without its second one, `j:` before a value, an escape of a
-/// letter or digit: applications differ); unreadable (broken escapes, not UTF-8, the arena is
-/// full).
+/// application takes for this one, a name without a value, a character inside that some take for
+/// the end, `\` in quotes, a quote without its second one, `+` beside another blank, `j:` before a
+/// value, an escape of a letter or digit, a line behind the value that may go on with it:
+/// applications differ); unreadable (broken escapes, not UTF-8, the arena is full).
 Extracted find_cookie(Arena& arena, std::span<const HeaderField> headers,
                       std::string_view name) noexcept;
 
