@@ -54,12 +54,44 @@ TEST(Extractors, DecodeFormsAndQueries) {
       {"a%00=1", "a", text("1")},
       {"a%00=1&a=1", "a", missing(MissReason::ambiguous)},
       {"a=%00", "a", text(std::string_view("\0", 1))},
+      // Netty ends a value at a raw line end, aiohttp cuts blanks off the end of the body.
+      {"a=1\n", "a", missing(MissReason::unreadable)},
+      {"a=1\r\n&b=2", "a", missing(MissReason::unreadable)},
+      {"a=1\nx", "a", missing(MissReason::unreadable)},
+      {"a=1\tx", "a", missing(MissReason::unreadable)},
+      {"a=1\v", "a", missing(MissReason::unreadable)},
+      {"a=1\f", "a", missing(MissReason::unreadable)},
+      {"a=1 ", "a", missing(MissReason::unreadable)},
+      {"a=1+", "a", text("1 ")},
+      {"a=1%0a", "a", text("1\n")},
+      {"a=1&b=2\r\n", "a", text("1")},
+      {"a=1&b=2 ", "a", text("1")},
+      {"a=1 &b=2", "a", text("1 ")},
+      {"a=alice smith", "a", text("alice smith")},  // curl -d
+      // Some read raw bytes as Latin-1, some without the highest bit.
+      {"a=\xc3\xa9", "a", missing(MissReason::ambiguous)},
+      {"a=%c3%a9", "a", text("\xc3\xa9")},
+      {"\xe1=1", "a", missing(MissReason::ambiguous)},
+      {"a=1&\xe1=2", "a", missing(MissReason::ambiguous)},
+      {"b=\xa6"
+       "a=1",
+       "a", missing(MissReason::ambiguous)},
+      {"\xc5\xbf=1", "s", missing(MissReason::ambiguous)},
+      {"b=\xc3\xa6&a=1&c=\xc2\xbb", "a", text("1")},
+      {"b=\xc3\xa9", "a", missing(MissReason::absent)},
   };
   for (const Case& c : cases) {
     Arena arena;
     const Extracted got = find_parameter(arena, c.encoded, c.name);
     EXPECT_EQ((Got{show(got.value), got.why}), c.got) << c.encoded;
   }
+}
+
+TEST(Extractors, ReadNoFormWithARawNul) {
+  Arena arena;
+  const std::string form("a=1\0&b=2", 8);
+  EXPECT_EQ(find_parameter(arena, form, "a").why, MissReason::unreadable);  // Rack
+  EXPECT_EQ(find_parameter(arena, form, "b").value.as_text(), "2");
 }
 
 TEST(Extractors, FindElementsOfListsInForms) {

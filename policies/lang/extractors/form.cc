@@ -1,5 +1,6 @@
 #include "policies/lang/extractors/form.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -34,29 +35,77 @@ bool names_between_semicolons(std::string_view pair, Match match) noexcept {
   return false;
 }
 
-/// The value of the only parameter that `match` takes.
+/// A parameter as it stands in the text.
+struct Parameter {
+  MissReason why;
+  std::string_view name, raw;  ///< if it is there
+};
+
+/// The only parameter that `match` takes.
 template <class Match>
-Extracted find_matching(Arena& arena, std::string_view encoded, Match match) noexcept {
+Parameter find_raw(std::string_view encoded, Match match) noexcept {
   const bool semicolons = encoded.find(';') != std::string_view::npos;
-  bool found = false, elsewhere = false;
-  std::string_view raw;
+  bool elsewhere = false;
+  Parameter out{MissReason::absent, {}, {}};
   while (!encoded.empty()) {
     std::string_view value = next_part(encoded, '&');
     if (value.empty()) continue;
     if (semicolons && value.find(';') != std::string_view::npos) {
-      if (names_between_semicolons(value, match)) return Extracted::miss(MissReason::ambiguous);
+      if (names_between_semicolons(value, match)) return {MissReason::ambiguous, {}, {}};
       continue;
     }
-    const PathMatch got = match(next_part(value, '='));
+    const std::string_view name = next_part(value, '=');
+    const PathMatch got = match(name);
     if (got == PathMatch::no) continue;
     elsewhere = elsewhere || got == PathMatch::elsewhere;
     if (got == PathMatch::elsewhere) continue;
-    if (found || got == PathMatch::container) return Extracted::miss(MissReason::ambiguous);
-    found = true;
-    raw = value;
+    const bool found = out.why == MissReason::none;
+    if (found || got == PathMatch::container) return {MissReason::ambiguous, {}, {}};
+    out = {MissReason::none, name, value};
   }
-  if (!found) return Extracted::miss(elsewhere ? MissReason::ambiguous : MissReason::absent);
-  return decoded_value(arena, raw, true);
+  if (out.why == MissReason::absent && elsewhere) out.why = MissReason::ambiguous;
+  return out;
+}
+
+/// What applications read that take the upper half of the bytes for the lower one, as Node's
+/// `ascii` does: the same parameter, or it is ambiguous.
+template <class Match>
+MissReason compare_in_seven_bits(Arena& arena, std::string_view encoded, const Parameter& found,
+                                 Match match) noexcept {
+  char* const room = arena.allocate(encoded.size());
+  if (room == nullptr) return MissReason::unreadable;
+  std::transform(encoded.begin(), encoded.end(), room,
+                 [](char c) { return static_cast<char>(c & 0x7f); });
+  const Parameter there = find_raw({room, encoded.size()}, match);
+  arena.shrink(encoded.size(), 0);
+  const bool same =
+      there.why == found.why && (found.why != MissReason::none ||
+                                 (there.raw.data() - room == found.raw.data() - encoded.data() &&
+                                  is_ascii(found.name) && is_ascii(found.raw)));
+  return same ? found.why : MissReason::ambiguous;
+}
+
+bool has_control(std::string_view text) noexcept {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+}
+
+/// The value of the only parameter that `match` takes.
+template <class Match>
+Extracted find_matching(Arena& arena, std::string_view encoded, Match match) noexcept {
+  const Parameter found = find_raw(encoded, match);
+  if (found.why == MissReason::ambiguous) return Extracted::miss(found.why);
+  if (!is_ascii(encoded)) {
+    const MissReason why = compare_in_seven_bits(arena, encoded, found, match);
+    if (why != MissReason::none) return Extracted::miss(why);
+  }
+  if (found.why != MissReason::none) return Extracted::miss(found.why);
+  // Netty ends a value at a raw line end, older Rack cuts a NUL off, aiohttp blanks at the end of
+  // the body.
+  const bool at_end = found.raw.data() + found.raw.size() == encoded.data() + encoded.size();
+  if (has_control(found.raw) || (at_end && found.raw.ends_with(' ')))
+    return Extracted::miss(MissReason::unreadable);
+  return decoded_value(arena, found.raw, true);
 }
 
 }  // namespace

@@ -14,9 +14,10 @@ class Arena;
 ///
 /// A parameter is taken for `name` if some application takes it for that (extractors/names.h), so a
 /// parameter under another spelling is read, too. Misses: absent; ambiguous (two such parameters,
-/// an element of a list or map of this name, or a `;` that some applications take for `&`);
-/// unreadable (a broken escape in the value, a value that is not UTF-8, or the arena is full). A
-/// parameter without '=' has the value "".
+/// an element of a list or map of this name, a `;` that some applications take for `&`, or raw
+/// bytes beyond ASCII in it, which some read as Latin-1 or without their highest bit); unreadable
+/// (a broken escape or a raw control character in the value, a raw blank at the end of the text, a
+/// value that is not UTF-8, or the arena is full). A parameter without '=' has the value "".
 Extracted find_parameter(Arena& arena, std::string_view encoded, std::string_view name) noexcept;
 
 /// The same of a field that stands at a path (two steps or more): `user[email]` is
