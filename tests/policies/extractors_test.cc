@@ -219,6 +219,24 @@ TEST(Extractors, ReadBodiesByContentType) {
       {"application/json", R"({"x":1,"\u0078":1})", missing(MissReason::ambiguous)},
       {"application/json", R"({"x":null})", missing(MissReason::absent)},
       {"application/json", R"([1])", missing(MissReason::absent)},
+      // A batch.
+      {"application/json", R"([{"x":"v"}])", missing(MissReason::ambiguous)},
+      {"application/json", R"([{"y":1},{"X":"v"}])", missing(MissReason::ambiguous)},
+      {"application/json", R"([{"x":1,"x":2}])", missing(MissReason::ambiguous)},
+      {"application/json", R"([{"y":1},{"y":{"x":1}},[{"x":1}],"x",null])",
+       missing(MissReason::absent)},
+      {"application/json", R"([{"x":null}])", missing(MissReason::absent)},
+      // JavaScript reads members of a prototype.
+      {"application/json", R"({"__proto__":{"x":"v"}})", missing(MissReason::ambiguous)},
+      {"application/json", R"({"x":"w","__proto__":{"X":"v"}})", missing(MissReason::ambiguous)},
+      {"application/json", R"({"constructor":{"prototype":{"x":"v"}}})",
+       missing(MissReason::ambiguous)},
+      {"application/json", R"({"x":"v","__proto__":{"y":1},"constructor":"Lloyd"})", text("v")},
+      {"application/json", R"({"__proto__":1,"constructor":{"x":1}})", missing(MissReason::absent)},
+      // fastjson2 ends a name at a NUL.
+      {"application/json", R"({"x\u0000":"v"})", text("v")},
+      {"application/json", R"({"x":"w","x\u0000y":"v"})", missing(MissReason::ambiguous)},
+      {"application/json", R"({"x":"v","y\u0000x":"w"})", text("v")},
       {"application/json", "3", missing(MissReason::absent)},
       {"application/json", R"({"x":18446744073709551615})", missing(MissReason::unreadable)},
       {"application/json", R"({"x":99999999999999999999})", missing(MissReason::unreadable)},
@@ -250,6 +268,16 @@ TEST(Extractors, ReadBodiesByContentType) {
     data.body(c.body, c.type);
     EXPECT_EQ(read(data, "body.x"), c.got) << c.type << " " << c.body;
   }
+  const auto deeper = [](const char* json) {
+    RequestData data;
+    data.body(json);
+    return read(data, "body.a.x");
+  };
+  EXPECT_EQ(deeper(R"([{"a":{"x":"v"}}])"), missing(MissReason::ambiguous));
+  EXPECT_EQ(deeper(R"([{"a":{"y":"v"}}])"), missing(MissReason::absent));
+  EXPECT_EQ(deeper(R"({"a":{"__proto__":{"x":"v"}}})"), missing(MissReason::ambiguous));
+  EXPECT_EQ(deeper(R"({"__proto__":{"a":{"x":"v"}}})"), missing(MissReason::ambiguous));
+  EXPECT_EQ(deeper(R"({"a.x\u0000":"v"})"), missing(MissReason::ambiguous));
   RequestData twice;
   twice.body("{\"x\":1}");
   twice.headers.push_back({"content-type", "text/plain"});

@@ -48,6 +48,9 @@ TEST(Names, OfJsonIgnoreCaseAndSeparatorsInside) {
       {"\xff"
        "user_id",
        "user_id", NameMatch::no},
+      {{"user_id\0", 8}, "user_id", NameMatch::other},  // fastjson2
+      {{"userId\0x", 8}, "user_id", NameMatch::other},
+      {{"\0user_id", 8}, "user_id", NameMatch::no},
   };
   for (const Case& c : cases) EXPECT_EQ(match_json_name(c.name, c.wanted), c.match) << c.name;
 }

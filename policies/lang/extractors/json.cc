@@ -102,21 +102,56 @@ Extracted to_value(Arena& arena, const dom::element& element, std::size_t names)
   return Extracted::miss(MissReason::unreadable);
 }
 
+constexpr std::string_view kPrototype = "__proto__", kConstructor = "constructor";
+
+/// Whether a member may hold what JavaScript reads as members of the object itself.
+bool may_be_prototype(std::string_view name) noexcept {
+  return (name.size() == kPrototype.size() && name == kPrototype) ||
+         (name.size() == kConstructor.size() && name == kConstructor);
+}
+
+bool has_member(const dom::element& from, std::string_view name) noexcept {
+  dom::object object;
+  if (from.get(object)) return false;
+  return std::any_of(object.begin(), object.end(), [name](const dom::key_value_pair& field) {
+    return match_json_name(field.key, name) != NameMatch::no;
+  });
+}
+
+/// Whether a prototype in the object has the member. Code that copies the object makes it one of
+/// the copy.
+bool prototype_has(const dom::object& object, std::string_view name) noexcept {
+  return std::any_of(object.begin(), object.end(), [name](const dom::key_value_pair& field) {
+    if (field.key == kPrototype) return has_member(field.value, name);
+    dom::object constructor;
+    if (field.key != kConstructor || field.value.get(constructor)) return false;
+    return std::any_of(constructor.begin(), constructor.end(),
+                       [name](const dom::key_value_pair& inner) {
+                         return inner.key == "prototype" && has_member(inner.value, name);
+                       });
+  });
+}
+
 /// The member that some application takes for the one of this name; ambiguous if there are several,
 /// since applications differ in which they take.
 MissReason find_member(const dom::element& from, std::string_view name, std::size_t names,
                        dom::element& out) noexcept {
   dom::object object;
   if (from.get(object)) return MissReason::absent;
-  bool found = false;
+  bool found = false, prototype = false;
   for (const dom::key_value_pair field : object) {
     const bool same = names == kExactNames ? field.key == name
                                            : match_json_name(field.key, name) != NameMatch::no;
-    if (!same) continue;
+    if (!same) {
+      prototype = prototype || may_be_prototype(field.key);
+      continue;
+    }
     if (found) return MissReason::ambiguous;
     found = true;
     out = field.value;
   }
+  if (prototype && names != kExactNames && prototype_has(object, name))
+    return MissReason::ambiguous;
   return found ? MissReason::none : MissReason::absent;
 }
 
@@ -139,6 +174,31 @@ MissReason find_element(const dom::element& from, std::uint64_t index, dom::elem
     }
   }
   return MissReason::absent;
+}
+
+/// The value at a path into `at`.
+Extracted find_at(Arena& arena, dom::element at, std::span<const PathStep> path,
+                  std::size_t names) noexcept {
+  for (std::size_t k = 0; k < path.size(); ++k) {
+    const PathStep& step = path[k];
+    if (names != kExactNames && k + 1 < path.size() && has_flat_path(at, path.subspan(k)))
+      return Extracted::miss(MissReason::ambiguous);
+    dom::element next;
+    const MissReason why = step.is_index ? find_element(at, step.index, next)
+                                         : find_member(at, step.name, names, next);
+    if (why != MissReason::none) return Extracted::miss(why);
+    at = next;
+  }
+  return to_value(arena, at, names);
+}
+
+/// Whether an element of a list has something at the path: a batch holds it, as JSON-RPC has them.
+bool batch_has(Arena& arena, const dom::element& root, std::span<const PathStep> path) noexcept {
+  dom::array batch;
+  if (path.empty() || path.front().is_index || root.get(batch)) return false;
+  return std::any_of(batch.begin(), batch.end(), [&](const dom::element& element) {
+    return find_at(arena, element, path, 0).why != MissReason::absent;
+  });
 }
 
 const dom::element& element_of(JsonRef node) noexcept {
@@ -268,18 +328,10 @@ Extracted BodyReader::find(Arena& arena, BodyState state, std::string_view body,
 
 Extracted BodyReader::find_in_json(Arena& arena, std::span<const PathStep> path) noexcept {
   const std::size_t names = from_ == BodyFrom::client ? 0 : kExactNames;
-  dom::element at = parser_->root;
-  for (std::size_t k = 0; k < path.size(); ++k) {
-    const PathStep& step = path[k];
-    if (names != kExactNames && k + 1 < path.size() && has_flat_path(at, path.subspan(k)))
-      return Extracted::miss(MissReason::ambiguous);
-    dom::element next;
-    const MissReason why = step.is_index ? find_element(at, step.index, next)
-                                         : find_member(at, step.name, names, next);
-    if (why != MissReason::none) return Extracted::miss(why);
-    at = next;
-  }
-  return to_value(arena, at, names);
+  const Extracted out = find_at(arena, parser_->root, path, names);
+  const bool hidden = out.why == MissReason::absent && from_ == BodyFrom::client &&
+                      batch_has(arena, parser_->root, path);
+  return hidden ? Extracted::miss(MissReason::ambiguous) : out;
 }
 
 Extracted json_member(Arena& arena, JsonRef node, std::string_view name) noexcept {

@@ -160,6 +160,7 @@ PathMatch match_form_path(std::string_view encoded, std::span<const PathStep> pa
 }
 
 bool is_flat_path(std::string_view member, std::span<const PathStep> path) noexcept {
+  member = member.substr(0, member.find('\0'));
   return member.find_first_of(".[") != std::string_view::npos &&
          match(PlainText(member), path, Dots::separate) != PathMatch::no;
 }

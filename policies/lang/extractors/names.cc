@@ -100,6 +100,8 @@ NameMatch match_whole(std::string_view encoded, std::string_view wanted) noexcep
 NameMatch match_json_name(std::string_view name, std::string_view wanted) noexcept {
   if (name == wanted) return NameMatch::exact;
   if (!may_match(name, wanted)) return NameMatch::no;
+  name = name.substr(0, name.find('\0'));
+  wanted = wanted.substr(0, wanted.find('\0'));
   Folded a(PlainText(name), Brackets::letters, false);
   Folded b(PlainText(wanted), Brackets::letters, false);
   return same(a, b) ? NameMatch::other : NameMatch::no;

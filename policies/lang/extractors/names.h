@@ -14,8 +14,8 @@ enum class NameMatch : std::uint8_t {
 };
 
 /// A member's name in a JSON body. Letter case does not count (Go, ASP.NET), nor do `_` and `-`
-/// between other characters (protobuf's JSON takes `userId` and `user_id`). Never `container`.
-/// Pure, no allocation.
+/// between other characters (protobuf's JSON takes `userId` and `user_id`); a NUL ends a name
+/// (fastjson2). Never `container`. Pure, no allocation.
 NameMatch match_json_name(std::string_view name, std::string_view wanted) noexcept;
 
 /// Compares the name of a parameter, cookie or form field as it stands in the message, percent
