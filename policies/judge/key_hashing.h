@@ -30,7 +30,7 @@ class KeyHashing final {
         return true;
       }
       bad = 0;
-      if (!builder_.add(value)) return false;
+      if (is_odd_header(part, value) || !builder_.add(value)) return false;
       out = builder_.hash(secret_);
       return true;
     }

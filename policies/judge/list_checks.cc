@@ -24,7 +24,7 @@ bool ListChecks::ask_lists(Instant at, Trace* trace) {
     if (!keys_.hash_key(slots, list.bindings[use.binding].key_id)) {
       // It is unknown whether a list that refuses has an entry for this request.
       const SlotId slot = slots[keys_.bad_part()].slot;
-      const MissReason why = why_no_text(work_.frame, slot);
+      const MissReason why = why_no_text(work_.frame, *work_.set, slot);
       const bool acts = list.kind != ListKind::allow && refuses(list.effect);
       if (acts && is_unread(why) && !work_.plan().defect) {
         work_.plan().defect =

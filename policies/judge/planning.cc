@@ -186,7 +186,7 @@ bool Planning::plan_limits(const Policy& policy, const Binding& binding) {
 /// Of a key that hash_key() could not hash. False: the policy does without the event.
 bool Planning::hash_with_gaps(const Policy& policy, const Binding& binding, Trace* trace) {
   const std::size_t first = keys_.bad_part();
-  MissReason reason = why_no_text(work_.frame, binding.key[first].slot);
+  MissReason reason = why_no_text(work_.frame, *work_.set, binding.key[first].slot);
   if (reason == MissReason::none) reason = MissReason::failed;  // it is there, and is not a place
   if (!missing(policy, first, policy.key_names[first], reason, Skip::key_missing, trace))
     return false;

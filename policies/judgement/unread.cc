@@ -2,11 +2,14 @@
 
 namespace weir::policies {
 
-MissReason why_no_text(Frame& frame, SlotId slot) {
+MissReason why_no_text(Frame& frame, const PolicySet& set, SlotId slot) {
   const MissReason why = frame.why(slot);
   if (why != MissReason::none) return why;
   const Value value = frame.load(slot);
-  return value.is(Type::json) || value.is(Type::list) ? MissReason::unreadable : MissReason::none;
+  const bool odd = set.slots[slot].reads_header && value.is(Type::text) &&
+                   !is_header_read_alike(value.as_text());
+  return odd || value.is(Type::json) || value.is(Type::list) ? MissReason::unreadable
+                                                             : MissReason::none;
 }
 
 /// The part of the request that this failed expression could not read.
@@ -31,7 +34,7 @@ Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit, std::ui
     const bool hangs_on_it = (open & 1) != 0;
     open >>= 1;
     if (!hangs_on_it) continue;
-    const MissReason why = why_no_text(frame, slot);
+    const MissReason why = why_no_text(frame, set, slot);
     if (is_unread(why)) return {set.slots[slot].text, why};
   }
   return {};

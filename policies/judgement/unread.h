@@ -19,8 +19,9 @@ struct Unread {
 };
 
 /// Why the value of a slot is no part of a key and no field of a table; none: it is one. A list or
-/// an object is unreadable, because an application may convert it to a text.
-MissReason why_no_text(Frame& frame, SlotId slot);
+/// an object is unreadable, because an application may convert it to a text. So is a header that
+/// applications decode in different ways.
+MissReason why_no_text(Frame& frame, const PolicySet& set, SlotId slot);
 /// The part that this failed expression could not read.
 Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expression);
 /// The same for a threshold. `open`: the fields of its table on which the limit hangs, as

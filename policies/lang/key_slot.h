@@ -19,10 +19,20 @@ struct KeySlot {
   bool is_address = false;
   /// `31.2304,121.4737`: a place that counts within a radius (place_text.h)
   bool is_place = false;
+  bool reads_header = false;  ///< of the request
   std::uint8_t v4_bits = 32;
   std::uint8_t v6_bits = 64;  ///< IPv6 counts by /64 by default
   friend bool operator==(const KeySlot&, const KeySlot&) = default;
 };
+
+/// Whether applications read one text from a header's bytes. Some take bytes that are not UTF-8 for
+/// Latin-1 (Node also trims U+00A0 there), and CherryPy decodes `=?utf-8?q?...?=`. Pure.
+bool is_header_read_alike(std::string_view value) noexcept;
+
+/// Whether the value is no part of a key because applications read another text.
+inline bool is_odd_header(const KeySlot& part, const Value& value) noexcept {
+  return part.reads_header && value.is(Type::text) && !is_header_read_alike(value.as_text());
+}
 
 /// The value of a slot as a part of a key; an address is masked into `masked`. Null: not a part.
 inline Value key_part(const KeySlot& part, Value value, Address& masked) {
@@ -31,7 +41,7 @@ inline Value key_part(const KeySlot& part, Value value, Address& masked) {
     return Value::address(&masked);
   }
   const bool none = value.is_error() || value.is(Type::json) || value.is(Type::list);
-  return none ? Value::null() : value;
+  return none || is_odd_header(part, value) ? Value::null() : value;
 }
 
 /// The same for a part that people spell: the address that it is, masked; nothing: it is none.

@@ -1,5 +1,7 @@
 #include "policies/lang/slots.h"
 
+#include <algorithm>
+
 #include "policies/lang/expr/expression.h"
 #include "policies/lang/expr/program.h"
 #include "policies/lang/extractors.h"
@@ -46,6 +48,7 @@ SlotId SlotTable::attribute(const ExtractorRow& row, Argument argument) {
   slot.needs_body = row.needs_body && row.side == Side::request;
   slot.needs_answer_body = row.needs_body && row.side == Side::answer;
   slot.client_asserted = row.client_asserted;
+  slot.reads_header = row.form == ArgumentForm::header && row.side == Side::request;
   slot.text = attribute_text(row, argument);
   slot.extractor = &row;
   slot.argument = std::move(argument);
@@ -97,6 +100,8 @@ SlotId SlotTable::computed(const Expression& expression) {
   slot.needs_body = expression.needs_body();
   slot.needs_answer_body = expression.needs_answer_body();
   slot.client_asserted = expression.client_asserted();
+  slot.reads_header = std::any_of(expression.slots().begin(), expression.slots().end(),
+                                  [this](SlotId id) { return slots_[id]->reads_header; });
   slot.varies = expression.varies();
   slot.depth = expression.program()->depth;
   slot.text = expression.canonical();

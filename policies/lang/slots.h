@@ -52,6 +52,7 @@ struct Slot {
   bool needs_body = false;  ///< of the request; transitively for computed fields, as all below
   bool needs_answer_body = false;
   bool client_asserted = false;  ///< the sender of the request can write any value there
+  bool reads_header = false;     ///< of the request
   bool varies = false;           ///< reads event, value or limit: changes within one request
   std::uint8_t depth = 1;        ///< nesting of evaluation
   std::string text;              ///< canonical: `header.x_device_id`, `body.username.lowerAscii()`

@@ -142,6 +142,7 @@ std::optional<KeySlot> Names::key_slot(const config::Text& field, const Event& e
   const Slot& what = set_.slots[*slot];
   out.type = what.type;
   out.is_address = what.type == Type::address;
+  out.reads_header = what.reads_header;
   if (what.type == Type::list) {
     if (complain) problems_.error(field.where, "a key part is a single value, not a list");
     return std::nullopt;

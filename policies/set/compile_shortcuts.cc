@@ -39,7 +39,7 @@ class KeyIndex {
 };
 
 /// The fields of a member are often the key of another policy: then both share one hash.
-void note_member(const Policy& policy, KeyIndex& keys, Binding& binding) {
+void note_member(const SlotTable& slots, const Policy& policy, KeyIndex& keys, Binding& binding) {
   if (!takes_members(policy.metric)) return;
   std::vector<KeySlot> member;
   for (const Expression& argument : binding.arguments) {
@@ -47,6 +47,7 @@ void note_member(const Policy& policy, KeyIndex& keys, Binding& binding) {
     if (!slot) return;
     KeySlot& part = member.emplace_back();  // an address is masked as in keys: IPv6 by /64
     part.slot = *slot;
+    part.reads_header = slots[*slot].reads_header;
   }
   binding.member_id = keys.id_of(member);
   if (binding.member_id != kNoKey) binding.member = std::move(member);
@@ -153,7 +154,7 @@ void note_shortcuts(PolicySet& set) {
   for (Policy& policy : set.policies) {
     for (Binding& binding : policy.bindings) {
       binding.key_id = keys.id_of(binding.key);
-      note_member(policy, keys, binding);
+      note_member(set.slots, policy, keys, binding);
       note_limits(binding);
       binding.calm = calm_of(policy, binding);
     }

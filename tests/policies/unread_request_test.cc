@@ -381,6 +381,52 @@ TEST(UnreadRequest, reserves_no_less_for_an_estimate_that_cannot_be_read) {
   }
 }
 
+/// Node trims a byte 0xA0 off, CherryPy decodes RFC 2047.
+TEST(UnreadRequest, is_a_header_of_a_key_that_applications_decode_in_different_ways) {
+  const auto policy = [](const std::string& field, const std::string& rest) {
+    return "events: {buy: {match: 'POST /buy', fields: {user: '" + field +
+           "'}}}\n"
+           "policies: [{name: p, watch: buy, window: 1h, missing: skip, then: [{over: 100, do: "
+           "deny}], " +
+           rest + "}]\n";
+  };
+  const auto with = [](const std::string& user) {
+    return TestRequest("POST /buy").header("X-User", user);
+  };
+  const std::string odd[] = {"alice\xa0", "al\xe9 x",
+                             "=?utf-8?q?=61lice?=", "=?UTF-8?B?YWxpY2U=?=", "=? =?x?Q?alice?= x"};
+  const std::string even[] = {
+      "alice", "", "zo\xc3\xab", "a =? b?=", "=?utf-8?q?alice", "?q?alice", "YQ==", "=?a?x?b?="};
+  for (const std::string& yaml :
+       {policy("header.x_user", "key: user"), policy("header.x_user", "key: [ip, user]"),
+        policy("header.x_user.trim()", "key: user"),
+        policy("header.x_user.lowerAscii()", "key: [user, ip]"),
+        policy("header.x_user", "key: ip, metric: distinct(user)"),
+        policy("header.x_user", "key: ip") + "lists: {l: {of: header.x_user, kind: deny, entries: "
+                                             "[eve]}}\n"}) {
+    World world(yaml);
+    for (const std::string& user : odd) {
+      TestRequest request = with(user);
+      EXPECT_EQ(world.judge(request).status, 400) << yaml << user;
+    }
+    for (const std::string& user : even) {
+      TestRequest request = with(user);
+      EXPECT_EQ(world.judge(request).effect, "pass") << yaml << user;
+    }
+    TestRequest none("POST /buy");
+    EXPECT_EQ(world.judge(none).effect, "pass") << yaml;
+  }
+  // A condition reads the bytes as they are, and a body may hold such a text.
+  World condition(policy("header.x_user", "key: ip, when: 'user != \"eve\"'"));
+  for (const std::string& user : odd) {
+    TestRequest request = with(user);
+    EXPECT_EQ(condition.judge(request).effect, "pass") << user;
+  }
+  World body(policy("body.user", "key: user"));
+  TestRequest json = TestRequest("POST /buy").json(R"({"user":"=?utf-8?q?alice?="})");
+  EXPECT_EQ(body.judge(json).effect, "pass");
+}
+
 /// PHP, JavaScript, Java and Python read numbers where int() and double() read none.
 TEST(UnreadRequest, is_a_text_that_an_application_may_read_as_a_number) {
   const auto policy = [](const std::string& field, const std::string& action) {
