@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (type.kind == BodyKind::multipart && !type.ambiguous) {
     require(is_inside(type.boundary, type_line) && !type.boundary.empty());
     static Multipart multipart;
-    if (multipart.read(body, type.boundary)) {
+    if (multipart.read(body, type.boundary, type.ascii)) {
       require(body.substr(2).starts_with(type.boundary));
       for (const std::string_view name : {"user", "user_id", "a", ""}) {
         const Extracted got = multipart.find(name);

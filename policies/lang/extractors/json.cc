@@ -57,12 +57,23 @@ bool looks_like_form(std::string_view body) noexcept {
   return kOthers.find(body[first]) == std::string_view::npos && body.find('\0') != 0;
 }
 
-/// Whether an escape of a form stands for a byte that US-ASCII does not have.
-bool escapes_beyond_ascii(std::string_view form) noexcept {
-  for (std::size_t at = form.find('%'); at != std::string_view::npos; at = form.find('%', at + 1)) {
-    if (escaped_byte(form, at) >= 0x80) return true;
+/// Whether an encoded text is US-ASCII, and what its escapes stand for.
+bool is_encoded_ascii(std::string_view text) noexcept {
+  for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
+    if (escaped_byte(text, at) >= 0x80) return false;
   }
-  return false;
+  return is_ascii(text);
+}
+
+/// Whether all names of a form are US-ASCII. Some applications take `;` for `&`: a pair with one is
+/// all names.
+bool has_ascii_names(std::string_view form) noexcept {
+  while (!form.empty()) {
+    std::string_view pair = next_part(form, '&');
+    const bool semicolons = pair.find(';') != std::string_view::npos;
+    if (!is_encoded_ascii(semicolons ? pair : next_part(pair, '='))) return false;
+  }
+  return true;
 }
 
 Extracted to_value(Arena& arena, const dom::element& element, std::size_t names) noexcept {
@@ -234,6 +245,7 @@ bool BodyReader::parse(std::string_view body) noexcept {
 void BodyReader::open(BodyState state, std::string_view body,
                       std::span<const HeaderField> headers) noexcept {
   state_ = State::missing;
+  ascii_alone_ = false;
   kind_ = BodyKind::none;
   switch (state) {
     case BodyState::not_read:
@@ -270,24 +282,21 @@ void BodyReader::open(BodyState state, std::string_view body,
 }
 
 bool BodyReader::open_as(const MediaType& type, std::string_view body) noexcept {
-  if (type.ascii && from_ == BodyFrom::client) {
-    const bool escaped = type.kind == BodyKind::form && escapes_beyond_ascii(body);
-    if (escaped || !is_ascii(body)) return false;
-  }
+  ascii_alone_ = type.ascii && from_ == BodyFrom::client;
   switch (type.kind) {
     case BodyKind::none:
       return false;
     case BodyKind::json:
       state_ = State::json;
-      return parse(body);
+      return (!ascii_alone_ || is_ascii(body)) && parse(body);
     case BodyKind::form:
       state_ = State::form;
       parser_->form = body;
-      return looks_like_form(body);
+      return looks_like_form(body) && (!ascii_alone_ || has_ascii_names(body));
     case BodyKind::multipart:
       state_ = State::multipart;
       try {
-        return parser_->multipart.read(body, type.boundary);
+        return parser_->multipart.read(body, type.boundary, ascii_alone_);
       } catch (const std::bad_alloc&) {
         return false;
       }
@@ -318,6 +327,13 @@ Extracted BodyReader::find(Arena& arena, BodyState state, std::string_view body,
       break;
   }
   if (path.empty() || path[0].is_index) return Extracted::miss(MissReason::absent);
+  const Extracted got = find_field(arena, path);
+  if (ascii_alone_ && got.why == MissReason::none && !is_ascii(got.value.as_text()))
+    return Extracted::miss(MissReason::unreadable);
+  return got;
+}
+
+Extracted BodyReader::find_field(Arena& arena, std::span<const PathStep> path) noexcept {
   const bool form = state_ == State::form;
   if (path.size() == 1) {
     return form ? find_parameter(arena, parser_->form, path[0].name)

@@ -37,6 +37,8 @@ class BodyReader {
   Extracted find(Arena& arena, BodyState state, std::string_view body,
                  std::span<const HeaderField> headers, std::span<const PathStep> path,
                  BodyKind pinned = BodyKind::none) noexcept;
+  /// Applications agree about the ASCII part of the body alone, by its charset; after find().
+  bool is_ascii_alone() const noexcept { return ascii_alone_; }
   /// The body has fields, not members; after find().
   bool is_form() const noexcept { return state_ == State::form || state_ == State::multipart; }
   /// Why nothing of the body can be read, if something has asked; else none.
@@ -53,6 +55,7 @@ class BodyReader {
   enum class State : unsigned char { fresh, json, form, multipart, untyped, missing };
   void open(BodyState state, std::string_view body, std::span<const HeaderField> headers) noexcept;
   bool open_as(const MediaType& type, std::string_view body) noexcept;
+  Extracted find_field(Arena& arena, std::span<const PathStep> path) noexcept;
   Extracted find_in_json(Arena& arena, std::span<const PathStep> path) noexcept;
   bool parse(std::string_view body) noexcept;
 
@@ -60,6 +63,7 @@ class BodyReader {
   std::unique_ptr<Parser> parser_;  // made when the first body comes: most Frames never see one
   BodyFrom from_;
   State state_ = State::fresh;
+  bool ascii_alone_ = false;
   /// For a body whose Content-Type names no kind: the result of reading it as JSON.
   enum class Untyped : std::uint8_t { fresh, json, broken } untyped_ = Untyped::fresh;
   BodyKind kind_ = BodyKind::none;

@@ -1,6 +1,7 @@
 #include "policies/lang/extractors/media_type.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/chars/ascii.h"
 #include "policies/lang/extractors/text.h"
@@ -40,9 +41,27 @@ BodyKind kind_of(std::string_view type) noexcept {
   return BodyKind::none;
 }
 
+/// Charsets of one byte a character that begin with US-ASCII, by the labels of the WHATWG Encoding
+/// standard. Charsets of more bytes are no members: a lone lead byte takes the next one with it in
+/// some decoders.
+constexpr std::string_view kAsciiBased[] = {
+    "us-ascii",     "ascii",        "iso-8859-1",   "iso8859-1",    "iso88591",     "iso_8859-1",
+    "latin1",       "l1",           "cp819",        "iso-8859-2",   "iso8859-2",    "latin2",
+    "iso-8859-3",   "iso8859-3",    "latin3",       "iso-8859-4",   "iso8859-4",    "latin4",
+    "iso-8859-5",   "iso8859-5",    "iso-8859-6",   "iso8859-6",    "iso-8859-7",   "iso8859-7",
+    "iso-8859-8",   "iso8859-8",    "iso-8859-9",   "iso8859-9",    "latin5",       "iso-8859-10",
+    "iso8859-10",   "latin6",       "iso-8859-11",  "iso8859-11",   "iso-8859-13",  "iso8859-13",
+    "iso-8859-14",  "iso8859-14",   "iso-8859-15",  "iso8859-15",   "iso_8859-15",  "iso-8859-16",
+    "windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254", "windows-1255",
+    "windows-1256", "windows-1257", "windows-1258", "cp1250",       "cp1251",       "cp1252",
+    "cp1253",       "cp1254",       "cp1255",       "cp1256",       "cp1257",       "cp1258",
+    "windows-874",  "koi8-r",       "koi8-u",
+};
+
 bool take_charset(std::string_view charset, bool& ascii) noexcept {
-  ascii = equals_ignoring_case(charset, "us-ascii") || equals_ignoring_case(charset, "ascii");
-  return ascii || equals_ignoring_case(charset, "utf-8") || equals_ignoring_case(charset, "utf8");
+  const auto is = [&](std::string_view name) { return equals_ignoring_case(charset, name); };
+  ascii = std::any_of(std::begin(kAsciiBased), std::end(kAsciiBased), is);
+  return ascii || is("utf-8") || is("utf8");
 }
 
 /// `charset*=` and `charset*0=` are a charset to those who know RFC 2231.

@@ -12,9 +12,12 @@ namespace weir::policies {
 struct MediaType {
   BodyKind kind = BodyKind::none;  ///< none: another type, or no type
   /// Applications may differ in what they read: two Content-Type lines, a charset that is neither
-  /// UTF-8 nor US-ASCII or given twice, broken parameters, a boundary that is not plain.
+  /// UTF-8 nor one byte a character beyond US-ASCII, or given twice, broken parameters, a boundary
+  /// that is not plain.
   bool ambiguous = false;
-  bool ascii = false;         ///< charset=us-ascii: bytes above 0x7f have no meaning
+  /// The charset is US-ASCII, or has one byte a character and begins with US-ASCII (ISO-8859-1,
+  /// windows-1252): applications agree about bytes below 0x80 alone.
+  bool ascii = false;
   std::string_view boundary;  ///< of multipart; a view into the header
 };
 
@@ -23,8 +26,8 @@ MediaType media_type_of(std::span<const HeaderField> headers) noexcept;
 /// The value of a Content-Type line. Pure.
 MediaType parse_media_type(std::string_view value) noexcept;
 
-/// Whether the parameters of a type (`; charset=utf-8`) name UTF-8, US-ASCII (`ascii`) or no
-/// charset.
+/// Whether the parameters of a type (`; charset=utf-8`) name UTF-8, no charset, or one of which
+/// only the ASCII part is readable (`ascii`, as above).
 bool read_charset(std::string_view parameters, bool& ascii) noexcept;
 
 /// Reads one `; name=value` of a header, the value without its quotes. False: there is none, or it

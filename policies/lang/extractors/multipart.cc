@@ -107,7 +107,7 @@ bool Multipart::read_part(std::string_view part) {
   return true;
 }
 
-bool Multipart::read(std::string_view body, std::string_view boundary) {
+bool Multipart::read(std::string_view body, std::string_view boundary, bool ascii) {
   parts_.clear();
   if (find_delimiter(body, boundary, 0) != 0) return false;
   std::size_t at = boundary.size() + 2;
@@ -119,6 +119,8 @@ bool Multipart::read(std::string_view body, std::string_view boundary) {
     if (next == std::string_view::npos || next < at + 2 || body.substr(next - 2, 2) != kLineEnd)
       return false;
     if (!read_part(body.substr(at, next - 2 - at))) return false;
+    const Part& part = parts_.back();
+    if ((ascii || part.ascii) && !is_ascii(part.name)) return false;
     at = next + boundary.size() + 2;
   }
   const std::string_view rest = body.substr(at + 2);

@@ -17,11 +17,12 @@ class Multipart {
  public:
   static constexpr std::size_t kPartsMost = 1000;
 
-  /// `boundary` is plain (extractors/media_type.h). False: the body is not what browsers write;
+  /// `boundary` is plain (extractors/media_type.h); `ascii`: applications agree about ASCII alone,
+  /// so names have nothing else. False: the body is not what browsers write;
   /// then find() may not be called. Nothing stands before the first boundary and nothing but a line
   /// end after the last; lines end with CRLF; each part has one Content-Disposition with one name,
   /// no parameter that is encoded (`name*`), and no transfer encoding.
-  bool read(std::string_view body, std::string_view boundary);
+  bool read(std::string_view body, std::string_view boundary, bool ascii);
   /// The value of a field: a view of the body, until the next read(). Misses: absent; ambiguous
   /// (two parts that some application takes for this field, or a file of this name); unreadable
   /// (not UTF-8, or of a type that applications decode).
@@ -34,7 +35,7 @@ class Multipart {
     std::string_view name, value;
     bool file = false;   ///< has a filename
     bool plain = true;   ///< text in UTF-8, as far as its headers say
-    bool ascii = false;  ///< its headers say US-ASCII
+    bool ascii = false;  ///< its headers name a charset of which only the ASCII part is readable
   };
   bool read_part(std::string_view part);
   template <class Match>

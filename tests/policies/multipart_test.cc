@@ -1,0 +1,94 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "policies/lang/extractors/arena.h"
+#include "policies/lang/extractors/json.h"
+
+/// What a body's Content-Type and parts decide (cases of tests/frameworks hold the other rows).
+namespace weir::policies::multipart_test {
+namespace {
+
+constexpr std::string_view kType = "multipart/form-data; boundary=b";
+
+std::string part(std::string_view headers, std::string_view value) {
+  return "--b\r\n" + std::string(headers) + "\r\n\r\n" + std::string(value) + "\r\n";
+}
+std::string named(std::string_view name, std::string_view value, std::string_view more = "") {
+  return part(
+      "Content-Disposition: form-data; name=\"" + std::string(name) + "\"" + std::string(more),
+      value);
+}
+std::string body(const std::string& parts) { return parts + "--b--\r\n"; }
+
+/// The value of `user`, or why there is none.
+std::string read(std::string_view type, std::string_view text, std::string_view name = "user") {
+  Arena arena;
+  BodyReader reader(BodyFrom::client);
+  const HeaderField header{"Content-Type", type};
+  const PathStep step{std::string(name), 0, false};
+  const Extracted got =
+      reader.find(arena, BodyState::complete, text, {&header, 1}, {&step, 1}, BodyKind::none);
+  if (got.why != MissReason::none) return std::string(miss_reason_text(got.why));
+  return '"' + std::string(got.value.as_text()) + '"';
+}
+
+struct Row {
+  const char* name;
+  std::string type, text, reads;
+};
+
+void expect(const std::vector<Row>& rows) {
+  for (const Row& row : rows) EXPECT_EQ(read(row.type, row.text), row.reads) << row.name;
+}
+
+TEST(Charset, AsciiIsReadableInEachCharsetThatExtendsIt) {
+  const std::string form = "application/x-www-form-urlencoded; charset=";
+  const std::string json = "application/json; charset=";
+  const std::string multi = std::string(kType) + "; charset=";
+  for (const char* one : {"ISO-8859-1", "latin1", "\"iso-8859-15\"", "Windows-1252", "us-ascii",
+                          "ASCII", "koi8-r", "cp1251"}) {
+    expect({
+        {one, form + one, "user=alice&x=1", "\"alice\""},
+        {one, form + one, "user=%61lice&x=%FC&y=\xfc", "\"alice\""},
+        {one, form + one, "user=alic%C3%A9", "unreadable"},
+        {one, form + one, "user=alic%E9", "unreadable"},
+        {one, form + one, "user=alic\xc3\xa9", "unreadable"},
+        {one, form + one, "user=alice&%C3%A9=1", "unreadable"},
+        {one, form + one, "user=alice&\xe9=1", "unreadable"},
+        {one, form + one, "user=alice&x=1;\xe9", "unreadable"},
+        {one, json + one, R"({"user":"alice"})", "\"alice\""},
+        {one, json + one, "{\"user\":\"alice\",\"x\":\"\xc3\xa9\"}", "unreadable"},
+        {one, multi + one, body(named("user", "alice") + named("x", "\xe9")), "\"alice\""},
+        {one, multi + one, body(named("user", "alic\xc3\xa9")), "unreadable"},
+        {one, multi + one, body(named("user", "alice") + named("\xc3\xa9", "1")), "unreadable"},
+        {one, std::string(kType),
+         body(named("user", "alice", "\r\nContent-Type: text/plain; charset=" + std::string(one))),
+         "\"alice\""},
+        {one, std::string(kType),
+         body(named("user", "alic\xc3\xa9",
+                    "\r\nContent-Type: text/plain; charset=" + std::string(one))),
+         "unreadable"},
+    });
+  }
+}
+
+TEST(Charset, NoOtherIsReadable) {
+  for (const char* one :
+       {"utf-7", "utf-16", "utf-16le", "utf-32", "iso-2022-jp", "iso-2022-kr", "hz-gb-2312",
+        "ibm037", "cp037", "cp500", "shift_jis", "gbk", "big5", "x-user-defined", "iso-8859-12",
+        "iso-8859-1x", "\"\"", "latin1; charset=latin1", "utf-8; charset=latin1"}) {
+    const std::string charset = "; charset=" + std::string(one);
+    expect({
+        {one, "application/x-www-form-urlencoded" + charset, "user=alice", "unreadable"},
+        {one, "application/json" + charset, R"({"user":"alice"})", "unreadable"},
+        {one, std::string(kType) + charset, body(named("user", "alice")), "unreadable"},
+        {one, std::string(kType),
+         body(named("user", "alice", "\r\nContent-Type: text/plain" + charset)), "unreadable"},
+    });
+  }
+}
+
+}  // namespace
+}  // namespace weir::policies::multipart_test
