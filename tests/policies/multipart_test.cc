@@ -90,5 +90,34 @@ TEST(Charset, NoOtherIsReadable) {
   }
 }
 
+TEST(Multipart, AnEncodedFileNameMakesAFileOfItsOwnPartAlone) {
+  const std::string user = named("user", "alice");
+  const std::string type(kType);
+  expect({
+      {".NET", type, body(named("f", "x", "; filename=a.txt; filename*=utf-8''a.txt") + user),
+       "\"alice\""},
+      {"escapes", type,
+       body(named("f", "x", "; filename=\"a\"; filename*=UTF-8'en'%C3%A9.txt") + user),
+       "\"alice\""},
+      {"requests", type, body(user + named("f", "x", "; filename*=utf-8''%C3%A9.txt")),
+       "\"alice\""},
+      {"its own field", type, body(named("user", "alice", "; filename*=utf-8''a")), "ambiguous"},
+      {"both", type, body(user + named("user", "r1", "; filename*=utf-8''a")), "ambiguous"},
+      {"one quote", type, body(user + named("f", "x", "; filename*=utf-8'a")), "unreadable"},
+      {"three quotes", type, body(user + named("f", "x", "; filename*=utf-8''a'b")), "unreadable"},
+      {"twice", type, body(user + named("f", "x", "; filename*=u''a; filename*=u''b")),
+       "unreadable"},
+      {"no star", type, body(user + named("f", "x", "; filename='a'")), "unreadable"},
+      {"a name", type, body(user + named("f", "x", "; name*=utf-8''user")), "unreadable"},
+      {"a name alone", type,
+       body(part("Content-Disposition: form-data; name*=utf-8''user", "alice")), "unreadable"},
+      {"a charset", "application/json; charset*=utf-8''utf-7", R"({"user":"a"})", "unreadable"},
+      {"a boundary", type + "; boundary*=utf-8''c", body(user), "unreadable"},
+      {"a charset of a part", type,
+       body(named("user", "a", "\r\nContent-Type: text/plain; charset*=utf-8''utf-7")),
+       "unreadable"},
+  });
+}
+
 }  // namespace
 }  // namespace weir::policies::multipart_test

@@ -110,9 +110,12 @@ bool next_header_parameter(std::string_view& rest, std::string_view& name, std::
   rest.remove_prefix(end + 1);
   if (rest.front() != '"') {
     const std::size_t size = bare(rest);
-    // PHP takes single quotes for quotes.
-    if (size == 0 || rest.substr(0, size).find('\'') != std::string_view::npos) return false;
     value = rest.substr(0, size);
+    // PHP takes single quotes for quotes. Those of an encoded value (`utf-8''x`) are a pair, and
+    // nothing that ends a parameter stands between them.
+    const auto quotes = std::count(value.begin(), value.end(), '\'');
+    const bool pair = quotes == 2 && name.ends_with('*');
+    if (size == 0 || (quotes != 0 && !pair)) return false;
     rest.remove_prefix(size);
   } else {
     rest.remove_prefix(1);

@@ -59,8 +59,9 @@ bool read_disposition(std::string_view value, std::string_view& name, bool& file
       return false;
     }
   }
-  // By `filename*` alone a part is a file to some and a field to others.
-  return !broken && named && (file || !encoded);
+  // By `filename*` alone a part is a file to some and a field to others: no value either way.
+  file = file || encoded;
+  return !broken && named;
 }
 
 bool is_plain_encoding(std::string_view encoding) noexcept {

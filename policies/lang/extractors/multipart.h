@@ -21,7 +21,7 @@ class Multipart {
   /// so names have nothing else. False: the body is not what browsers write;
   /// then find() may not be called. Nothing stands before the first boundary and nothing but a line
   /// end after the last; lines end with CRLF; each part has one Content-Disposition with one name,
-  /// no parameter that is encoded (`name*`), and no transfer encoding.
+  /// no name that is encoded (`name*`), and no transfer encoding.
   bool read(std::string_view body, std::string_view boundary, bool ascii);
   /// The value of a field: a view of the body, until the next read(). Misses: absent; ambiguous
   /// (two parts that some application takes for this field, or a file of this name); unreadable
@@ -33,7 +33,7 @@ class Multipart {
  private:
   struct Part {
     std::string_view name, value;
-    bool file = false;   ///< has a filename
+    bool file = false;   ///< has a filename, or one that is encoded (`filename*`)
     bool plain = true;   ///< text in UTF-8, as far as its headers say
     bool ascii = false;  ///< its headers name a charset of which only the ASCII part is readable
   };
