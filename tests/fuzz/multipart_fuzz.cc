@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(is_inside(type.boundary, type_line) && !type.boundary.empty());
     static Multipart multipart;
     if (multipart.read(body, type.boundary, type.ascii)) {
-      require(body.substr(2).starts_with(type.boundary));
+      require(body.substr(body.starts_with("\r\n") ? 4 : 2).starts_with(type.boundary));
       for (const std::string_view name : {"user", "user_id", "a", ""}) {
         const Extracted got = multipart.find(name);
         if (got.why != MissReason::none) continue;

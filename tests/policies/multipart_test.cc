@@ -119,5 +119,22 @@ TEST(Multipart, AnEncodedFileNameMakesAFileOfItsOwnPartAlone) {
   });
 }
 
+TEST(Multipart, OneEmptyLineMayStandBeforeAndAfter) {
+  const std::string user = named("user", "alice"), type(kType);
+  expect({
+      {"before", type, "\r\n" + body(user), "\"alice\""},
+      {"after", type, body(user) + "\r\n", "\"alice\""},
+      {"both", type, "\r\n" + body(user) + "\r\n", "\"alice\""},
+      {"no line end", type, user + "--b--", "\"alice\""},
+      {"two before", type, "\r\n\r\n" + body(user), "unreadable"},
+      {"two after", type, body(user) + "\r\n\r\n", "unreadable"},
+      {"a line feed before", type, "\n" + body(user), "unreadable"},
+      {"a line feed after", type, body(user) + "\n", "unreadable"},
+      {"half a line end", type, "\r" + body(user), "unreadable"},
+      {"a blank before", type, " \r\n" + body(user), "unreadable"},
+      {"nothing else", type, "\r\n", "unreadable"},
+  });
+}
+
 }  // namespace
 }  // namespace weir::policies::multipart_test

@@ -12,6 +12,7 @@ namespace weir::policies {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::string_view kBlankLine = "\r\n\r\n";  // ends a line, and an empty one
 constexpr std::size_t kHeadLinesMost = 16;
 constexpr std::size_t kHeadBytesMost = 4096;
 
@@ -110,6 +111,7 @@ bool Multipart::read_part(std::string_view part) {
 
 bool Multipart::read(std::string_view body, std::string_view boundary, bool ascii) {
   parts_.clear();
+  if (body.starts_with(kLineEnd)) body.remove_prefix(kLineEnd.size());
   if (find_delimiter(body, boundary, 0) != 0) return false;
   std::size_t at = boundary.size() + 2;
   for (;;) {
@@ -125,7 +127,7 @@ bool Multipart::read(std::string_view body, std::string_view boundary, bool asci
     at = next + boundary.size() + 2;
   }
   const std::string_view rest = body.substr(at + 2);
-  return (rest.empty() || rest == kLineEnd) && is_charset_unchanged();
+  return (rest.empty() || rest == kLineEnd || rest == kBlankLine) && is_charset_unchanged();
 }
 
 /// Jetty reads all fields in the charset that a field `_charset_` names.

@@ -19,9 +19,9 @@ class Multipart {
 
   /// `boundary` is plain (extractors/media_type.h); `ascii`: applications agree about ASCII alone,
   /// so names have nothing else. False: the body is not what browsers write;
-  /// then find() may not be called. Nothing stands before the first boundary and nothing but a line
-  /// end after the last; lines end with CRLF; each part has one Content-Disposition with one name,
-  /// no name that is encoded (`name*`), and no transfer encoding.
+  /// then find() may not be called. Nothing but one empty line stands before the first boundary and
+  /// after the line of the last; lines end with CRLF; each part has one Content-Disposition with
+  /// one name, no name that is encoded (`name*`), and no transfer encoding.
   bool read(std::string_view body, std::string_view boundary, bool ascii);
   /// The value of a field: a view of the body, until the next read(). Misses: absent; ambiguous
   /// (two parts that some application takes for this field, or a file of this name); unreadable
