@@ -38,6 +38,28 @@ bool is_header_name(std::string_view name) noexcept {
   });
 }
 
+/// Whether `name=` stands in a text, also as `name *0 =` and in any letter case. `word`: not as the
+/// end of a longer word.
+bool has_name(std::string_view text, bool word) noexcept {
+  constexpr std::string_view kName = "name";
+  for (std::size_t at = 0; at + kName.size() < text.size(); ++at) {
+    if (!equals_ignoring_case(text.substr(at, kName.size()), kName)) continue;
+    if (word && at > 0 && (ascii::is_letter_or_digit(text[at - 1]) || text[at - 1] == '_'))
+      continue;
+    const std::string_view rest = text.substr(at + kName.size());
+    const std::size_t next = rest.find_first_not_of(rest.front() == '*' ? " \t*0123456789" : " \t");
+    if (next != std::string_view::npos && rest[next] == '=') return true;
+  }
+  return false;
+}
+
+/// Without what Netty takes for blanks at both ends of a name.
+std::string_view netty_name(std::string_view name) noexcept {
+  constexpr std::string_view kBlanks = "=:,; \t";
+  const std::size_t first = std::min(name.find_first_not_of(kBlanks), name.size());
+  return name.substr(first, name.find_last_not_of(kBlanks) + 1 - first);
+}
+
 /// Reads a Content-Disposition. False: applications may read it differently.
 bool read_disposition(std::string_view value, std::string_view& name, bool& file) {
   const std::size_t end = std::min(value.find(';'), value.size());
@@ -96,7 +118,8 @@ bool Multipart::read_part(std::string_view part) {
       if (encoding || !is_plain_encoding(value)) return false;
       encoding = true;
     } else if (equals_ignoring_case(name, "content-type")) {
-      if (type) return false;
+      // Netty takes a `name` and a `filename` of this line for those of the part.
+      if (type || has_name(value, false)) return false;
       type = true;
       const std::size_t parameters = std::min(value.find(';'), value.size());
       out.plain = equals_ignoring_case(trimmed(value.substr(0, parameters)), "text/plain") &&
@@ -143,7 +166,11 @@ Extracted Multipart::find_matching(Match match) const noexcept {
   const Part* found = nullptr;
   bool elsewhere = false;
   for (const Part& part : parts_) {
-    const PathMatch got = match(part.name);
+    PathMatch got = match(part.name);
+    if (got == PathMatch::no) {
+      const std::string_view inner = netty_name(part.name);
+      if (inner.size() < part.name.size() && !inner.empty()) got = match(inner);
+    }
     if (got == PathMatch::no) continue;
     elsewhere = elsewhere || got == PathMatch::elsewhere;
     if (got == PathMatch::elsewhere) continue;
