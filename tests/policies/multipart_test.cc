@@ -165,5 +165,32 @@ TEST(Multipart, AFieldIsAlsoWhatNettyTakesForIt) {
   EXPECT_EQ(read(kType, body(named("user=", "alice")), "user="), "\"alice\"");
 }
 
+TEST(Multipart, ANameInsideQuotesIsTheNameToSome) {
+  const std::string user = named("user", "alice"), type(kType);
+  const auto file = [](const char* name) {
+    return body(
+        part("Content-Disposition: form-data; filename=\"" + std::string(name) + "\"; name=\"z\"",
+             "alice"));
+  };
+  expect({
+      {"after a semicolon", type, file("a; name=user"), "unreadable"},
+      {"at once", type, file("a;name=user"), "unreadable"},
+      {"in capitals, with blanks", type, file("a; NAME = user"), "unreadable"},
+      {"first", type, file("name=user"), "unreadable"},
+      {"after a blank", type, file("a name=user"), "unreadable"},
+      {"the file name last", type, body(named("z", "alice", "; filename=\"a; name=user\"")),
+       "unreadable"},
+      {"in a field's name", type, body(named("z; name=user", "alice")), "unreadable"},
+      {"beside the field", type, body(user + named("z", "r1", "; filename=\"a; name=user\"")),
+       "unreadable"},
+      {"the end of a word", type, body(user + named("f", "x", "; filename=\"rename=1.txt\"")),
+       "\"alice\""},
+      {"no equals sign", type, body(user + named("f", "x", "; filename=\"a; name.txt\"")),
+       "\"alice\""},
+      {"a field called name", type, body(user + named("name", "x") + named("user_name", "y")),
+       "\"alice\""},
+  });
+}
+
 }  // namespace
 }  // namespace weir::policies::multipart_test

@@ -68,6 +68,8 @@ bool read_disposition(std::string_view value, std::string_view& name, bool& file
   bool broken = false, named = false, encoded = false;
   std::string_view parameter, text;
   while (next_header_parameter(value, parameter, text, broken)) {
+    // Formidable and older Rack look for `name=` anywhere in the line, also in quotes.
+    if (has_name(text, true)) return false;
     if (equals_ignoring_case(parameter, "name")) {
       if (named) return false;
       named = true;
