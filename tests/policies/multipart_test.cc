@@ -192,5 +192,18 @@ TEST(Multipart, ANameInsideQuotesIsTheNameToSome) {
   });
 }
 
+TEST(Multipart, ABoundaryOfDashesAloneIsNone) {
+  const auto with = [](const std::string& boundary) {
+    return read("multipart/form-data; boundary=" + boundary,
+                "--" + boundary +
+                    "\r\nContent-Disposition: form-data; name=\"user\"\r\n\r\nalice\r\n--" +
+                    boundary + "--\r\n");
+  };
+  for (const char* dashes : {"-", "--", "---", "----------"})
+    EXPECT_EQ(with(dashes), "unreadable") << dashes;
+  EXPECT_EQ(with("--------------------------123"), "\"alice\"");
+  EXPECT_EQ(with("-b-"), "\"alice\"");
+}
+
 }  // namespace
 }  // namespace weir::policies::multipart_test

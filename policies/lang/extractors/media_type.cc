@@ -19,10 +19,12 @@ bool is_token_character(char c) noexcept {
 /// Brackets are not token characters, but .NET and others write `items[0]` without quotes.
 bool is_bare_character(char c) noexcept { return is_token_character(c) || c == '[' || c == ']'; }
 
-/// Of the characters that RFC 2046 allows, those that no parser takes for an end.
+/// Of the characters that RFC 2046 allows, those that no parser takes for an end. Dashes alone
+/// would make every boundary look like the last.
 bool is_plain_boundary(std::string_view boundary) noexcept {
   static constexpr std::string_view kMarks = "'()+_./:=?-";
-  return !boundary.empty() && boundary.size() <= kBoundaryMost &&
+  return boundary.find_first_not_of('-') != std::string_view::npos &&
+         boundary.size() <= kBoundaryMost &&
          std::all_of(boundary.begin(), boundary.end(), [](char c) {
            return ascii::is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
          });
