@@ -40,6 +40,7 @@ void Connection::open(Fd fd, const Address& peer) {
   opened_ = half_since_ = last_read_ = last_written_ = used_ = ctx_.worker.now();
   account_ = {&ctx_.memory, 0};
   meter_ = {};
+  skipped_ = {};
   resets_ = Credit(std::max(kResetsMost, static_cast<std::int32_t>(ctx_.settings.streams)),
                    kResetsPerSecond);
   stream_bytes_ = 0;
@@ -241,12 +242,17 @@ void Connection::shut_out(Abuse abuse) {
     case Abuse::fields:
       ctx_.metrics.add(Metric::grpc_shut_out_fields);
       break;
+    case Abuse::protocol:
+      ctx_.metrics.add(Metric::grpc_malformed);
+      break;
     case Abuse::buffers:
     case Abuse::none:
       ctx_.metrics.add(Metric::grpc_shut_out_buffers);
       break;
   }
-  nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
+  const bool malformed = abuse == Abuse::protocol;
+  nghttp2_session_terminate_session(session_.get(),
+                                    malformed ? NGHTTP2_PROTOCOL_ERROR : NGHTTP2_ENHANCE_YOUR_CALM);
   touch();
   if (!in_session_) begin_close();
 }

@@ -14,6 +14,7 @@
 #include "net/fd.h"
 #include "net/grpc/frame_meter.h"
 #include "net/grpc/memory.h"
+#include "net/grpc/skipped_streams.h"
 #include "net/reactor.h"
 #include "net/socket.h"
 #include "net/tls.h"
@@ -27,10 +28,11 @@ class Stream;
 /// Why a peer is shut out.
 enum class Abuse : std::uint8_t {
   none,
-  flood,    ///< frames that ask for nothing, without end
-  resets,   ///< calls that are reset before they are answered, without end
-  fields,   ///< a list of fields many times larger than is taken
-  buffers,  ///< the worker is short of buffers, and the connection makes the least use of its part
+  flood,     ///< frames that ask for nothing, without end
+  resets,    ///< calls that are reset before they are answered, without end
+  fields,    ///< a list of fields many times larger than is taken
+  buffers,   ///< the worker is short of buffers, and the connection makes the least use of its part
+  protocol,  ///< a frame that breaks a rule of connections which libnghttp2 does not check
 };
 
 /// One HTTP/2 connection: the socket, libnghttp2's session and the streams on it.
@@ -52,8 +54,8 @@ class Connection final : EventHandler, Timer {
   void begin_drain();
   void flush();  ///< at the end of the turn
   void abort();  ///< at once
-  /// The peer has used up a budget: sends ENHANCE_YOUR_CALM if the peer reads, and closes the
-  /// connection.
+  /// The peer has used up a budget, or breaks the protocol: sends ENHANCE_YOUR_CALM or
+  /// PROTOCOL_ERROR if the peer reads, and closes the connection.
   void shut_out(Abuse abuse);
   void evict();  ///< for what it keeps
 
@@ -126,6 +128,7 @@ class Connection final : EventHandler, Timer {
   Stream* stream_of(std::int32_t id) const noexcept;
 
   // nghttp2's callbacks.
+  int on_begin_frame(const nghttp2_frame_hd& head);
   int on_begin_fields(const nghttp2_frame& frame);
   int on_frame(const nghttp2_frame& frame);
   int on_frame_sent(const nghttp2_frame& frame);
@@ -153,6 +156,7 @@ class Connection final : EventHandler, Timer {
   std::unique_ptr<nghttp2_session, DeleteSession> session_;
   FrameMeter meter_;
   Credit resets_{0, 0};
+  SkippedStreams skipped_;
   Bytes out_;  // not yet taken by the peer
   Stream* streams_ = nullptr;
   std::size_t stream_bytes_ = 0;

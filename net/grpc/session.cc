@@ -20,6 +20,9 @@ struct Callbacks {
     }
   }
 
+  static int begin_frame(nghttp2_session*, const nghttp2_frame_hd* head, void* connection) {
+    return guarded(connection, [&](Connection& to) { return to.on_begin_frame(*head); });
+  }
   static int begin_fields(nghttp2_session*, const nghttp2_frame* frame, void* connection) {
     return guarded(connection, [&](Connection& to) { return to.on_begin_fields(*frame); });
   }
@@ -78,6 +81,7 @@ void prepare_sessions(Context& context) {
   nghttp2_session_callbacks* callbacks = nullptr;
   if (nghttp2_session_callbacks_new(&callbacks) != 0) throw std::bad_alloc();
   context.callbacks.reset(callbacks);
+  nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, Callbacks::begin_frame);
   nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Callbacks::begin_fields);
   nghttp2_session_callbacks_set_on_header_callback(callbacks, Callbacks::field);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Callbacks::data);
@@ -97,6 +101,16 @@ void prepare_sessions(Context& context) {
 
 Stream* Connection::stream_of(std::int32_t id) const noexcept {
   return static_cast<Stream*>(nghttp2_session_get_stream_user_data(session_.get(), id));
+}
+
+// Connection errors of RFC 9113 that libnghttp2 does not report: it ignores HEADERS of every stream
+// that is closed.
+int Connection::on_begin_frame(const nghttp2_frame_hd& head) {
+  if (head.type == NGHTTP2_HEADERS &&
+      skipped_.on_headers(static_cast<std::uint32_t>(head.stream_id))) {
+    shut_out(Abuse::protocol);
+  }
+  return 0;
 }
 
 int Connection::on_begin_fields(const nghttp2_frame& frame) {

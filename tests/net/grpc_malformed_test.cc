@@ -229,12 +229,61 @@ TEST_F(GrpcMalformed, frames_that_break_a_connection_are_named_and_end_it) {
   }
 }
 
-TEST_F(GrpcMalformed, streams_whose_numbers_go_back_are_not_begun) {
+TEST_F(GrpcMalformed, numbers_of_streams_that_the_client_passed_over_end_the_connection) {
+  start();
+  const std::string open = headers(5, RawH2::call_fields(kEcho));
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {"the number below", open + call(3)},
+           {"the first number", open + call(1)},
+           {"a number between two streams", call(5) + call(11) + call(7)},
+           {"a number after the last", call(0x7FFF'FFFF) + call(1)},
+       }) {
+    expect_goaway(wrong);
+  }
+  EXPECT_EQ(metric(telemetry::Metric::grpc_malformed), 4);
+}
+
+// The connection keeps the newest ranges of such numbers, and ignores calls of older ones.
+TEST_F(GrpcMalformed, numbers_that_a_client_passes_over_take_no_memory) {
   start();
   RawH2 raw(port);
   raw.greet();
-  raw.send(call(5));
+  std::string calls;
+  std::uint32_t id = 5;
+  for (int i = 0; i < 1'000; ++i, id += 4) calls += call(id);
+  raw.send(calls + call(3) + call(id));
+  for (;;) {
+    const RawH2::Frame frame = raw.read();
+    ASSERT_NE(frame.type, 0xFF);
+    ASSERT_NE(frame.type, NGHTTP2_GOAWAY);
+    EXPECT_NE(frame.stream, 3U);
+    if (frame.type == NGHTTP2_DATA && frame.stream == id) break;
+  }
+  raw.send(call(id - 2));
+  EXPECT_EQ(raw.goaway_code(), NGHTTP2_PROTOCOL_ERROR);
+}
+
+// The client has sent them before it has read the answer, or the RST_STREAM behind it.
+TEST_F(GrpcMalformed, trailers_of_a_stream_that_is_closed_are_ignored) {
+  start();
+  RawH2 raw(port);
+  raw.greet();
+  const std::string trailers = headers(1, {{"x-one", "1"}}, kEndHeaders | kEndStream);
+  raw.send(headers(1, RawH2::call_fields("/test.Test/Nobody")));
+  EXPECT_EQ(raw.read_to(NGHTTP2_RST_STREAM).stream, 1U);
+  raw.send(trailers + call(3));
   EXPECT_EQ(raw.read_to(NGHTTP2_DATA).payload, H2Client::prefixed("still"));
+  raw.send(trailers + call(5));
+  EXPECT_EQ(raw.read_to(NGHTTP2_DATA).stream, 5U);
+}
+
+TEST_F(GrpcMalformed, streams_whose_numbers_were_used_are_not_begun_again) {
+  start();
+  RawH2 raw(port);
+  raw.greet();
+  raw.send(call(1) + call(3) + call(5));
+  while (raw.read_to(NGHTTP2_DATA).stream != 5) {
+  }
   raw.send(call(3) + call(5) + call(9));
   for (;;) {
     const RawH2::Frame frame = raw.read();
