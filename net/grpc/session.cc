@@ -104,12 +104,13 @@ Stream* Connection::stream_of(std::int32_t id) const noexcept {
 }
 
 // Connection errors of RFC 9113 that libnghttp2 does not report: it ignores HEADERS of every stream
-// that is closed.
+// that is closed, and PRIORITY.
 int Connection::on_begin_frame(const nghttp2_frame_hd& head) {
   if (head.type == NGHTTP2_HEADERS &&
       skipped_.on_headers(static_cast<std::uint32_t>(head.stream_id))) {
     shut_out(Abuse::protocol);
   }
+  if (head.type == NGHTTP2_PRIORITY && head.stream_id == 0) shut_out(Abuse::protocol);
   return 0;
 }
 

@@ -204,6 +204,7 @@ TEST_F(GrpcMalformed, frames_that_break_a_connection_are_named_and_end_it) {
            {"GOAWAY that is cut short", RawH2::frame(NGHTTP2_GOAWAY, 0, 0, number(0)), kSize},
            {"RST_STREAM that is cut short", open + RawH2::frame(NGHTTP2_RST_STREAM, 0, 1, "x"),
             kSize},
+           {"PRIORITY of the connection", RawH2::frame(NGHTTP2_PRIORITY, 0, 0, number(1) + '\x10')},
            {"PRIORITY that is cut short", RawH2::frame(NGHTTP2_PRIORITY, 0, 1, "x"), kSize},
            {"a frame over the largest", open + data(1, std::string(16'385, 'x'), 0), kSize},
            {"a list over the largest frame",
