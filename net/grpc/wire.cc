@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/chars/ascii.h"
 #include "core/chars/percent.h"
 
 namespace weir::net::grpc {
@@ -65,7 +66,11 @@ void append_escaped(std::string& out, std::string_view text, std::size_t most) {
 
 bool is_grpc(std::string_view content_type) noexcept {
   constexpr std::string_view kType = "application/grpc";
-  if (!content_type.starts_with(kType)) return false;
+  const std::string_view type = content_type.substr(0, kType.size());
+  if (!std::equal(type.begin(), type.end(), kType.begin(), kType.end(),
+                  [](char c, char lower) { return ascii::lower(c) == lower; })) {
+    return false;
+  }
   content_type.remove_prefix(kType.size());
   return content_type.empty() || content_type.front() == '+' || content_type.front() == ';' ||
          content_type.front() == ' ';

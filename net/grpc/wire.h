@@ -29,7 +29,7 @@ std::optional<milliseconds> parse_timeout(std::string_view text) noexcept;
 /// at most `most` bytes of it.
 void append_escaped(std::string& out, std::string_view text, std::size_t most);
 
-/// `application/grpc`, also with a `+subtype` or parameters.
+/// `application/grpc` in any case, also with a `+subtype` or parameters.
 bool is_grpc(std::string_view content_type) noexcept;
 
 /// Whether a list such as `identity, deflate, gzip` names this coding.

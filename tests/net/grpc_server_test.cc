@@ -142,7 +142,8 @@ TEST_F(GrpcServer, knows_what_is_too_large_from_the_prefix_alone) {
 TEST_F(GrpcServer, takes_other_names_of_its_type) {
   start();
   H2Client client(port);
-  for (const char* type : {"application/grpc+proto", "application/grpc;charset=utf-8"}) {
+  for (const char* type : {"application/grpc+proto", "application/grpc;charset=utf-8",
+                           "Application/GRPC", "APPLICATION/gRPC+proto"}) {
     client.fields = {{"content-type", type}};
     EXPECT_EQ(client.call(kEcho, "a").status(), 0) << type;
   }
