@@ -114,7 +114,8 @@ void RateLimitCall::take(std::size_t index, const gate::Gate::Judged& judged, Ti
   const auto* rule = found_[index].what != nullptr && found_[index].what->rule
                          ? &*found_[index].what->rule
                          : nullptr;
-  const bool counts = rule != nullptr && rule->has_limit && !rule->unlimited;  // as there
+  const bool counts = rule != nullptr && rule->has_limit && !rule->unlimited &&
+                      !found_[index].replaced;  // as there
   if (counts && !out.what.over && !rule->metadata.empty()) metadata_.push_back(rule->metadata);
   // Of several verdicts the severest is told, and every policy that has a say.
   for (std::string_view lines = judged.effect.upstream_headers; !lines.empty();) {

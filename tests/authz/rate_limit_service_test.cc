@@ -235,6 +235,19 @@ descriptors:
   EXPECT_EQ(answer.raw_body(), "");
 }
 
+TEST_F(RateLimitServiceTest, TellsNoMetadataOfARuleThatAnotherRuleReplaces) {
+  use("ratelimit: {metadata: true}\npolicies: []\n", R"(
+domain: d
+descriptors:
+  - {key: old, rate_limit: {unit: day, requests_per_unit: 9, name: old}, metadata: {who: old}}
+  - {key: new, rate_limit: {unit: day, requests_per_unit: 9, replaces: [{name: old}]}, metadata: {who2: new}}
+)");
+  const auto answer = ask(request("d", {{{"old", "1"}}, {{"new", "1"}}}));
+  const auto& told = answer.dynamic_metadata().fields().at("metadata").struct_value().fields();
+  EXPECT_EQ(told.at("who2").string_value(), "new");
+  EXPECT_FALSE(told.contains("who"));
+}
+
 TEST_F(RateLimitServiceTest, ShadowOfTheWholeServiceAnswersOk) {
   use("ratelimit: {shadow: true}\npolicies: []\n",
       "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 0}}]\n");
