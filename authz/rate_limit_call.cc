@@ -1,6 +1,7 @@
 #include "authz/rate_limit_call.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/assert.h"
 #include "core/kept_memory.h"
@@ -14,6 +15,7 @@ constexpr std::string_view kVerdict = "X-Weir-Verdict: ";
 constexpr std::size_t kKeptDescriptors = 32;
 constexpr std::size_t kKeptEntries = 256;
 constexpr std::size_t kKeptBytes = 4 << 10;  // of lines for the app
+constexpr std::int64_t kRemainingMost = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
@@ -214,6 +216,8 @@ const RateLimitCall::Status* RateLimitCall::scarcest() const noexcept {
     if (!status.what.has_limit) continue;
     // Of several that refuse the last one, as envoyproxy/ratelimit does.
     const bool refuses = status.what.over && !policies::is_quota(status.what, all_quota_);
+    // envoyproxy/ratelimit looks for less than the most that a rule can admit.
+    if (status.what.rule && !refuses && status.what.remaining >= kRemainingMost) continue;
     if (out == nullptr || refuses || status.what.remaining < out->what.remaining) {
       out = &status;
     }

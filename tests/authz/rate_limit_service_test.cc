@@ -248,6 +248,23 @@ descriptors:
   EXPECT_FALSE(told.contains("who"));
 }
 
+TEST_F(RateLimitServiceTest, SendsNoHeadersWhereTheLargestLimitHasCountedNothing) {
+  use("ratelimit: {headers: true}\npolicies: []\n", R"(
+domain: d
+descriptors:
+  - {key: a, rate_limit: {unit: day, requests_per_unit: 4294967295}}
+  - {key: b, rate_limit: {unit: day, requests_per_unit: 5}}
+)");
+  auto look = request("d", {{{"a", "1"}}});
+  look.mutable_descriptors(0)->mutable_hits_addend()->set_value(0);
+  EXPECT_EQ(ask(look).response_headers_to_add_size(), 0);
+  EXPECT_EQ(ask(request("d", {{{"a", "2"}}, {{"b", "1"}}})).response_headers_to_add(0).value(),
+            "5");
+  const auto counted = ask(request("d", {{{"a", "1"}}}));
+  ASSERT_EQ(counted.response_headers_to_add_size(), 3);
+  EXPECT_EQ(counted.response_headers_to_add(1).value(), "4294967294");
+}
+
 TEST_F(RateLimitServiceTest, ShadowOfTheWholeServiceAnswersOk) {
   use("ratelimit: {shadow: true}\npolicies: []\n",
       "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 0}}]\n");
