@@ -96,6 +96,16 @@ TEST(CheckService, ARequestThatCannotBeReadIsRefused) {
   EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 400);
 }
 
+TEST(CheckService, ARequestWithoutAMethodIsRefused) {
+  Door door;
+  for (const char* method : {"", "G T", "GET\r\n", "G\xc3\xa4T"}) {
+    const CheckResponse refused = door.ask(Door::check(method, "/"));
+    EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 400) << method;
+  }
+  EXPECT_EQ(door.ask(Door::check("M-SEARCH", "/")).status().code(), 0);
+  EXPECT_EQ(door.ask(Door::check("get", "/")).status().code(), 0);
+}
+
 TEST(CheckService, ReadsPathsByTheRulesThatAReloadBrings) {
   Door door;
   EXPECT_EQ(door.ask(Door::check("GET", "/BANNED")).status().code(), 0);
