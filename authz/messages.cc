@@ -37,4 +37,10 @@ void Messages::complete(net::grpc::Call& call, const google::protobuf::MessageLi
   call.complete(encoded_);
 }
 
+void Messages::send(net::grpc::Call& call, const google::protobuf::MessageLite& message) {
+  const bool written = message.SerializeToString(&encoded_);
+  WEIR_ASSERT(written);
+  call.send(encoded_);
+}
+
 }  // namespace weir::authz

@@ -30,6 +30,8 @@ class Messages {
   /// Completes the call with this message. Its texts must be UTF-8: Envoy cannot read a message
   /// with others, and takes it for an error.
   void complete(net::grpc::Call& call, const google::protobuf::MessageLite& message);
+  /// Sends this message as one of a stream, as Call::send().
+  void send(net::grpc::Call& call, const google::protobuf::MessageLite& message);
 
  private:
   std::unique_ptr<char[]> block_;

@@ -532,6 +532,8 @@ void Connection::on_timer(TimePoint now) {
       nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
                             nghttp2_session_get_last_proc_stream_id(session_.get()),
                             NGHTTP2_NO_ERROR, nullptr, 0);
+      for (Stream* stream = streams_; stream != nullptr; stream = stream->next_)
+        stream->end_streaming(now);
       touch();
     }
     arm();

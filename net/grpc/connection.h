@@ -73,6 +73,8 @@ class Connection final : EventHandler, Timer {
   // For streams.
   void submit(Stream& stream, std::span<const nghttp2_nv> fields,
               const nghttp2_data_provider* answer) noexcept;
+  /// The stream has more of its answer to send.
+  void resume(Stream& stream) noexcept;
   bool submit_trailer(Stream& stream, const nghttp2_nv& field) noexcept;
   void reset(Stream& stream, std::uint32_t code) noexcept;
   /// No memory for an answer: the connection ends with this turn.

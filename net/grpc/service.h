@@ -12,6 +12,7 @@
 ///   a message is complete ──▶ Method::start(call)
 ///                               ├─▶ call.complete() or call.fail(), at once
 ///                               └─▶ call.wait_with(pending), and later, in any turn of the loop:
+///                                     ├─▶ call.send(), by the service, as often as it likes
 ///                                     ├─▶ call.complete() or call.fail(), by the service
 ///                                     └─▶ pending.cancelled(), by the server: nobody waits
 ///
@@ -29,8 +30,8 @@ class Pending {
   ~Pending() = default;
 };
 
-/// One unary call whose message is complete. Owned by the server; lives until it is completed or
-/// cancelled, whichever comes first.
+/// One call whose message is complete: unary, or with a stream of answers. Owned by the server;
+/// lives until it is completed or cancelled, whichever comes first.
 class Call {
  public:
   /// The message, decompressed; lives as long as the call.
@@ -42,6 +43,11 @@ class Call {
   virtual std::string_view metadata(std::string_view name) const noexcept = 0;
   /// Of the connection; unspecified (::) behind a Unix socket.
   virtual const Address& peer() const noexcept = 0;
+
+  /// One message of a stream of answers, which is copied; the call stays open. A service that has
+  /// sent a message ends the call with fail(), or waits until it is cancelled. The server ends such
+  /// a call with UNAVAILABLE when its connection drains. Say wait_with() first.
+  virtual void send(std::string_view message) = 0;
 
   // Call exactly one of the next two functions, once. The call is gone afterwards.
   /// Status 0 with this message, which is copied.
@@ -58,7 +64,7 @@ class Call {
   ~Call() = default;
 };
 
-/// A unary method of a service; one object for each worker.
+/// A method of a service that takes one message; one object for each worker.
 class Method {
  public:
   /// `/package.Service/Method`, as it stands in `:path`. A constant.

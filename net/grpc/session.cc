@@ -203,6 +203,12 @@ void Connection::submit(Stream& stream, std::span<const nghttp2_nv> fields,
   }
 }
 
+void Connection::resume(Stream& stream) noexcept {
+  touch();
+  const int error = nghttp2_session_resume_data(session_.get(), stream.id());
+  if (error == NGHTTP2_ERR_NOMEM) give_up();  // others: it has not stopped, or has not begun
+}
+
 bool Connection::submit_trailer(Stream& stream, const nghttp2_nv& field) noexcept {
   return nghttp2_submit_trailer(session_.get(), stream.id(), &field, 1) == 0;
 }

@@ -87,7 +87,7 @@ void Stream::open(Connection& connection, std::int32_t id) {
   coding_ = Coding::identity;
   path_ = Path::none;
   is_post_ = is_grpc_ = bad_timeout_ = accepts_gzip_ = names_codings_ = false;
-  compressed_ = too_many_fields_ = fields_ended_ = peer_ended_ = false;
+  compressed_ = too_many_fields_ = fields_ended_ = peer_ended_ = streaming_ = false;
   status_ = Status::ok;
   fields_bytes_ = fields_counted_ = 0;
   noted_ = 0;
@@ -269,10 +269,28 @@ void Stream::start() {
     return fail(Status::resource_exhausted, "there is no memory for the call");
   }
   WEIR_ASSERT(state_ != State::waiting || pending_ != nullptr);
+  if (connection_->drain_ == Connection::Drain::final) end_streaming(now);
+}
+
+void Stream::end_streaming(TimePoint now) {
+  if (!streaming_ || state_ != State::waiting) return;
+  std::exchange(pending_, nullptr)->cancelled(now);
+  fail(Status::unavailable, "the server ends the connection");
+}
+
+void Stream::send(std::string_view message) {
+  WEIR_ASSERT(state_ == State::waiting && pending_ != nullptr);
+  const bool sent = survives_no_memory([&] {
+    put_message({0, static_cast<std::uint32_t>(message.size())}, message);
+    if (streaming_) return connection_->resume(*this);
+    streaming_ = true;
+    submit_head(false);
+  });
+  if (!sent) connection_->give_up();
 }
 
 void Stream::complete(std::string_view message) {
-  WEIR_ASSERT(state_ == State::waiting);
+  WEIR_ASSERT(state_ == State::waiting && !streaming_);
   pending_ = nullptr;
   if (!survives_no_memory([&] { answer(message); })) connection_->give_up();
 }
@@ -287,15 +305,24 @@ void Stream::answer(std::string_view message) {
     }
   }
   prefix.bytes = static_cast<std::uint32_t>(message.size());
+  put_message(prefix, message);
+  begin_answer();  // after the copy: an answer may be made of the question
+  submit_head(prefix.flag == 1);
+}
+
+void Stream::put_message(Prefix prefix, std::string_view message) {
   const auto room = out_.room(ctx_.worker.blocks(), kPrefixBytes + message.size());
   write_prefix(room.data(), prefix);
   std::memcpy(room.data() + kPrefixBytes, message.data(), message.size());
   out_.added(kPrefixBytes + message.size());
-  begin_answer();  // after the copy: an answer may be made of the question
+  recount();
+}
+
+void Stream::submit_head(bool compressed) {
   Fields fields;
   fields.add(":status", "200");
   fields.add("content-type", "application/grpc");
-  if (prefix.flag == 1) fields.add("grpc-encoding", "gzip");
+  if (compressed) fields.add("grpc-encoding", "gzip");
   if (names_codings_) fields.add("grpc-accept-encoding", kCodings);
   nghttp2_data_provider provider;
   provider.source.ptr = this;
@@ -310,6 +337,7 @@ void Stream::fail(Status status, std::string_view why) {
   append_escaped(ctx_.text, why, kWhyMost);
   begin_answer();
   status_ = status;
+  if (streaming_) return connection_->resume(*this);  // the trailer says it
   std::array<char, 2> number;
   Fields fields;
   fields.add(":status", "200");
@@ -339,13 +367,18 @@ void Stream::begin_answer() noexcept {
 }
 
 ssize_t Stream::read_answer(std::uint8_t* into, std::size_t room, std::uint32_t* flags) {
+  const bool more = state_ != State::answering;  // of a stream of answers
+  if (more && out_.empty()) return NGHTTP2_ERR_DEFERRED;
   const std::size_t n = std::min(room, out_.size());
-  std::memcpy(into, out_.data(), n);
-  out_.consume(n);
-  recount();
-  if (out_.empty()) {
+  if (n != 0) {  // a stream may end without another answer
+    std::memcpy(into, out_.data(), n);
+    out_.consume(n);
+    recount();
+  }
+  if (out_.empty() && !more) {
     *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-    const nghttp2_nv trailer = field("grpc-status", "0");
+    std::array<char, 2> number;
+    const nghttp2_nv trailer = field("grpc-status", number_of(status_, number));
     if (!connection_->submit_trailer(*this, trailer)) return NGHTTP2_ERR_CALLBACK_FAILURE;
   }
   return static_cast<ssize_t>(n);

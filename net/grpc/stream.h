@@ -7,6 +7,7 @@
 
 #include "net/bytes.h"
 #include "net/grpc/service.h"
+#include "net/grpc/wire.h"
 #include "net/wheel.h"
 
 namespace weir::net::grpc {
@@ -40,6 +41,8 @@ class Stream final : public Call, Timer {
   /// The frame that ends the answer has been handed to the connection.
   void on_answered();
 
+  /// The connection drains: a call that could stay open for ever ends.
+  void end_streaming(TimePoint now);
   bool is_answered() const noexcept { return state_ == State::answered; }
   /// Whether the service lets the call wait since an earlier turn of the loop.
   bool has_waited(TimePoint now) const noexcept {
@@ -53,6 +56,7 @@ class Stream final : public Call, Timer {
   TimePoint deadline() const noexcept override { return deadline_; }
   std::string_view metadata(std::string_view name) const noexcept override;
   const Address& peer() const noexcept override;
+  void send(std::string_view message) override;
   void complete(std::string_view message) override;
   void fail(Status status, std::string_view why) override;
   void wait_with(Pending& pending) noexcept override { pending_ = &pending; }
@@ -72,6 +76,8 @@ class Stream final : public Call, Timer {
   void start();
   void answer_http(std::string_view status);
   void begin_answer() noexcept;
+  void put_message(Prefix prefix, std::string_view message);
+  void submit_head(bool compressed);
   void recount() noexcept;
 
   Context& ctx_;
@@ -91,6 +97,7 @@ class Stream final : public Call, Timer {
   bool too_many_fields_ : 1 = false;
   bool fields_ended_ : 1 = false;
   bool peer_ended_ : 1 = false;
+  bool streaming_ : 1 = false;  // the head of the answer is submitted, and messages follow
   Status status_ = Status::ok;
   std::uint32_t fields_bytes_ = 0;  // of in_, before the message
   std::uint32_t fields_counted_ = 0;

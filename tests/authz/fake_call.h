@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/assert.h"
 #include "net/grpc/service.h"
@@ -21,6 +22,7 @@ class FakeCall final : public net::grpc::Call {
   Address from;
 
   std::optional<std::string> answer;  ///< complete()
+  std::vector<std::string> sent;      ///< send()
   std::optional<net::grpc::Status> failed;
   std::string why;
   net::grpc::Pending* pending = nullptr;
@@ -34,6 +36,10 @@ class FakeCall final : public net::grpc::Call {
     return found == fields.end() ? std::string_view{} : std::string_view(found->second);
   }
   const Address& peer() const noexcept override { return from; }
+  void send(std::string_view message) override {
+    WEIR_ASSERT(!done() && pending != nullptr);
+    sent.emplace_back(message);
+  }
   void complete(std::string_view message) override {
     WEIR_ASSERT(!done());
     answer = std::string(message);

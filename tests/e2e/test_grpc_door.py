@@ -10,7 +10,8 @@ from http2_frames import (CALM, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEA
 from weir_process import Weir, eventually, free_port
 
 HEALTH = "/grpc.health.v1.Health/Check"
-SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
+WATCH = "/grpc.health.v1.Health/Watch"
+SERVING, NOT_SERVING, SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"
 
 
 def weir_with(listen, extra=""):
@@ -25,8 +26,23 @@ class GrpcDoor(unittest.TestCase):
             self.assertEqual(peer.call(HEALTH, b"\n\x15grpc.health.v1.Health"), SERVING)
             self.assertEqual(peer.call(HEALTH, b"\n\x09ratelimit"), SERVING)
             self.assertIsNone(peer.call(HEALTH, b"\n\x04none"))
-            self.assertIsNone(peer.call("/grpc.health.v1.Health/Watch"))
             self.assertEqual(peer.call(HEALTH), SERVING)
+
+    def test_a_watch_streams_the_status_and_ends_with_the_drain(self):
+        port = free_port()
+        with weir_with(f"127.0.0.1:{port}", "drain: {delay: 1s, timeout: 60s}\n") as weir, Peer(port) as peer, Peer(port) as other:
+            peer.begin(WATCH, b"")
+            self.assertEqual(peer.read_to(DATA)[3][5:], SERVING)
+            other.begin(WATCH, b"\n\x04none")
+            self.assertEqual(other.read_to(DATA)[3][5:], SERVICE_UNKNOWN)
+            weir.signal(15)
+            self.assertEqual(peer.read_to(DATA)[3][5:], NOT_SERVING)
+            for watching in (peer, other):
+                trailer = watching.read_to(HEADERS)
+                self.assertTrue(trailer[1] & END_STREAM)
+                self.assertIn(b"14", trailer[3])  # UNAVAILABLE
+                self.assertTrue(watching.ends())
+            eventually(lambda: weir.process.poll() is not None, 15, "the end")
 
     def test_answers_on_a_unix_socket_with_several_workers(self):
         weir = Weir("policies: []\n", 1)

@@ -69,6 +69,28 @@ struct WaitMethod final : net::grpc::Method {
   int cancelled = 0;
 };
 
+/// Streams its answers: the question at once, and whatever the test sends.
+struct StreamMethod final : net::grpc::Method {
+  struct One final : net::grpc::Pending {
+    StreamMethod* owner = nullptr;
+    net::grpc::Call* call = nullptr;
+    void cancelled(TimePoint) override {
+      call = nullptr;
+      ++owner->cancelled;
+    }
+  };
+  std::string_view path() const noexcept override { return "/test.Test/Stream"; }
+  void start(net::grpc::Call& call, TimePoint) override {
+    open.push_back(std::make_unique<One>());
+    open.back()->owner = this;
+    open.back()->call = &call;
+    call.wait_with(*open.back());
+    call.send(call.message());
+  }
+  std::vector<std::unique_ptr<One>> open;
+  int cancelled = 0;
+};
+
 /// A gRPC server on real sockets and threads. Change the settings, then start().
 class GrpcFixture : public ::testing::Test {
  protected:
@@ -89,6 +111,7 @@ class GrpcFixture : public ::testing::Test {
       servers[i]->add(failing);
       servers[i]->add(metadata);
       servers[i]->add(wait);
+      servers[i]->add(stream);
       ASSERT_TRUE(servers[i]->listen(std::move((*fds)[i])));
     }
     pool->start();
@@ -140,6 +163,7 @@ class GrpcFixture : public ::testing::Test {
   FailMethod failing;
   MetadataMethod metadata;
   WaitMethod wait;
+  StreamMethod stream;
   std::unique_ptr<telemetry::Metrics> metrics;
   std::unique_ptr<net::WorkerPool> pool;
   std::vector<std::unique_ptr<net::grpc::Server>> servers;

@@ -149,6 +149,60 @@ TEST_F(GrpcServer, takes_other_names_of_its_type) {
   }
 }
 
+TEST_F(GrpcServer, streams_answers_of_a_call_that_stays_open) {
+  start();
+  H2Client client(port);
+  const auto id = client.begin("/test.Test/Stream", H2Client::prefixed("a"));
+  const auto other = client.begin("/test.Test/Stream", H2Client::prefixed(""));
+  const auto reads = [&](const std::string& body) {
+    while (client.reply(id).body.size() < body.size() && client.pump()) {
+    }
+    EXPECT_EQ(client.reply(id).body, body);
+  };
+  reads(H2Client::prefixed("a"));
+  on_worker([&] {
+    stream.open[0]->call->send("b");
+    stream.open[0]->call->send("c");
+  });
+  reads(H2Client::prefixed("a") + H2Client::prefixed("b") + H2Client::prefixed("c"));
+  EXPECT_EQ(client.reply(id).fields.at("content-type"), "application/grpc");
+  EXPECT_FALSE(client.reply(id).has_status());
+  EXPECT_EQ(client.call(kEcho, "x").message(), "x") << "beside it";
+  on_worker([&] { stream.open[0]->call->fail(net::grpc::Status::aborted, "enough"); });
+  EXPECT_EQ(client.finish(id).status(), 10);
+  nghttp2_submit_rst_stream(client.session(), NGHTTP2_FLAG_NONE, other, NGHTTP2_CANCEL);
+  client.send();
+  EXPECT_TRUE(becomes([&] { return stream.cancelled == 1; }));
+}
+
+TEST_F(GrpcServer, a_stream_of_answers_has_the_deadline_of_its_call) {
+  start();
+  H2Client client(port);
+  client.fields = {{"grpc-timeout", "50m"}};
+  const GrpcReply reply = client.call("/test.Test/Stream", "a");
+  EXPECT_EQ(reply.message(), "a");
+  EXPECT_EQ(reply.status(), 4);
+}
+
+TEST_F(GrpcServer, streams_of_answers_do_not_hold_up_a_drain) {
+  settings.goaway = milliseconds(50);
+  settings.write = milliseconds(100);
+  start();
+  H2Client client(port);
+  H2Client stalled(port, {{std::to_string(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE), "0"}});
+  const auto id = client.begin("/test.Test/Stream", H2Client::prefixed("a"));
+  const auto held = stalled.begin("/test.Test/Stream", H2Client::prefixed("a"));
+  client.send();
+  stalled.send();
+  ASSERT_TRUE(becomes([&] { return stream.open.size() == 2; }));
+  on_worker([&] { servers[0]->stop_accepting(); });
+  EXPECT_EQ(client.finish(id).status(), 14);
+  EXPECT_EQ(client.reply(id).body, H2Client::prefixed("a"));
+  EXPECT_EQ(stalled.finish(held).code, static_cast<std::uint32_t>(NGHTTP2_CANCEL));
+  EXPECT_TRUE(becomes([&] { return servers[0]->open_connections() == 0; }));
+  EXPECT_EQ(stream.cancelled, 2);
+}
+
 TEST_F(GrpcServer, escapes_what_a_failure_says) {
   start();
   H2Client client(port);

@@ -56,6 +56,8 @@ class GrpcWorker final : public WorkerDoor {
         rate_limits_(in.gate, in.metrics, common.rules),
         server_(in.worker, common.settings, in.metrics) {
     server_.add(health_);
+    server_.add(health_.list());
+    server_.add(health_.watch());
     add(checks_);
     add(rate_limits_);
   }
