@@ -67,8 +67,8 @@ Parameter find_raw(std::string_view encoded, Match match) noexcept {
   return out;
 }
 
-/// What applications read that take the upper half of the bytes for the lower one, as Node's
-/// `ascii` does: the same parameter, or it is ambiguous.
+/// Reads the text once more with the highest bit of each byte dropped, as Node's `ascii` does, and
+/// compares what it finds with `found`. Ambiguous if the two differ; else `found.why`.
 template <class Match>
 MissReason compare_in_seven_bits(Arena& arena, std::string_view encoded, const Parameter& found,
                                  Match match) noexcept {
