@@ -87,7 +87,7 @@ constexpr Row<EventDef> kEvent[] = {
     {{"match", shape::kText, "`METHOD /route`; `*` = any method; `{name}` segments become fields",
       "",
       "Which requests this event is; `GET` covers HEAD, too; a path in its normal form, as "
-      "`/caf%C3%A9`; segments stay as they stand there."},
+      "`/caf%C3%A9`; segments are decoded."},
      [](Reader& r, const Member& m, EventDef& out) {
        out.match = r.text(m);
        if (out.match) check_match(r, m, *out.match);

@@ -242,5 +242,34 @@ TEST(Tables, KeysThatAreNeverLookedUpAreErrors) {
   }
 }
 
+TEST(Segments, AreReadDecodedAsApplicationsReadThem) {
+  World world(
+      "events:\n"
+      "  by_path: {match: 'POST /api/{user}'}\n"
+      "  by_body: {match: POST /api, fields: {user: body.user}}\n"
+      "  by_number: {match: 'POST /n/{id}', fields: {number: int(id)}}\n"
+      "  by_name: {match: 'POST /t/{id}', fields: {trimmed: id.trim()}}\n"
+      "policies:\n"
+      "  - {name: p, watch: [by_path, by_body], key: user, window: 1h, then: [{over: 1, do: "
+      "deny}]}\n"
+      "  - {name: n, watch: by_number, key: number, window: 1h, missing: skip, then: [{over: 9, "
+      "do: deny}]}\n"
+      "  - {name: t, watch: by_name, key: trimmed, window: 1h, then: [{over: 1, do: deny}]}\n");
+  EXPECT_EQ(world.send(TestRequest("POST /api/ali%C3%A9")), "pass");
+  EXPECT_EQ(world.send(TestRequest("POST /api").json("{\"user\":\"ali\xc3\xa9\"}")), "deny")
+      << "one key";
+  EXPECT_EQ(world.send(TestRequest("POST /api/a%2541")), "pass");
+  EXPECT_EQ(world.send(TestRequest("POST /api").json(R"({"user":"a%41"})")), "deny") << "once";
+  EXPECT_EQ(world.send(TestRequest("POST /api/x+y")), "pass");
+  EXPECT_EQ(world.send(TestRequest("POST /api").json(R"({"user":"x+y"})")), "deny");
+  EXPECT_EQ(world.send(TestRequest("POST /api/%FF%E9")), "pass") << "bytes that are not UTF-8";
+  EXPECT_EQ(world.send(TestRequest("POST /api/%FF%E9")), "deny");
+  EXPECT_EQ(world.send(TestRequest("POST /n/%207")), "defect") << "some read 7";
+  EXPECT_EQ(world.send(TestRequest("POST /n/7")), "pass");
+  EXPECT_EQ(world.send(TestRequest("POST /t/bob")), "pass");
+  EXPECT_EQ(world.send(TestRequest("POST /t/bob%20")), "deny");
+  EXPECT_EQ(world.send(TestRequest("POST /t/%C2%A0bob")), "deny");
+}
+
 }  // namespace
 }  // namespace weir::policies::meaning_test

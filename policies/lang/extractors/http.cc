@@ -71,7 +71,14 @@ Extracted read_segment(Frame& frame, const Argument& argument) noexcept {
     const std::string_view segment = next_part(rest, '/');
     if (k < argument.index) continue;
     if (segment.empty()) break;
-    return {Value::text(segment)};
+    if (segment.find('%') == std::string_view::npos) [[likely]]
+      return {Value::text(segment)};
+    // As applications read a parameter of a route. Bytes that are not UTF-8 have no such reading:
+    // `other_escapes: keep` lets them through, and they stay escapes.
+    const Extracted decoded = decoded_value(frame.arena(), segment, false);
+    if (decoded.why == MissReason::none) return decoded;
+    const bool full = frame.arena().allocate(segment.size()) == nullptr;
+    return full ? Extracted::miss(MissReason::unreadable) : Extracted{Value::text(segment)};
   }
   return Extracted::miss(MissReason::absent);
 }
@@ -95,7 +102,7 @@ constexpr ExtractorRow kHttpRows[] = {
     {"path", ArgumentForm::none, Type::text, Side::request, false, false,
      "the path in normal form (RFC 3986), without the query", read_text<&Request::path>},
     {"segment", ArgumentForm::index, Type::text, Side::request, false, true,
-     "a segment of the path; written as {name} in a route", read_segment},
+     "a segment of the path, decoded; written as {name} in a route", read_segment},
     {"url", ArgumentForm::none, Type::text, Side::request, false, true,
      "path and query, as the app gets them", read_text<&Request::target>},
     {"host", ArgumentForm::none, Type::text, Side::request, false, true,
