@@ -1,6 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <string_view>
+
+#include "core/chars/ascii.h"
 
 namespace weir {
 
@@ -25,12 +29,41 @@ struct PathReadings {
   std::string_view named;
   /// `lax`, as a server reads it that merges slashes before it resolves `..`. Empty: the same.
   std::string_view merged;
+  /// A segment of `path` or `lax` is one that PHP may run, and further segments follow: servers run
+  /// `/login.php/x` as `/login.php`, and `/index.php/login` as `/login`.
+  bool has_script = false;
 
   /// The path has an escape that servers read in different ways, and that `proxy.path` does not
   /// keep.
   bool is_ambiguous() const noexcept { return !lax.empty(); }
   /// Each reading is the same text.
-  bool is_plain() const noexcept { return path.data() == forward.data(); }
+  bool is_plain() const noexcept { return path.data() == forward.data() && !has_script; }
 };
+
+/// Whether PHP may run a segment of a path as a script: `index.php`, `x.PHTML`. Pure.
+constexpr bool is_php_script(std::string_view segment) noexcept {
+  if (!segment.empty() && ascii::is_digit(segment.back())) segment.remove_suffix(1);  // `.php5`
+  for (const std::string_view ending : {".php", ".phtml", ".phar"}) {
+    if (segment.size() < ending.size()) continue;
+    const std::string_view end = segment.substr(segment.size() - ending.size());
+    const auto same = [](char a, char b) { return ascii::lower(a) == b; };
+    if (std::equal(end.begin(), end.end(), ending.begin(), same)) return true;
+  }
+  return false;
+}
+
+/// Calls `use(end)` with where each script of a path ends that has further segments behind it,
+/// until it returns true; whether it did.
+template <class F>
+constexpr bool any_php_script(std::string_view path, F use) noexcept(noexcept(use(std::size_t{}))) {
+  for (std::size_t dot = path.find('.'); dot != std::string_view::npos;) {
+    const std::size_t end = path.find('/', dot);
+    if (end == std::string_view::npos) return false;
+    const std::string_view before = path.substr(0, end);
+    if (is_php_script(before.substr(before.rfind('/') + 1)) && use(end)) return true;
+    dot = path.find('.', end);
+  }
+  return false;
+}
 
 }  // namespace weir

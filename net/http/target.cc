@@ -347,9 +347,13 @@ HttpRefusal normalise_target(std::string_view target, const PathRules& rules,
     out.query = target.substr(at + 1);
   }
   out.lax = out.named = out.merged = {};
+  const auto has_script = [](std::string_view read) {
+    return any_php_script(read, [](std::size_t) noexcept { return true; });
+  };
   if (is_normal(path, rules)) [[likely]] {
     out.path = out.forward = path;
     out.target = target;
+    out.has_script = has_script(path);
     return Refusal::none;
   }
   WEIR_ASSERT(scratch.size() >= normal_path_room(target.size()));
@@ -393,6 +397,7 @@ HttpRefusal normalise_target(std::string_view target, const PathRules& rules,
     const std::string_view folded = fold(merged, rules, Hollow::vanishes, Builder(fifth), hollow);
     if (folded != out.lax) out.merged = folded;
   }
+  out.has_script = has_script(out.path) || has_script(out.lax);
   return Refusal::none;
 }
 

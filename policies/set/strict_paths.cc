@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string>
 
 #include "core/words.h"
 #include "policies/set/compiler.h"
@@ -23,6 +24,22 @@ void note_policy(PolicySet& set, StrictRoutes& routes, const Policy& policy) {
   for (const PolicyIndex meter : policy.meters) note_events(set.policies[meter]);
 }
 
+/// Calls `use(path)` for each way to read a path of which PHP may run a segment: the script alone,
+/// the segments behind it, and the path without the first script.
+template <class F>
+void for_each_script_reading(std::string_view path, F use) {
+  bool first = true;
+  any_php_script(path, [&](std::size_t end) {
+    const std::string_view script = path.substr(0, end), rest = path.substr(end);
+    use(script);
+    use(rest);
+    const std::size_t start = script.rfind('/');
+    if (first && start > 0) use(std::string(script.substr(0, start)).append(rest));
+    first = false;
+    return false;
+  });
+}
+
 }  // namespace
 
 void note_strict_paths(PolicySet& set) {
@@ -44,7 +61,8 @@ void note_strict_paths(PolicySet& set) {
 
 std::optional<EventIndex> PolicySet::doubtful_route(const StrictRoutes& of, std::string_view method,
                                                     const PathReadings& readings) const {
-  if (!readings.is_ambiguous() && readings.named.empty()) return std::nullopt;
+  if (!readings.is_ambiguous() && readings.named.empty() && !readings.has_script)
+    return std::nullopt;
   std::optional<EventIndex> found;
   const auto look = [&](std::string_view path) {
     if (found || path.empty()) return;
@@ -58,16 +76,23 @@ std::optional<EventIndex> PolicySet::doubtful_route(const StrictRoutes& of, std:
     look(readings.lax);
     look(readings.named);
     look(readings.merged);
+    for_each_script_reading(readings.lax, look);
     return found || !of.everywhere ? found : std::optional(kRequestEvent);
   }
-  // A route that an app runs which does not fold, and that is not there for policies, which do:
-  // `/users/.../pay`, `/graphql/..;/x`.
-  routes.match(method, readings.named, [&](std::uint16_t id) {
-    if (found || !of.events[id]) return;
-    bool judged = false;
-    routes.match(method, readings.path, [&](std::uint16_t also) { judged = judged || also == id; });
-    if (!judged) found = id;
-  });
+  // A route that an app runs which reads the path in such a way, and that is not there for
+  // policies.
+  const auto look_for_others = [&](std::string_view path) {
+    if (found || path.empty()) return;
+    routes.match(method, path, [&](std::uint16_t id) {
+      if (found || !of.events[id]) return;
+      bool judged = false;
+      routes.match(method, readings.path,
+                   [&](std::uint16_t also) { judged = judged || also == id; });
+      if (!judged) found = id;
+    });
+  };
+  look_for_others(readings.named);  // `/users/.../pay`, `/graphql/..;/x`
+  if (readings.has_script) for_each_script_reading(readings.path, look_for_others);
   return found;
 }
 

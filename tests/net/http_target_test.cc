@@ -218,6 +218,18 @@ TEST(NormalTarget, NoCopyWhenNormalAlready) {
   EXPECT_EQ(out.query, "x=%2f#");
 }
 
+TEST(NormalTarget, SaysWherePhpMayRunASegment) {
+  for (const char* script : {"/index.php/x", "/a/I.PHP/b", "/x.php7/y", "/x.phar/y", "/.phtml/y",
+                             "/a/x%2ephp/y", "/x.php%2fy", "//x.php//y", "/a.b/x.php/y"}) {
+    EXPECT_TRUE(Read(script, kPlain).out.has_script) << script;
+    EXPECT_FALSE(Read(script, kPlain).out.is_plain()) << script;
+  }
+  for (const char* none : {"/index.php", "/index.php/", "/x.php?a/b", "/php/x", "/x.phpx/y",
+                           "/x.php77/y", "/a.b/c", "/.ph/p"}) {
+    EXPECT_FALSE(Read(none, kPlain).out.has_script) << none;
+  }
+}
+
 TEST(NormalTarget, IsIdempotent) {
   for (const std::string target :
        {"/%2561pi/%3B;a//../b./", "/a|b/%7c/%E4%BD%A0/./x", "/..;a/..b/."}) {

@@ -88,6 +88,33 @@ TEST(StrictPaths, ARouteThatFoldingHides) {
   }
 }
 
+TEST(StrictPaths, ARouteThatPhpRuns) {
+  const World w(
+      "events:\n"
+      "  login: {match: POST /login}\n"
+      "  script: {match: POST /login.php}\n"
+      "  deep: {match: POST /app/pay}\n"
+      "  front: {match: 'POST /front.php/*'}\n"
+      "  free: {match: POST /free}\n"
+      "policies:\n" +
+      policy("login", "{over: 5, do: deny}") + policy("script", "{over: 5, do: deny}") +
+      policy("deep", "{over: 5, do: deny}") + policy("front", "{over: 5, do: deny}") +
+      policy("free", "{over: 5, do: flag}"));
+  for (const char* dodge :
+       {"/index.php/login", "/INDEX.PHP/login", "/index.php5/login", "/x.phtml/login/",
+        "/x.phar//login", "/a/b/index.php/login", "/a.php/index.php/login", "/index%2Ephp/login",
+        "/index.php./login", "/index.php;v=1/login", "/login.php/x", "/login.php/x/y.css",
+        "/app/index.php/pay", "/.php/login", "/index.php%2flogin"}) {
+    EXPECT_TRUE(refused(w.driver.set(), "POST", dodge)) << dodge;
+    EXPECT_FALSE(refused(w.driver.set(), "GET", dodge)) << dodge;
+  }
+  for (const char* fine : {"/login.php", "/login.php/", "/index.php/other", "/index.phpx/login",
+                           "/php/login", "/index.html/login", "/index.php/free", "/front.php/x/y",
+                           "/front.php/other", "/x/login.php", "/a.b/login.c"}) {
+    EXPECT_FALSE(refused(w.driver.set(), "POST", fine)) << fine;
+  }
+}
+
 TEST(StrictPaths, FoldedRoutesMatchFoldedPaths) {
   const World w(
       "proxy: {upstream: http://127.0.0.1:1, path: {case: fold}}\n"
