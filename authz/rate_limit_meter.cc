@@ -10,6 +10,13 @@ std::uint64_t unsigned_of(std::int64_t number) noexcept {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number));
 }
 
+/// Hits above this are near the limit. envoyproxy/ratelimit multiplies in single precision, so 0.7
+/// of 90 is 63 there, and not 62.
+std::uint64_t near_of(std::uint64_t limit, double ratio) noexcept {
+  const float near = static_cast<float>(limit) * static_cast<float>(ratio);
+  return static_cast<std::uint64_t>(std::floor(near));
+}
+
 }  // namespace
 
 void RateLimitMeter::use(const policies::PolicySet& set) {
@@ -48,8 +55,7 @@ void RateLimitMeter::count(const policies::PolicySet& set, const policies::Found
   const std::uint64_t hits = unsigned_of(descriptor.hits);
   if (!status.rule) return to->count(hits);
   const std::uint64_t limit = unsigned_of(status.rule->limit);
-  const double near = std::floor(static_cast<double>(limit) * set.ratelimit.near);
-  to->count(hits, unsigned_of(status.rule->counted), limit, static_cast<std::uint64_t>(near),
+  to->count(hits, unsigned_of(status.rule->counted), limit, near_of(limit, set.ratelimit.near),
             status.rule->shadow);
 }
 

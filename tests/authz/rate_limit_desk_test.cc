@@ -153,6 +153,22 @@ TEST_F(RateLimitDeskTest, RefusesAMemberThatStandsTwice) {
   }
 }
 
+// 0.7 of 90 is 62.99... in double precision, and 63 in single precision.
+TEST_F(RateLimitDeskTest, CountsWhatIsNearInSinglePrecisionAsTheOldServiceDoes) {
+  use("domain: d\ndescriptors:\n"
+      "- {key: a, rate_limit: {unit: day, requests_per_unit: 90}}\n"
+      "- {key: b, rate_limit: {unit: day, requests_per_unit: 100000001}}\n",
+      "ratelimit: {near: 0.7}\n");
+  ask(R"({"domain":"d","descriptors":[{"entries":[{"key":"a"}],"hitsAddend":90}]})");
+  ask(R"({"domain":"d","descriptors":[{"entries":[{"key":"b"}],"hitsAddend":100000001}]})");
+  const std::string text = page();
+  EXPECT_NE(text.find("near_limit{domain=\"d\",key1=\"a\"} 27\n"), std::string::npos) << text;
+  const float near = 100'000'001.0F * 0.7F;
+  const auto of_b = std::to_string(100'000'001 - static_cast<std::int64_t>(near));
+  EXPECT_NE(text.find("near_limit{domain=\"d\",key1=\"b\"} " + of_b + "\n"), std::string::npos)
+      << text;
+}
+
 TEST_F(RateLimitDeskTest, CountsByRuleByValueAndInFull) {
   use(R"(
 domain: d
