@@ -187,7 +187,9 @@ class RuleReader {
                  : entry.value.value.find('*') != std::string::npos ? Entry::Kind::pattern
                                                                     : Entry::Kind::value;
     const bool share = flag(node, "share_threshold");
-    if (share && entry.kind != Entry::Kind::pattern) {
+    // envoyproxy/ratelimit takes it with a * in the key, too, which is a pattern there.
+    const bool has_star = key->text.find('*') != std::string::npos;
+    if (share && entry.kind != Entry::Kind::pattern && !has_star) {
       error(*find_member(node, "share_threshold"),
             "\"share_threshold\" is for values with a * alone");
     }

@@ -336,6 +336,8 @@ TEST(EnvoyRateLimitFile, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(one("- {key: a, ratelimit: {}}\n"), "3: unknown key \"ratelimit\" in a descriptor");
   EXPECT_EQ(one("- {key: a, share_threshold: true}\n"),
             "3: \"share_threshold\" is for values with a * alone");
+  EXPECT_EQ(one("- {key: 'a*', share_threshold: true}\n").find("share_threshold"),
+            std::string::npos);
   EXPECT_EQ(one("- {key: a, rate_limit: {unit: day, requests_per_unit: -1}}\n"),
             "3: \"requests_per_unit\" is 0 to 4294967295");
   EXPECT_EQ(one("- {key: a}\n- {key: a}\n"), "4: this descriptor stands twice");
