@@ -319,6 +319,7 @@ class PolicyNames {
 
 TreeLimits rate_limit_file_limits() {
   TreeLimits limits;
+  limits.depth = 2 * kDescriptorEntriesMost + 16;  // a descriptor is a map in a list
   limits.loose_words = true;
   limits.merge_keys = true;
   return limits;

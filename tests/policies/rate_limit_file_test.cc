@@ -341,6 +341,15 @@ TEST(EnvoyRateLimitFile, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(one("- {key: a, rate_limit: {unit: day, requests_per_unit: -1}}\n"),
             "3: \"requests_per_unit\" is 0 to 4294967295");
   EXPECT_EQ(one("- {key: a}\n- {key: a}\n"), "4: this descriptor stands twice");
+  const auto deep = [&](int levels) {
+    std::string list;
+    for (int i = 1; i < levels; ++i) list += "[{key: a, descriptors: ";
+    list += "[{key: a, rate_limit: {unit: day, requests_per_unit: 1, replaces: [{name: b}]}}]";
+    for (int i = 1; i < levels; ++i) list += "}]";
+    return problems_of("domain: d\ndescriptors: " + list + "\n");
+  };
+  EXPECT_TRUE(deep(32).empty());
+  EXPECT_EQ(deep(33).front(), "2: descriptors lie at most 32 deep");
   EXPECT_EQ(one("- a\n"), "3: \"descriptors\" is a list of maps, and this is none");
   EXPECT_EQ(one("- {key: a, rate_limit: {name: x, unit: day, replaces: [{name: x}]}}\n"),
             "3: a rate limit does not replace itself");
