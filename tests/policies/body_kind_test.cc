@@ -83,6 +83,29 @@ TEST(BodyKind, HoldsForEventsOfThisKind) {
   EXPECT_EQ(world.judge(json).effect, "pass");
 }
 
+/// Django and Tomcat read the query in the charset of Content-Type.
+TEST(BodyKind, AQueryIsReadableInCharsetsThatReadItAlike) {
+  for (const char* field : {"query.user", "body.user"}) {
+    World world(std::string("events: {it: {match: '* /x', fields: {user: ") + field +
+                "}}}\n"
+                "policies: [{name: p, watch: it, key: user, window: 1m, then: [{over: 9, do: "
+                "deny}]}]\n");
+    const auto effect = [&](const char* query, const char* type) {
+      TestRequest request(std::string("POST /x?") + query);
+      if (*type != '\0') request.header("Content-Type", type);
+      return world.judge(request).effect;
+    };
+    EXPECT_EQ(effect("user=al%C3%A9", ""), "pass") << field;
+    EXPECT_EQ(effect("user=al%C3%A9", "text/plain; charset=UTF-8"), "pass") << field;
+    EXPECT_EQ(effect("user=alice", "text/plain; charset=iso-8859-1"), "pass") << field;
+    EXPECT_EQ(effect("user=al%C3%A9", "text/plain; charset=iso-8859-1"), "defect") << field;
+    EXPECT_EQ(effect("user=%2BAGE-lice", "text/plain; charset=utf-7"), "defect") << field;
+    EXPECT_EQ(effect("user=alice", "text/plain; charset=\"utf-8\"; charset=utf-7"), "defect")
+        << field;
+    EXPECT_EQ(effect("other=1", "text/plain; charset=utf-7"), "pass") << field;
+  }
+}
+
 TEST(BodyKind, OfTwoEventsOfOneRequestAreReadEach) {
   World world(
       "events:\n"

@@ -1,5 +1,5 @@
-#include "policies/lang/extractors/form.h"
 #include "policies/lang/extractors/json.h"
+#include "policies/lang/extractors/query.h"
 #include "policies/lang/frame.h"
 
 /// Extractors of the body of a request or an answer: JSON or, by one name, a form
@@ -19,14 +19,11 @@ bool is_spelt(const Value& value, std::string_view text) noexcept {
 /// `$_REQUEST`): one that the body does not have is read from the query. Of a form and a query that
 /// both have it some take one, and Spring takes both: `alice,alice`. Where the event says that the
 /// application reads JSON, the member of the body wins.
-Extracted beside_query(Arena& arena, const Extracted& got, bool form, BodyKind pinned, bool ascii,
-                       std::string_view query, std::span<const PathStep> path) noexcept {
+Extracted beside_query(Arena& arena, const Extracted& got, bool form, BodyKind pinned,
+                       const Request& request, std::span<const PathStep> path) noexcept {
   const auto in_query = [&] {
-    const Extracted there = path.size() == 1 ? find_parameter(arena, query, path[0].name)
-                                             : find_parameter(arena, query, path);
-    // Django and Tomcat read the query in the charset of the body.
-    const bool differs = ascii && there.why == MissReason::none && !is_ascii(there.value.as_text());
-    return differs ? Extracted::miss(MissReason::unreadable) : there;
+    return path.size() == 1 ? find_in_query(arena, request, path[0].name)
+                            : find_in_query(arena, request, path);
   };
   if (got.why == MissReason::absent) return in_query();
   if (got.why != MissReason::none || pinned == BodyKind::json) return got;
@@ -45,8 +42,7 @@ Extracted read_body(Frame& frame, const Argument& argument) noexcept {
                                   request->headers, argument.path, argument.body);
   const bool named = !argument.path.empty() && !argument.path[0].is_index;
   if (!named || request->query.empty()) return got;
-  return beside_query(frame.arena(), got, body.is_form(), argument.body, body.is_ascii_alone(),
-                      request->query, argument.path);
+  return beside_query(frame.arena(), got, body.is_form(), argument.body, *request, argument.path);
 }
 
 Extracted read_answer_body(Frame& frame, const Argument& argument) noexcept {

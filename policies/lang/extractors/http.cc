@@ -3,6 +3,7 @@
 #include "core/chars/ascii.h"
 #include "policies/lang/extractors/cookies.h"
 #include "policies/lang/extractors/form.h"
+#include "policies/lang/extractors/query.h"
 #include "policies/lang/extractors/text.h"
 #include "policies/lang/frame.h"
 
@@ -55,7 +56,7 @@ Extracted read_answer_header(Frame& frame, const Argument& argument) noexcept {
 
 Extracted read_query(Frame& frame, const Argument& argument) noexcept {
   if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
-  return find_parameter(frame.arena(), frame.request()->query, argument.name);
+  return find_in_query(frame.arena(), *frame.request(), argument.name);
 }
 
 Extracted read_cookie(Frame& frame, const Argument& argument) noexcept {

@@ -37,8 +37,6 @@ class BodyReader {
   Extracted find(Arena& arena, BodyState state, std::string_view body,
                  std::span<const HeaderField> headers, std::span<const PathStep> path,
                  BodyKind pinned = BodyKind::none) noexcept;
-  /// Applications agree about the ASCII part of the body alone, by its charset; after find().
-  bool is_ascii_alone() const noexcept { return ascii_alone_; }
   /// The body has fields, not members; after find().
   bool is_form() const noexcept { return state_ == State::form || state_ == State::multipart; }
   /// Why nothing of the body can be read, if something has asked; else none.

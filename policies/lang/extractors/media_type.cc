@@ -66,6 +66,14 @@ bool take_charset(std::string_view charset, bool& ascii) noexcept {
   return ascii || is("utf-8") || is("utf8");
 }
 
+bool names_charset(std::string_view parameters) noexcept {
+  constexpr std::string_view kCharset = "charset";
+  for (std::size_t at = 0; at + kCharset.size() <= parameters.size(); ++at) {
+    if (equals_ignoring_case(parameters.substr(at, kCharset.size()), kCharset)) return true;
+  }
+  return false;
+}
+
 /// `charset*=` and `charset*0=` are a charset to those who know RFC 2231.
 bool is_encoded_charset(std::string_view name) noexcept {
   constexpr std::string_view kCharset = "charset";
@@ -85,6 +93,22 @@ bool read_charset(std::string_view parameters, bool& ascii) noexcept {
     charset = true;
   }
   return !broken;
+}
+
+Charset charset_of(std::span<const HeaderField> headers) noexcept {
+  Charset out = Charset::utf8;
+  for (const HeaderField& field : headers) {
+    if (!equals_ignoring_case(field.name, "content-type")) continue;
+    const std::size_t parameters = field.value.find(';');
+    if (parameters == std::string_view::npos) continue;
+    const std::string_view text = field.value.substr(parameters);
+    if (!names_charset(text)) continue;
+    bool ascii = false;
+    const bool known = read_charset(text, ascii);
+    const Charset here = !known ? Charset::other : ascii ? Charset::ascii_based : Charset::utf8;
+    out = std::max(out, here);
+  }
+  return out;
 }
 
 bool next_header_parameter(std::string_view& rest, std::string_view& name, std::string_view& value,

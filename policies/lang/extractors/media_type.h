@@ -26,6 +26,14 @@ MediaType media_type_of(std::span<const HeaderField> headers) noexcept;
 /// The value of a Content-Type line. Pure.
 MediaType parse_media_type(std::string_view value) noexcept;
 
+enum class Charset : std::uint8_t {
+  utf8,         ///< or none is named
+  ascii_based,  ///< US-ASCII, or one byte a character that begins with it
+  other,        ///< another one, several, or broken parameters
+};
+/// The charset that the Content-Type lines name, whatever the type. Pure.
+Charset charset_of(std::span<const HeaderField> headers) noexcept;
+
 /// Whether the parameters of a type (`; charset=utf-8`) name UTF-8, no charset, or one of which
 /// only the ASCII part is readable (`ascii`, as above).
 bool read_charset(std::string_view parameters, bool& ascii) noexcept;
