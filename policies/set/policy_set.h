@@ -271,6 +271,9 @@ struct Reset {
 struct StrictRoutes {
   bool everywhere = false;   ///< it watches or guards `request`
   std::vector<bool> events;  ///< [base event] it counts or guards that
+  /// [base event] which policies and lists do: indices of policies, then of lists.
+  std::vector<std::vector<std::size_t>> readers;
+  bool has_reader(EventIndex event, std::size_t reader) const noexcept;
 };
 
 struct PolicySet {

@@ -115,6 +115,26 @@ TEST(StrictPaths, ARouteThatPhpRuns) {
   }
 }
 
+TEST(StrictPaths, APolicyThatSeesBothReadingsRefusesNeither) {
+  const World w(
+      "events:\n"
+      "  login: {match: POST /login}\n"
+      "  by_script: {match: POST /index.php/login}\n"
+      "policies:\n"
+      "  - {name: p, watch: [login, by_script], key: ip, window: 1m, then: [{over: 5, do: "
+      "deny}]}\n");
+  EXPECT_FALSE(refused(w.driver.set(), "POST", "/index.php/login"));
+  EXPECT_TRUE(refused(w.driver.set(), "POST", "/other.php/login"));
+  const World two(
+      "events:\n"
+      "  login: {match: POST /login}\n"
+      "  by_script: {match: POST /index.php/login}\n"
+      "policies:\n" +
+      policy("login", "{over: 5, do: deny}") + policy("by_script", "{over: 5, do: deny}"));
+  EXPECT_TRUE(refused(two.driver.set(), "POST", "/index.php/login"))
+      << "the policy of login does not see it";
+}
+
 TEST(StrictPaths, FoldedRoutesMatchFoldedPaths) {
   const World w(
       "proxy: {upstream: http://127.0.0.1:1, path: {case: fold}}\n"
