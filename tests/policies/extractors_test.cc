@@ -144,6 +144,10 @@ TEST(Extractors, ReadCookies) {
       {{"sid=\\141lice"}, missing(MissReason::ambiguous)},
       {{"sid=zo\xc3\xab"}, missing(MissReason::ambiguous)},
       {{"sid=\"a[b]{c}\""}, text("a[b]{c}")},
+      {{"sid={%22id%22:1}"}, text("{\"id\":1}")},  // js-cookie leaves brackets as they are
+      {{"sid={%22id%22:1, 2}"}, missing(MissReason::ambiguous)},
+      {{"sid.0=1; sid.1=2"}, missing(MissReason::absent)},  // parts of a large session
+      {{"sid=1; sid.0=2"}, text("1")},
       {{"sid=zo%C3%AB%5B%22%7B"}, text("zo\xc3\xab[\"{")},
       {{"sid=YWI+Yw==; a=b"}, text("YWI+Yw==")},
       {{"sid=a@b.example:8?(x)<y>}/'!"}, text("a@b.example:8?(x)<y>}/'!")},

@@ -1,6 +1,7 @@
 #include "policies/lang/extractors/cookies.h"
 
 #include <algorithm>
+#include <array>
 
 #include "policies/lang/extractors/arena.h"
 #include "policies/lang/extractors/blank.h"
@@ -17,24 +18,29 @@ constexpr std::string_view kOtherSeparators = " \t,";
 /// WebOb ends a cookie at each of these, and at a byte beyond ASCII.
 constexpr std::string_view kMarks = "\"\\[]";
 
-bool is_beyond_ascii(char c) noexcept { return static_cast<unsigned char>(c) >= 0x80; }
+constexpr std::array<bool, 256> kEnds = [] {
+  std::array<bool, 256> out{};
+  for (const std::string_view all : {kOtherSeparators, kMarks}) {
+    for (const char c : all) out[static_cast<unsigned char>(c)] = true;
+  }
+  for (std::size_t c = 0x80; c < out.size(); ++c) out[c] = true;
+  return out;
+}();
 
 /// Where some application ends a cookie before the `;`.
 std::size_t find_end(std::string_view pair) noexcept {
-  const auto end = std::find_if(pair.begin(), pair.end(), [](char c) {
-    return is_beyond_ascii(c) || kOtherSeparators.find(c) != std::string_view::npos ||
-           kMarks.find(c) != std::string_view::npos;
-  });
+  const auto end = std::find_if(pair.begin(), pair.end(),
+                                [](char c) { return kEnds[static_cast<unsigned char>(c)]; });
   return end == pair.end() ? std::string_view::npos : static_cast<std::size_t>(end - pair.begin());
 }
 
 /// The match of a cookie's name. Sanic reads `__Host-sid` and `__Secure-sid` as `sid`.
 NameMatch match_cookie_name(std::string_view cookie, std::string_view name) noexcept {
-  const NameMatch match = match_form_name(cookie, name);
+  const NameMatch match = match_form_name(cookie, name, NamesOf::cookies);
   if (match != NameMatch::no) return match;
   for (const std::string_view prefix : {"__host-", "__secure-"}) {
     if (equals_ignoring_case(cookie.substr(0, prefix.size()), prefix))
-      return match_form_name(cookie.substr(prefix.size()), name);
+      return match_form_name(cookie.substr(prefix.size()), name, NamesOf::cookies);
   }
   return NameMatch::no;
 }
@@ -84,6 +90,10 @@ Extracted cookie_value(Arena& arena, std::string_view value) noexcept {
   if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
     value = value.substr(1, value.size() - 2);
     if (value.find_first_of("\\\"") != std::string_view::npos)
+      return Extracted::miss(MissReason::ambiguous);
+  } else if (value.starts_with('{') || value.starts_with('[')) {
+    // JSON as browsers' scripts write it. Whoever ends a cookie there reads no value at all.
+    if (value.find_first_of(kOtherSeparators) != std::string_view::npos)
       return Extracted::miss(MissReason::ambiguous);
   } else if (find_end(value) != std::string_view::npos ||
              value.find('{') != std::string_view::npos) {

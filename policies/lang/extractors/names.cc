@@ -65,7 +65,7 @@ bool may_begin_with_point(std::string_view encoded) noexcept {
 }
 
 /// The match of a name that is no element of a list by a point.
-NameMatch match_whole(std::string_view encoded, std::string_view wanted) noexcept {
+NameMatch match_whole(std::string_view encoded, std::string_view wanted, NamesOf of) noexcept {
   if (is_exact(encoded, wanted)) return NameMatch::exact;
   // `user[name]` and `user.name` are one path to those who nest.
   if (wanted.find_first_of("[.") != std::string_view::npos) {
@@ -84,7 +84,7 @@ NameMatch match_whole(std::string_view encoded, std::string_view wanted) noexcep
     Folded b(PlainText(wanted), Brackets::letters, true);
     if (same(a, b)) return a.ended_by_bracket() ? NameMatch::container : NameMatch::other;
   }
-  if (may_begin_with_point(encoded)) {
+  if (of == NamesOf::parameters && may_begin_with_point(encoded)) {
     Folded a(EncodedText(encoded), Brackets::end_name, true, Blanks::dropped, Points::dropped);
     Folded b(PlainText(wanted), Brackets::letters, true);
     if (same(a, b)) return a.ended_by_bracket() ? NameMatch::container : NameMatch::other;
@@ -107,16 +107,16 @@ NameMatch match_json_name(std::string_view name, std::string_view wanted) noexce
   return same(a, b) ? NameMatch::other : NameMatch::no;
 }
 
-NameMatch match_form_name(std::string_view encoded, std::string_view wanted) noexcept {
+NameMatch match_form_name(std::string_view encoded, std::string_view wanted, NamesOf of) noexcept {
   if (encoded == wanted && encoded.find_first_of("%+") == std::string_view::npos) {
     return NameMatch::exact;
   }
   if (!may_match(encoded, wanted)) return NameMatch::no;
-  const NameMatch got = match_whole(encoded, wanted);
-  if (got != NameMatch::no) return got;
+  const NameMatch got = match_whole(encoded, wanted, of);
+  if (got != NameMatch::no || of == NamesOf::cookies) return got;
   const std::size_t list = list_end(encoded);
   const bool is_element = list != std::string_view::npos &&
-                          match_whole(encoded.substr(0, list), wanted) != NameMatch::no;
+                          match_whole(encoded.substr(0, list), wanted, of) != NameMatch::no;
   return is_element ? NameMatch::container : NameMatch::no;
 }
 

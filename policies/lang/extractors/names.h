@@ -24,7 +24,10 @@ NameMatch match_json_name(std::string_view name, std::string_view wanted) noexce
 /// name at a NUL, Spring reads `!user` as a default of `user`, URLSearchParams drops a `?` at the
 /// beginning, and qs can take points for brackets: `.user` is `user`, `user.0` its first element.
 /// Pure, no allocation.
-NameMatch match_form_name(std::string_view encoded, std::string_view wanted) noexcept;
+/// Nobody reads a cookie with points for brackets: large sessions lie in `session.0`, `session.1`.
+enum class NamesOf : std::uint8_t { parameters, cookies };
+NameMatch match_form_name(std::string_view encoded, std::string_view wanted,
+                          NamesOf of = NamesOf::parameters) noexcept;
 
 /// Whether one of match_form_name()'s answers but `no` is possible, by the first characters alone:
 /// most names of a form differ there. May say yes too often, never no.
