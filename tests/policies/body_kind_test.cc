@@ -103,6 +103,8 @@ TEST(BodyKind, AQueryIsReadableInCharsetsThatReadItAlike) {
     EXPECT_EQ(effect("user=alice", "text/plain; charset=\"utf-8\"; charset=utf-7"), "defect")
         << field;
     EXPECT_EQ(effect("other=1", "text/plain; charset=utf-7"), "pass") << field;
+    EXPECT_EQ(effect("user=alice", "application/xml; charset=GBK"), "pass") << field;
+    EXPECT_EQ(effect("user=al%C3%A9", "application/xml; charset=GBK"), "defect") << field;
   }
 }
 

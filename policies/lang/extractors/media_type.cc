@@ -60,6 +60,14 @@ constexpr std::string_view kAsciiBased[] = {
     "windows-874",  "koi8-r",       "koi8-u",
 };
 
+/// Of two bytes a character beyond US-ASCII, without shifts between them: escapes of a query are
+/// split off before they are decoded, so ASCII means the same in all of these.
+constexpr std::string_view kAsciiBasedOfTwoBytes[] = {
+    "gbk",        "gb2312", "gb18030",   "x-gbk",          "cp936",       "ms936", "big5",
+    "big5-hkscs", "cp950",  "euc-kr",    "ks_c_5601-1987", "windows-949", "cp949", "euc-jp",
+    "eucjp",      "sjis",   "shift_jis", "shift-jis",      "windows-31j", "ms932", "cp932",
+};
+
 bool take_charset(std::string_view charset, bool& ascii) noexcept {
   const auto is = [&](std::string_view name) { return equals_ignoring_case(charset, name); };
   ascii = std::any_of(std::begin(kAsciiBased), std::end(kAsciiBased), is);
@@ -95,6 +103,27 @@ bool read_charset(std::string_view parameters, bool& ascii) noexcept {
   return !broken;
 }
 
+namespace {
+
+Charset charset_of_parameters(std::string_view parameters) noexcept {
+  bool ascii = false;
+  if (read_charset(parameters, ascii)) return ascii ? Charset::ascii_based : Charset::utf8;
+  std::string_view name, text;
+  bool broken = false;
+  std::size_t known = 0, all = 0;
+  while (next_header_parameter(parameters, name, text, broken)) {
+    if (!names_charset(name)) continue;
+    ++all;
+    known += std::any_of(std::begin(kAsciiBasedOfTwoBytes), std::end(kAsciiBasedOfTwoBytes),
+                         [&](std::string_view each) { return equals_ignoring_case(text, each); })
+                 ? 1
+                 : 0;
+  }
+  return !broken && all == 1 && known == 1 ? Charset::ascii_based : Charset::other;
+}
+
+}  // namespace
+
 Charset charset_of(std::span<const HeaderField> headers) noexcept {
   Charset out = Charset::utf8;
   for (const HeaderField& field : headers) {
@@ -103,10 +132,7 @@ Charset charset_of(std::span<const HeaderField> headers) noexcept {
     if (parameters == std::string_view::npos) continue;
     const std::string_view text = field.value.substr(parameters);
     if (!names_charset(text)) continue;
-    bool ascii = false;
-    const bool known = read_charset(text, ascii);
-    const Charset here = !known ? Charset::other : ascii ? Charset::ascii_based : Charset::utf8;
-    out = std::max(out, here);
+    out = std::max(out, charset_of_parameters(text));
   }
   return out;
 }

@@ -28,7 +28,7 @@ MediaType parse_media_type(std::string_view value) noexcept;
 
 enum class Charset : std::uint8_t {
   utf8,         ///< or none is named
-  ascii_based,  ///< US-ASCII, or one byte a character that begins with it
+  ascii_based,  ///< US-ASCII, or one of one or two bytes a character that begins with it
   other,        ///< another one, several, or broken parameters
 };
 /// The charset that the Content-Type lines name, whatever the type. Pure.
