@@ -119,16 +119,16 @@ bool convert(const http::request<http::string_body>& message, HttpRequest& out) 
   return out.count("host") != 0 || message.version() < 11;
 }
 
-/// What one request and its answer hold of HttpServerLimits::bodies_bytes.
+/// What the body of one request holds of HttpServerLimits::bodies_bytes.
 class Holding {
  public:
   explicit Holding(std::size_t& total) noexcept : total_(total) {}
   ~Holding() { total_ -= bytes_; }
   Holding(const Holding&) = delete;
   Holding& operator=(const Holding&) = delete;
-  void take(std::size_t bytes) noexcept {
-    bytes_ += bytes;
-    total_ += bytes;
+  void set(std::size_t bytes) noexcept {
+    total_ += bytes - bytes_;
+    bytes_ = bytes;
   }
 
  private:
@@ -340,9 +340,10 @@ asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
       }
       // A small body is read all the same: then the connection goes on after the refusal.
       if (!screened || (bytes <= kSmallBody && request.count("expect") == 0)) {
-        holding.take(bytes);
+        holding.set(bytes);
         refused = co_await read_body(connection, buffer, parser);
         request.body = std::move(parser.get().body());
+        holding.set(request.body.size());
       }
     }
     connection.state = Connection::State::answer;
@@ -364,7 +365,7 @@ asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
     } else {
       reply = co_await answer(std::move(request));
     }
-    holding.take(reply.body.size());
+    holding.set(0);
     const auto next = reply.next;
     const bool keep_alive = wants_more && !stopping && !next;
     bool written = co_await write(connection, std::move(reply), head_only, keep_alive);
