@@ -88,9 +88,8 @@ std::size_t Exchange::begin_exchange(std::string_view upstream_lines,
 
 void Exchange::update_deadline() noexcept {
   const Settings& settings = ctx_.settings;
-  if (!out_.empty()) {
-    expect_write();
-  } else if (upstream_->connecting()) {
+  if (!out_.empty()) return;  // flush() renews the deadline of the client as it takes bytes
+  if (upstream_->connecting()) {
     expect(Phase::connect, settings.connect);
   } else if (body_.done() || !upstream_->writable() || expects_continue_) {
     expect(Phase::answer, settings.answer);
