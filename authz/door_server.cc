@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "authz/door_session.h"
+#include "core/no_memory.h"
 
 namespace weir::authz {
 
@@ -27,7 +28,6 @@ DoorServer::~DoorServer() {
   }
 }
 
-// One that is cut may end the waits of others, which may close them.
 void DoorServer::abort_all() {
   while (context_->oldest != nullptr) context_->oldest->abort();
 }
@@ -52,10 +52,13 @@ void DoorServer::stop_accepting() {
   begin_drain();
   context_->stopping = true;
   for (net::Listener& listener : listeners_) listener.stop();
-  // One that ends a wait may close others: what it closes stays until the turn ends.
-  std::vector<DoorSession*> all;
-  for (DoorSession* s = context_->oldest; s != nullptr; s = s->next_open_) all.push_back(s);
-  for (DoorSession* session : all) session->stop_if_idle();
+  // A session that answers may close itself: what is closed stays until the turn ends.
+  // Without memory for that, the deadline of the drain closes them.
+  static_cast<void>(survives_no_memory([&] {
+    std::vector<DoorSession*> all;
+    for (DoorSession* s = context_->oldest; s != nullptr; s = s->next_open_) all.push_back(s);
+    for (DoorSession* session : all) session->stop_if_idle();
+  }));
 }
 
 void DoorServer::finish_by(TimePoint deadline, std::function<void()> stopped) {

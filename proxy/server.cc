@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "core/no_memory.h"
 #include "proxy/context.h"
 #include "proxy/session.h"
 
@@ -57,10 +58,13 @@ void Server::stop_accepting() {
   begin_drain();
   context_->stopping = true;
   for (net::Listener& listener : listeners_) listener.stop();
-  // One that makes room, or ends a wait, closes others: what it closes stays until the turn ends.
-  std::vector<Session*> all;
-  for (Session* s = context_->open; s != nullptr; s = s->next_open_) all.push_back(s);
-  for (Session* session : all) session->stop_if_idle();
+  // A session that needs a buffer may close others for it: what it closes stays until the turn
+  // ends. Without memory for that, the deadline of the drain closes them.
+  static_cast<void>(survives_no_memory([&] {
+    std::vector<Session*> all;
+    for (Session* s = context_->open; s != nullptr; s = s->next_open_) all.push_back(s);
+    for (Session* session : all) session->stop_if_idle();
+  }));
 }
 
 void Server::finish_by(TimePoint deadline, std::function<void()> stopped) {
@@ -164,7 +168,6 @@ Session* Server::take_session() {
 }
 
 void Server::on_timer(TimePoint /*now*/) {
-  // One that is cut may end the waits of others, which may close them.
   while (context_->open != nullptr) {
     if (context_->open->cut_at_drain()) context_->metrics.add(Metric::drain_cut);
   }

@@ -282,10 +282,15 @@ TimePoint Session::idle_since() const noexcept {
   return deadline() - (served_ ? ctx_.settings.idle : ctx_.settings.head_time);
 }
 
-bool Session::recycle() {
-  if (!is_idle() || ctx_.worker.reactor().has_received(*this)) return false;
+/// Whether bytes of the client have come that nobody has looked at yet.
+bool Session::has_unread_bytes() const {
   char next = 0;
-  if (::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0) return false;
+  return ctx_.worker.reactor().has_received(*this) ||
+         ::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+bool Session::recycle() {
+  if (!is_idle() || has_unread_bytes()) return false;
   ctx_.metrics.add(Metric::connections_recycled);
   close();
   return true;
@@ -310,6 +315,12 @@ void Session::take_timer() {
   if (state_ == State::closed) return;
   switch (phase_) {
     case Phase::head:
+      if (ctx_.stopping && is_idle()) {  // stop_if_idle() waited for its first request
+        if (!has_unread_bytes()) return close();
+        readable_ = true;
+        expect(Phase::head, ctx_.settings.head_time);
+        break;
+      }
       ctx_.metrics.add(Metric::timeout_head);
       if (in_.empty()) return close();
       body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);  // more may come: linger

@@ -61,6 +61,7 @@ class Session final : public Intake {
   int reads_ahead() const noexcept override;
   void on_timer(TimePoint now) override;
   void take_timer();
+  bool has_unread_bytes() const;
   void resume(TimePoint now) override;
   void advance() override;
   void client_ended() override;
