@@ -24,12 +24,14 @@ HealthService::Asked HealthService::read(net::grpc::Call& call) {
   auto& request = messages_.make<::grpc::health::v1::HealthCheckRequest>();
   const std::string_view bytes = call.message();
   if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    messages_.clear();
     call.fail(Status::internal, "the message is no HealthCheckRequest");
     return Asked::failed;
   }
   const std::string_view name = request.service();
   const bool known = name.empty() || name == kName ||
                      std::find(services_.begin(), services_.end(), name) != services_.end();
+  messages_.clear();  // the name may be long
   return known ? Asked::known : Asked::unknown;
 }
 
