@@ -33,7 +33,8 @@ TEST(Doctor, MemoryOfTheCgroup) {
     Machine machine;
     machine.memory = granted;
     machine.installed = 128 * kMiB;
-    check_memory(server_of(std::string("limits: {") + limits + "}\n"), machine, false, out);
+    check_memory(server_of(std::string("api: {listen: none}\nlimits: {") + limits + "}\n"), machine,
+                 false, out);
     return lines(out).front();
   };
   EXPECT_EQ(
