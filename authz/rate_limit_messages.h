@@ -9,7 +9,7 @@
 /// A call of the rate limit service as Envoy's messages have it.
 namespace weir::authz {
 
-/// What the bytes of a RateLimitRequest are worth parsing for. Ask before: the parser takes forty
+/// Whether the bytes of a RateLimitRequest are worth parsing. Ask before: the parser takes forty
 /// times the bytes of empty descriptors.
 enum class RequestSize : std::uint8_t {
   fits,

@@ -66,7 +66,7 @@ void PatternPost::send(TimePoint now) {
 }
 
 /// Batches come back in any order, and newer messages may wait already: each message takes its own
-/// place. As a rule that is in front, where a deque inserts at once.
+/// place. Mostly its place is in front, where a deque inserts in constant time.
 void PatternPost::keep(Message message) {
   const auto later = [](std::uint64_t turn, const Message& other) { return turn < other.turn; };
   const auto at = std::upper_bound(kept_.begin(), kept_.end(), message.turn, later);

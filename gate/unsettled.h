@@ -67,10 +67,10 @@ class Unsettled final : net::Timer {
   std::size_t most_;
   telemetry::MetricCells& metrics_;
   HashSecret secret_;
-  std::uint64_t next_ = 0;  // number of the next one
-  std::uint64_t first_ = 0,
-                last_ = 0;  // the oldest, which is open and ends first; behind the newest
-  std::size_t open_ = 0;    // of them, those that are not settled
+  std::uint64_t next_ = 0;   // number of the next one
+  std::uint64_t first_ = 0;  // place of the oldest, which is open and ends first
+  std::uint64_t last_ = 0;   // place behind the newest
+  std::size_t open_ = 0;     // of them, those that are not settled
   std::vector<Entry> ring_;
 };
 

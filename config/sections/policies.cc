@@ -65,11 +65,9 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"missing", shape::kMissing, kValuesOf<kMissings>, "`skip`",
       "When a key part, a member or an amount is missing or unreadable, or a condition asks for an "
       "answer that cannot be read: the event is not counted; counted all the same, where all "
-      "events "
-      "that lack the field have one key or member (an amount of the answer counts by `reserve`; "
-      "one of the request adds nothing, and the rungs read what is counted already); or the "
-      "request "
-      "is refused, and of an answer the event counted."},
+      "events that lack the field have one key or member (an amount of the answer counts by "
+      "`reserve`; one of the request adds nothing, and the rungs read what is counted already); or "
+      "the request is refused, and of an answer the event counted."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        set(m, r.word(m, kMissings), d.policy.missing);
      }},

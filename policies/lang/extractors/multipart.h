@@ -18,8 +18,8 @@ class Multipart {
   static constexpr std::size_t kPartsMost = 1000;
 
   /// `boundary` is plain (extractors/media_type.h); `ascii`: applications agree about ASCII alone,
-  /// so names have nothing else. False: the body is not what browsers write;
-  /// then find() may not be called. Nothing but one empty line stands before the first boundary and
+  /// so names have nothing else. False: the body is not what browsers write; then find() may not be
+  /// called. Nothing but one empty line stands before the first boundary and
   /// after the line of the last; lines end with CRLF; each part has one Content-Disposition with
   /// one name, no name that is encoded (`name*`) or stands in Content-Type, and no transfer
   /// encoding.
