@@ -31,9 +31,9 @@ policies: [{name: p, watch: try, key: [ip, header.x_user], missing: same, window
 TEST(Seams, WithMissingSameTheRungsReadWhatIsCountedWithoutTheAmount) {
   for (const std::string metric : {"sum(gold)", "max(gold)", "avg(gold)", "last(gold)"}) {
     for (const std::string more :
-         {"", ", {do: flag, if: 'value > 1000'}"}) {  // short form, and not
-      const std::string rung =
-          metric.starts_with("last") ? "{if: 'value > 3', do: deny}" : "{over: 3, do: deny}";
+         {"", ", {do: flag, if: 'value > 1000'}"}) {       // short form, and not
+      const bool looks_back = metric.starts_with("last");  // the value before this event
+      const std::string rung = looks_back ? "{if: 'value > 3', do: deny}" : "{over: 3, do: deny}";
       World world(R"(
 events: {buy: {match: POST /buy, fields: {user: body.user, gold: int(body.gold)}}}
 policies: [{name: p, watch: buy, key: user, metric: )" +
@@ -44,7 +44,7 @@ policies: [{name: p, watch: buy, key: user, metric: )" +
       };
       EXPECT_EQ(buy(R"({"user":"a","gold":2})"), "pass") << metric;
       EXPECT_EQ(buy(R"({"user":"a"})"), "pass") << metric;
-      EXPECT_EQ(buy(R"({"user":"a","gold":9})"), "deny") << metric;
+      EXPECT_EQ(buy(R"({"user":"a","gold":9})"), looks_back ? "pass" : "deny") << metric;
       EXPECT_EQ(buy(R"({"user":"a"})"), "deny") << metric;
       EXPECT_EQ(buy(R"({"user":"b"})"), "pass") << metric;
     }
