@@ -240,6 +240,8 @@ class Operator(unittest.TestCase):
                 (("policy", "login-per-ip", "shadow"), 2, "--for"),
                 (("policy", "login-per-ip", "quiet", "--for", "1m"), 2, "is no change of a policy"),
                 (("policy", "login-per-ip", "set", "over", "--for", "1m"), 2, "is not like over=20"),
+                (("policy", "login-per-ip", "set", "over=99999999999999999999", "--for", "1m"), 2, "9223372036854775807"),
+                (("policy", "login-per-ip", "set", "over=few", "--for", "1m"), 2, '"few" is no'),
                 (("policy", "login-per-pi", "shadow", "--for", "1m"), 1, 'did you mean "login-per-ip"?'),
                 (("policy", "login-per-ip", "restore"), 1, "there is no override"),
                 (("policy", "login-per-ip", "shadow", "--for", "100d"), 1, "31 days"),

@@ -20,10 +20,12 @@ std::string read_settings(const std::vector<std::string>& words, json::object& s
   if (words.size() < 2) return "say which threshold: weir ctl policy NAME set over=20 --for 10m";
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::size_t equals = words[i].find('=');
-    const auto number = equals == std::string::npos
-                            ? config::Parsed<Number>{}
-                            : config::parse_number(words[i].substr(equals + 1));
-    if (equals == 0 || !number) return "\"" + words[i] + "\" is not like over=20";
+    if (equals == 0 || equals == std::string::npos)
+      return "\"" + words[i] + "\" is not like over=20";
+    const auto number = config::parse_number(words[i].substr(equals + 1));
+    if (!number)
+      return "\"" + words[i] + "\": " + number.message +
+             (number.hint.empty() ? "" : ": " + number.hint);
     const Number value = *number.value;
     set[words[i].substr(0, equals)] =
         value.is_real() ? json::value(value.as_real()) : json::value(value.integer());

@@ -43,7 +43,9 @@ std::string read_cells_of(const std::vector<std::string>& words, json::object& s
       continue;
     }
     const auto number = config::parse_number(text);
-    if (!number) return "\"" + words[i] + "\": " + number.message;
+    if (!number)
+      return "\"" + words[i] + "\": " + number.message +
+             (number.hint.empty() ? "" : ": " + number.hint);
     set[key] = number.value->is_real() ? json::value(number.value->as_real())
                                        : json::value(number.value->integer());
   }
