@@ -46,7 +46,8 @@ constexpr auto kParts = [] {
 constexpr Part part_of(char c) noexcept { return kParts[static_cast<unsigned char>(c)]; }
 
 /// Whether the path is its own normal form. May say no where it is (the slow way then copies it).
-bool is_normal(std::string_view path, const PathRules& rules) noexcept {
+/// `dots`: becomes true where it has a dot, which a script needs.
+bool is_normal(std::string_view path, const PathRules& rules, bool& dots) noexcept {
   for (std::size_t i = 0; i < path.size(); ++i) {
     const Part part = part_of(path[i]);
     if (part <= Part::reserved) continue;  // nearly every byte: one comparison
@@ -57,6 +58,7 @@ bool is_normal(std::string_view path, const PathRules& rules) noexcept {
         break;
       case Part::dot:
         if (last || path[i + 1] == '/') return false;
+        dots = true;
         break;
       case Part::upper:
         if (rules.fold_case) return false;
@@ -350,10 +352,11 @@ HttpRefusal normalise_target(std::string_view target, const PathRules& rules,
   const auto has_script = [](std::string_view read) {
     return any_php_script(read, [](std::size_t) noexcept { return true; });
   };
-  if (is_normal(path, rules)) [[likely]] {
+  bool dots = false;
+  if (is_normal(path, rules, dots)) [[likely]] {
     out.path = out.forward = path;
     out.target = target;
-    out.has_script = has_script(path);
+    out.has_script = dots && has_script(path);
     return Refusal::none;
   }
   WEIR_ASSERT(scratch.size() >= normal_path_room(target.size()));
