@@ -274,20 +274,32 @@ std::string PolicyReport::summary() const {
   return out.empty() ? "nothing matched" : out + of_keys;
 }
 
+namespace {
+
+/// Ten lines: of the first bad rows, or of more where a longer run of them has the same fault.
+void fill_faults(const Stream& stream, FileReport& out) {
+  for (const BadRows::Fault& fault : stream.bad().first) {
+    const bool is_long = fault.rows > BadRows::kShown;
+    for (std::uint64_t row = 0; row < (is_long ? 1 : fault.rows); ++row) {
+      if (out.faults.size() == BadRows::kShown) return;
+      out.faults.push_back(stream.path() + ":" + std::to_string(fault.line + row) + ":" +
+                           std::to_string(fault.column) + ": " + fault.why);
+      if (is_long)
+        out.faults.back() += " (and the " + counted(fault.rows - 1, "row", "rows") + " after it)";
+      out.shown += is_long ? fault.rows : 1;
+    }
+  }
+}
+
+}  // namespace
+
 Report make_report(const Replay& replay, const std::vector<Plan::Source>& sources,
                    std::string other) {
   Report out;
   for (std::size_t i = 0; i < replay.streams().size(); ++i) {
     const Stream& stream = *replay.streams()[i];
-    FileReport file{sources[i].event,    stream.path(), stream.rows(), stream.bad().count, {},
-                    stream.bad().shown()};
-    for (const BadRows::Fault& fault : stream.bad().first) {
-      file.faults.push_back(
-          stream.path() + ":" + std::to_string(fault.line) + ":" + std::to_string(fault.column) +
-          ": " + fault.why +
-          (fault.rows == 1 ? ""
-                           : " (and the " + counted(fault.rows - 1, "row", "rows") + " after it)"));
-    }
+    FileReport file{sources[i].event, stream.path(), stream.rows(), stream.bad().count, {}, 0};
+    fill_faults(stream, file);
     out.files.push_back(std::move(file));
   }
   out.rows = replay.rows();

@@ -240,6 +240,25 @@ TEST_F(ReplayTest, amounts_that_are_refused_are_told) {
   EXPECT_EQ(out.report.policies[0].missing, 0U);
 }
 
+TEST_F(ReplayTest, more_than_ten_bad_rows_with_one_fault_are_told_once) {
+  for (const std::size_t bad : {1U, 9U, 10U, 11U, 400U}) {
+    std::string rows = "u,1\n";
+    for (std::size_t i = 0; i < bad; ++i) rows += "u,never\n";
+    Plan plan;
+    plan.sources = {{"pay", files.write("pays", rows + "u,2\n")}};
+    const Replayed out = replay_files(
+        "events: {pay: {source: {csv: [user, ts], time: {field: ts, as: seconds}}}}\n"
+        "policies: [{name: p, watch: pay, key: user, window: 1h, then: [{over: 9, do: flag}]}]\n",
+        plan);
+    const FileReport& file = out.report.files[0];
+    EXPECT_EQ(file.bad, bad);
+    EXPECT_EQ(file.shown, bad);
+    EXPECT_EQ(file.faults.size(), bad > 10 ? 1U : bad);
+    EXPECT_NE(file.faults.back().find(bad > 10 ? ":2:" : ":" + std::to_string(bad + 1) + ":"),
+              std::string::npos);
+  }
+}
+
 TEST_F(ReplayTest, refusals_for_what_is_missing_are_told_of_their_policy) {
   Plan plan;
   plan.sources = {{"pay", files.write("pays", "u,1\n,2\nu,3\n,4\n")}};
