@@ -109,7 +109,7 @@ class DoorTest : public ::testing::Test {
 // of them is held when the caller's window is full.
 TEST_F(DoorTest, a_held_check_is_released_after_a_stall) {
   constexpr int kBatches = 24, kRefused = 30;
-  settings.write = std::chrono::seconds(6);
+  settings.write = std::chrono::seconds(20);
   start();
   auto c = client();
   for (int batch = 0; batch < kBatches; ++batch) {
