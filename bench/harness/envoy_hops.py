@@ -165,6 +165,6 @@ def run(o):
     table = "\n".join(lines)
     print(table)
     if o.save:
-        version = subprocess.run([envoy(), "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip().splitlines()[-1]
+        version = subprocess.run([envoy(), "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip().splitlines()[-1].split("version: ")[-1]
         conditions.save(o.save, "Envoy that asks weir", {"weir": products.Weir.version(), "Envoy": version}, table, "\n".join(raw))
     return 0
