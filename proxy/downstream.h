@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 #include <span>
@@ -16,9 +17,14 @@
 namespace weir::proxy {
 
 /// Bytes of one stream, in one direction, in one round of the loop; then the other streams get
-/// their turn. A small request waits for this many bytes times the number of busy streams. One read
-/// of 64 KiB.
-inline constexpr std::size_t kTurnBytes = 64 << 10;
+/// their turn. A small request waits for this many bytes times the number of busy streams. With
+/// twice as many a client's socket takes a part only, and the rest costs a turn of its own
+/// (bench/results/fair.md).
+inline constexpr std::size_t kTurnBytes = 32 << 10;
+/// The part of a buffer that one turn may fill.
+inline std::span<char> for_one_turn(std::span<char> buffer) noexcept {
+  return buffer.first(std::min(buffer.size(), kTurnBytes));
+}
 inline constexpr std::size_t kReadMore = 4 << 10;
 
 /// The client's end of a session: its socket, received bytes that are not processed yet, bytes that

@@ -149,7 +149,7 @@ void Exchange::relay() {
 void Exchange::pump_request() {
   for (std::size_t taken = 0; !body_.done() && upstream_->writable();) {
     const bool kept = !in_.empty();
-    std::span<char> raw = ctx_.worker.scratch_in();
+    std::span<char> raw = for_one_turn(ctx_.worker.scratch_in());
     if (kept) {
       raw = {in_.data(), in_.size()};
     } else {
@@ -205,7 +205,7 @@ void Exchange::pump_answer() {
     net::Bytes& in = upstream_->in;
     const bool kept = !in.empty();
     std::span<char> into =
-        kept ? in.room(ctx_.worker.blocks(), kReadMore) : upstream_->scratch_in();
+        kept ? in.room(ctx_.worker.blocks(), kReadMore) : for_one_turn(upstream_->scratch_in());
     const net::IoResult result = upstream_->receive(into);
     if (result.bytes == 0) {
       if (result.would_block) return;

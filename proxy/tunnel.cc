@@ -50,7 +50,7 @@ bool Tunnel::tunnel_up() {
       look_again();
       break;
     }
-    const std::span<char> scratch = ctx_.worker.scratch_in();
+    const std::span<char> scratch = for_one_turn(ctx_.worker.scratch_in());
     const net::IoResult result = net::receive(fd_.get(), scratch);
     if (result.bytes == 0) {
       readable_ = false;
@@ -80,7 +80,7 @@ bool Tunnel::tunnel_down() {
       upstream_->look_again();
       break;
     }
-    const std::span<char> scratch = upstream_->scratch_in();
+    const std::span<char> scratch = for_one_turn(upstream_->scratch_in());
     const net::IoResult result = upstream_->receive(scratch);
     if (result.bytes == 0) {
       if (result.would_block) break;

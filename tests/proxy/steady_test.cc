@@ -163,7 +163,7 @@ TEST_F(Steady, large_bodies_pass_both_ways_under_a_slow_reader_in_bounded_memory
 }
 
 /// Random bodies, framings, cuts and delays on both sides; every byte is compared.
-// What another request waits for is 64 KiB of each stream: a stream that is there as a whole takes
+// What another request waits for is 32 KiB of each stream: a stream that is there as a whole takes
 // as many rounds of the loop as it has shares.
 TEST_F(Steady, a_bulk_stream_leaves_the_others_their_turn) {
   constexpr std::size_t kBytes = 16 << 20;
@@ -179,7 +179,7 @@ TEST_F(Steady, a_bulk_stream_leaves_the_others_their_turn) {
   auto c = client();
   EXPECT_EQ(c.get("/down").body.size(), kBytes);
   on_worker([&] { after = (*pool)[0].reactor().turn(); });
-  EXPECT_GE(after - before, kBytes / (64 << 10));
+  EXPECT_GE(after - before, kBytes / (32 << 10));
 }
 
 // What another request waits for is 32 requests of each client, however many it has sent at once.
