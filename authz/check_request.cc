@@ -65,7 +65,7 @@ const google::protobuf::Struct* name_space(const CheckFields::Metadata* metadata
   return nullptr;
 }
 
-/// A token of RFC 9110: clients may send methods that nobody knows.
+/// Whether the text is a token of RFC 9110. Clients may send unknown methods.
 bool is_method_token(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), net::scan::is_token);
 }

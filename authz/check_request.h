@@ -30,7 +30,7 @@ struct CheckRules {
 /// memory.
 class TargetRoom {
  public:
-  /// Envoy takes heads of 60 KiB, if nobody has told it otherwise.
+  /// Bytes. Envoy accepts heads of 60 KiB by default.
   static constexpr std::size_t kTargetMost = 64 << 10;
 
   std::span<char> span() noexcept { return {bytes_.get(), kBytes}; }

@@ -194,7 +194,7 @@ Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const 
     out.ticket = &ticket;
     out.reads_answer = ticket.wants_readable_answer();
   }
-  // Last: the caller calls unhold() for a hold that it has been told of.
+  // Last: the caller calls unhold() only for a hold in the decision that it gets.
   if (verdict.kind == policies::Verdict::Kind::hold)
     metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
   return out;

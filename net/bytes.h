@@ -56,7 +56,7 @@ class BlockPool {
   bool charge(std::size_t bytes) noexcept;
   void discharge(std::size_t bytes) noexcept { in_use_ -= bytes; }
 
-  /// One for each pool; null: nobody.
+  /// One for each pool. Null: there is none.
   void set_keeper(Keeper* keeper) noexcept { keeper_ = keeper; }
   /// The keeper keeps bytes that were charged; uses kept ones, which are charged then; drops them.
   void kept(std::size_t bytes) noexcept {

@@ -282,7 +282,7 @@ TimePoint Session::idle_since() const noexcept {
   return deadline() - (served_ ? ctx_.settings.idle : ctx_.settings.head_time);
 }
 
-/// Whether bytes of the client have come that nobody has looked at yet.
+/// Whether the client has sent bytes that are not read yet.
 bool Session::has_unread_bytes() const {
   char next = 0;
   return ctx_.worker.reactor().has_received(*this) ||
@@ -300,7 +300,7 @@ void Session::stop_if_idle() {
   if (state_ != State::reading_head) return;
   readable_ = true;  // a request that has arrived but has not been delivered yet is served
   guarded([&] { advance(); });
-  // The first request of a client that has just come may be on its way.
+  // The first request of a new connection may arrive a moment later.
   if (is_idle() && is_silent()) {
     const TimePoint until = idle_since() + ctx_.settings.silence;
     expect(Phase::head, std::max(until - ctx_.worker.now(), milliseconds{0}));

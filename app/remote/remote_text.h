@@ -68,7 +68,8 @@ class RemoteText {
   std::string last_digest_;                       // of that text, good or not
 };
 
-/// What people are told of a text that is good and not on disk: this and RemoteText::unkept().
+/// The beginning of the problem of a text that is in force and not on disk. RemoteText::unkept()
+/// follows.
 inline constexpr std::string_view kUnkept = "it is in force, and can't be kept: ";
 
 /// The SHA-256 of a text, 64 hex digits.

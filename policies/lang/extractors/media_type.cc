@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "core/chars/ascii.h"
 #include "policies/lang/extractors/text.h"
@@ -105,21 +106,26 @@ bool read_charset(std::string_view parameters, bool& ascii) noexcept {
 
 namespace {
 
-Charset charset_of_parameters(std::string_view parameters) noexcept {
+Charset charset_named(std::string_view name) noexcept {
   bool ascii = false;
-  if (read_charset(parameters, ascii)) return ascii ? Charset::ascii_based : Charset::utf8;
+  if (take_charset(name, ascii)) return ascii ? Charset::ascii_based : Charset::utf8;
+  const bool two_bytes =
+      std::any_of(std::begin(kAsciiBasedOfTwoBytes), std::end(kAsciiBasedOfTwoBytes),
+                  [name](std::string_view each) { return equals_ignoring_case(name, each); });
+  return two_bytes ? Charset::ascii_based : Charset::other;
+}
+
+Charset charset_of_parameters(std::string_view parameters) noexcept {
+  std::optional<Charset> out;
   std::string_view name, text;
   bool broken = false;
-  std::size_t known = 0, all = 0;
   while (next_header_parameter(parameters, name, text, broken)) {
-    if (!names_charset(name)) continue;
-    ++all;
-    known += std::any_of(std::begin(kAsciiBasedOfTwoBytes), std::end(kAsciiBasedOfTwoBytes),
-                         [&](std::string_view each) { return equals_ignoring_case(text, each); })
-                 ? 1
-                 : 0;
+    if (is_encoded_charset(name)) return Charset::other;
+    if (!equals_ignoring_case(name, "charset")) continue;
+    if (out) return Charset::other;  // several
+    out = charset_named(text);
   }
-  return !broken && all == 1 && known == 1 ? Charset::ascii_based : Charset::other;
+  return broken ? Charset::other : out.value_or(Charset::utf8);
 }
 
 }  // namespace
