@@ -41,7 +41,8 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
   ListCompiler lists(names);
   Binder binder(names);
   CounterCompiler counters(names, binder);
-  PolicyCompiler policies(names, lists, binder, counters);
+  RungCompiler rungs(names, lists);
+  PolicyCompiler policies(names, binder, counters, rungs);
   lists.declare_lists();
   names.declare_tables();
   EventCompiler(names).compile_events();

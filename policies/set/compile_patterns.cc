@@ -63,7 +63,7 @@ void PolicyCompiler::compile_pattern(const config::PolicyDef& def) {
   policy.key_is_address =
       policy.bindings.front().key.size() == 1 && policy.bindings.front().key.front().is_address;
   policy.pattern = static_cast<std::uint16_t>(set_.patterns.size());
-  compile_rungs(def, policy);
+  rungs_.compile_rungs(def, policy);
 
   // Whether the answer decides shows only when the request comes, so all of it may be kept for it.
   for (std::size_t b = 0; b < policy.bindings.size(); ++b) {

@@ -47,23 +47,6 @@ bool may_refuse(const config::PolicyDef& def) {
   });
 }
 
-/// Sets whether the policy refuses unreadable fields, and how much a caller learns then.
-void note_strictness(const config::PolicyDefaults& defaults, PolicySet& set, Policy& policy) {
-  policy.refusal_tell = defaults.tell ? defaults.tell->value : Tell::retry;
-  bool first = true;
-  for (const Rung& rung : policy.rungs) {
-    if (rung.disabled || !refuses(rung.effect)) continue;
-    (rung.shadow ? policy.strict_in_shadow : policy.strict) = true;
-    if (std::exchange(first, false)) policy.refusal_tell = rung.tell;
-  }
-  for (const PolicyIndex index : policy.meters) {
-    Policy& meter = set.policies[index];
-    meter.strict = policy.strict;
-    meter.strict_in_shadow = policy.strict_in_shadow;
-    meter.refusal_tell = policy.refusal_tell;
-  }
-}
-
 }  // namespace
 
 /// Whether another policy may refuse what this one counts.
@@ -113,7 +96,7 @@ void PolicyCompiler::compile_policy(const config::PolicyDef& def) {
   policy.key_is_address =
       policy.bindings.front().key.size() == 1 && policy.bindings.front().key.front().is_address;
   counters_.compile_counters(def, policy);
-  compile_rungs(def, policy);
+  rungs_.compile_rungs(def, policy);
   if (policy.has_metric) counters_.compile_resets(def, policy);
   warn_policy(def, policy);
   set_.policies.push_back(std::move(policy));
@@ -173,23 +156,6 @@ void PolicyCompiler::compile_meters(const config::PolicyDef& def, Policy& policy
   }
 }
 
-/// A remembered value may have any type; a threshold compares numbers.
-void PolicyCompiler::check_remembered(const config::PolicyDef& def, const Policy& policy) {
-  const bool remembers = def.metric.kind == Metric::last;
-  if (!remembers || policy.bindings.front().arguments.empty()) return;
-  const Type type = policy.bindings.front().arguments.front().type();
-  if (is_amount(type)) return;
-  for (const config::Rung& rung : def.then) {
-    if (rung.compare == Compare::none) continue;
-    const auto* number = std::get_if<config::Located<Number>>(&rung.limit);
-    problems_.error(
-        number != nullptr ? number->where : rung.action.where,
-        "thresholds are compared with numbers, and last(" + def.metric.arguments.front().value +
-            ") is a " + std::string(type_name(type)),
-        "convert it in the event's fields: int(...) or double(...); or compare it with `if`");
-  }
-}
-
 /// A value of the answer comes too late for the verdict on the request.
 void PolicyCompiler::check_score(const config::PolicyDef& def, const Policy& policy) {
   set_.any_scores = true;
@@ -209,128 +175,6 @@ void PolicyCompiler::check_score(const config::PolicyDef& def, const Policy& pol
     problems_.warning(def.metric.where, "no rung of any policy gives a score: this reads 0",
                       "write {over: 5, score: 30} in the rungs of other policies");
   }
-}
-
-namespace {
-
-/// A rung that puts on a list does to the request what the list does to those that follow.
-void act_as(const List& list, Rung& rung) {
-  rung.effect = list.effect == Action::flag ? Action::graylist : list.effect;
-  if (list.effect == Action::delay) rung.hold = list.hold;
-  if (!refuses(list.effect)) return;
-  rung.status = list.status;
-  rung.tell = list.tell;
-  rung.body = list.body;
-  rung.content_type = list.content_type;
-}
-
-}  // namespace
-
-void PolicyCompiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
-  check_remembered(def, policy);
-  std::uint16_t own_window = 1;
-  policy.list_keys.assign(policy.bindings.size(), {});
-  for (const config::Rung& from : def.then) {
-    Rung rung;
-    rung.compare = from.compare;
-    if (from.in) rung.counter = own_window++;
-    rung.action = from.action.value;
-    rung.effect = rung.action;
-    const ActionRow& row = row_of(rung.action);
-    rung.status = from.status ? from.status->value : status_of(rung.action);
-    rung.tell = from.tell ? from.tell->value : row.tell;
-    rung.body = from.body;
-    rung.content_type = from.content_type;
-    const bool speaks = from.status || rung.action == Action::challenge;
-    if (!speaks && from.tell && rung.tell == Tell::nothing) rung.status = 403;
-    if (from.hold) rung.hold = from.hold->value;
-    if (from.paces && policy.has_metric) {
-      rung.pace = set_.counters[policy.counters[rung.counter]].spec.ms_of_one();
-    }
-    for (const config::Duration& duration : from.durations)
-      rung.durations.push_back(duration.value);
-    rung.for_window = from.for_window;
-    if (from.forget) rung.forget = from.forget->value;
-    if (from.score) rung.score = from.score->value;
-    rung.clear = from.clear;
-    const Mode mode = from.mode ? from.mode->value : def.mode.value;
-    rung.disabled = mode == Mode::disabled;
-    rung.shadow = policy.shadow || mode == Mode::shadow;
-    if (policy.has_metric) rung.window = set_.counters[policy.counters[rung.counter]].window;
-    if (from.notify) {
-      for (std::size_t i = 0; i < set_.notify.size(); ++i) {
-        if (set_.notify[i].name.value == from.notify->value)
-          rung.notify = static_cast<std::uint16_t>(i);
-      }
-    }
-    if (row.remembers && (!rung.durations.empty() || rung.for_window)) {
-      const auto named = from.list ? names_.named_list(*from.list) : std::nullopt;
-      if (named && rung.action == Action::graylist) act_as(set_.lists[*named], rung);
-      // Nobody reads of a shadow rung: a list of its own stands in for the named one.
-      rung.list = from.list && !rung.shadow ? named : lists_.own_list(policy, rung, from);
-      if (from.silenced && !from.list) {
-        Rung enforced = rung;
-        enforced.shadow = false;
-        lists_.own_list(policy, enforced, from);
-      }
-      if (from.silenced && named) policy.named_asleep.push_back(*named);
-    }
-    if (rung.list && !set_.lists[*rung.list].owner) {
-      const List& list = set_.lists[*rung.list];
-      if (refuses(rung.action) && !refuses(list.effect) && list.kind != ListKind::allow) {
-        problems_.warning(
-            from.list->where,
-            "who is on list \"" + list.name +
-                "\" is not refused: beyond this request the rung refuses nobody",
-            "give the list effect: deny, or leave it out for a list of the policy's own");
-      }
-      if (list.kind == ListKind::allow) {
-        problems_.error(from.list->where,
-                        "a rung cannot put a key on the allow list \"" + list.name + "\"");
-      }
-    }
-    for (std::size_t b = 0; b < policy.bindings.size(); ++b) {
-      std::vector<KeySlot> key;
-      if (policy.bindings[b].fires && rung.list && !set_.lists[*rung.list].owner) {
-        const List& list = set_.lists[*rung.list];
-        if (auto found = lists_.list_key(list, set_.events[policy.bindings[b].event])) {
-          key = std::move(*found);
-          if (!list.bindings.empty()) {
-            const List::Binding& first = list.bindings.front();
-            names_.check_same_key(*from.list, first.key, set_.events[first.event], key,
-                                  set_.events[policy.bindings[b].event]);
-          }
-          if (policy.bindings[b].outcome) {
-            for (const KeySlot& part : key)
-              add_captures(policy.bindings[b].captures, {&part.slot, 1});
-          }
-        } else {
-          problems_.error(from.list->where,
-                          "list \"" + list.name + "\" holds " + list.of.front() +
-                              (list.of.size() > 1 ? ", ..." : "") + ", which event \"" +
-                              set_.events[policy.bindings[b].event].name + "\" does not provide");
-        }
-      }
-      policy.list_keys[b].push_back(std::move(key));
-    }
-    // A bucket that overflows fires (where `if` holds as well), and starts again empty.
-    const bool leaks =
-        policy.has_metric &&
-        set_.counters[policy.counters[rung.counter]].spec.window == limiter::Window::leaky;
-    if (leaks && rung.compare == Compare::none) {
-      rung.overflows = true;
-      rung.clear = true;
-    }
-    const bool refusing = refuses(rung.effect);
-    if (!rung.shadow && !rung.disabled && refusing) policy.can_refuse = true;
-    if (def.metric.kind == Metric::sum && !rung.shadow && !rung.disabled &&
-        (refusing || rung.list)) {
-      policy.amounts_checked = true;
-    }
-    if (!rung.disabled) (rung.shadow ? policy.shadow_rungs : policy.enforced_rungs) = true;
-    policy.rungs.push_back(std::move(rung));
-  }
-  note_strictness(model_.defaults, set_, policy);
 }
 
 /// Amounts are checked in every policy that counts the counter of a policy that may refuse:

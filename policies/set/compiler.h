@@ -164,10 +164,28 @@ class CounterCompiler : CompileStep {
   Binder& binder_;
 };
 
+/// What policies do at their thresholds.
+class RungCompiler : CompileStep {
+ public:
+  RungCompiler(Names& names, ListCompiler& lists) : CompileStep(names), lists_(lists) {}
+  void compile_rungs(const config::PolicyDef& def, Policy& policy);  ///< after its counters
+
+ private:
+  void check_remembered(const config::PolicyDef& def, const Policy& policy);
+  Rung read(const config::Rung& from) const;
+  static void take_window(const config::Rung& from, const Counter& counter, Rung& rung);
+  void choose_list(const config::Rung& from, Policy& policy, Rung& rung);
+  void check_named_list(const config::Text& at, const List& list, const Rung& rung);
+  std::vector<KeySlot> bind_list(const config::Text& at, const List& list, Binding& binding);
+  static void note_rung(const config::PolicyDef& def, const Rung& rung, Policy& policy);
+
+  ListCompiler& lists_;
+};
+
 class PolicyCompiler : CompileStep {
  public:
-  PolicyCompiler(Names& names, ListCompiler& lists, Binder& binder, CounterCompiler& counters)
-      : CompileStep(names), lists_(lists), binder_(binder), counters_(counters) {}
+  PolicyCompiler(Names& names, Binder& binder, CounterCompiler& counters, RungCompiler& rungs)
+      : CompileStep(names), binder_(binder), counters_(counters), rungs_(rungs) {}
   void compile_policies();
   void check_amounts();  ///< once all policies are there
 
@@ -176,8 +194,6 @@ class PolicyCompiler : CompileStep {
   bool meets_refusals(const config::PolicyDef& def) const;
   void compile_meters(const config::PolicyDef& def, Policy& policy);
   void check_score(const config::PolicyDef& def, const Policy& policy);
-  void check_remembered(const config::PolicyDef& def, const Policy& policy);
-  void compile_rungs(const config::PolicyDef& def, Policy& policy);
   void warn_policy(const config::PolicyDef& def, const Policy& policy);
   void warn_of_unread_answers(const config::PolicyDef& def, const Policy& policy, bool acts);
   // compile_patterns.cc
@@ -187,9 +203,9 @@ class PolicyCompiler : CompileStep {
                                          bool step, bool fires, Policy& policy);
   std::string pattern_canonical(const Policy& policy, const Pattern& pattern);
 
-  ListCompiler& lists_;
   Binder& binder_;
   CounterCompiler& counters_;
+  RungCompiler& rungs_;
 };
 
 class ViewCompiler : CompileStep {
