@@ -64,28 +64,45 @@ std::string cleared_by(const config::PolicyDef& def, const config::WindowDef* wi
   return out;
 }
 
-}  // namespace
+/// Whether the amounts of any watched event may have fractions: then all of them are doubles.
+bool has_real_amounts(const config::PolicyDef& def, const Policy& policy) {
+  if (!takes_amount(def.metric.kind)) return false;
+  return std::any_of(policy.bindings.begin(), policy.bindings.end(), [](const Binding& b) {
+    return b.counts && b.arguments.front().type() != Type::integer;
+  });
+}
 
-void CounterCompiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
-  if (!policy.has_metric) return;
-  // Type of the amounts: one for all watched events.
-  bool real = false;
-  if (takes_amount(def.metric.kind)) {
-    real = std::any_of(policy.bindings.begin(), policy.bindings.end(), [](const Binding& b) {
-      return b.counts && b.arguments.front().type() != Type::integer;
-    });
-  }
-  const bool outcome = std::any_of(policy.bindings.begin(), policy.bindings.end(),
-                                   [](const Binding& b) { return b.counts && b.outcome; });
-  const bool provisional = policy.provisional && !outcome && def.metric.kind != Metric::in_flight &&
-                           def.metric.kind != Metric::last;
+std::optional<double> radius_of(const config::PolicyDef& def) {
   std::optional<double> radius;
   for (const config::KeyPart& part : def.key) {
     if (part.near && part.near->radius) radius = part.near->radius;
   }
-  std::string what;
+  return radius;
+}
+
+}  // namespace
+
+/// What the counters of all windows of one policy have in common.
+struct CounterCompiler::Counted {
+  std::string events;  ///< what is counted of which event, for the identity
+  bool real = false;
+  bool outcome = false;  ///< an answer decides
+  bool provisional = false;
+  std::optional<double> radius;
+};
+
+CounterCompiler::Counted CounterCompiler::counted_by(const config::PolicyDef& def,
+                                                     const Policy& policy) const {
+  Counted counted;
+  counted.real = has_real_amounts(def, policy);
+  counted.outcome = std::any_of(policy.bindings.begin(), policy.bindings.end(),
+                                [](const Binding& b) { return b.counts && b.outcome; });
+  counted.provisional = policy.provisional && !counted.outcome &&
+                        def.metric.kind != Metric::in_flight && def.metric.kind != Metric::last;
+  counted.radius = radius_of(def);
   for (const Binding& binding : policy.bindings) {
     if (!binding.counts) continue;
+    std::string& what = counted.events;
     what += "watch " + names_.event_canonical(binding.event);
     if (binding.when) what += " when " + binding.when->canonical();
     what += " key " + names_.key_canonical(binding.key);
@@ -93,79 +110,103 @@ void CounterCompiler::compile_counters(const config::PolicyDef& def, Policy& pol
     for (const Expression& argument : binding.arguments) what += " of " + argument.canonical();
     what += "; ";
   }
-  const auto counter_for = [&](const config::WindowDef* window) {
-    Counter counter;
-    counter.always = def.charge.value == config::Charge::always;
-    counter.shadow = policy.shadow;
-    counter.keys = def.keys ? def.keys->value : 0;
-    counter.spec = spec_of(def.metric.kind, real, outcome || provisional, window,
-                           config::keep_of(def, window));
-    if (counter.spec.window == limiter::Window::ring && config::is_read_by_under(def, window)) {
-      counter.spec.window = limiter::Window::log;
+  return counted;
+}
+
+limiter::CounterSpec CounterCompiler::spec_for(const config::PolicyDef& def, const Counted& counted,
+                                               const config::WindowDef* window) const {
+  using limiter::Window;
+  limiter::CounterSpec spec =
+      spec_of(def.metric.kind, counted.real, counted.outcome || counted.provisional, window,
+              config::keep_of(def, window));
+  if (spec.window == Window::ring && config::is_read_by_under(def, window))
+    spec.window = Window::log;
+  if (counted.radius) {  // every event stands by itself
+    spec.radius = *counted.radius;
+    if (spec.window == Window::ring) spec.window = Window::log;
+  }
+  const bool trails = spec.window == Window::ring || spec.window == Window::log;
+  if (def.retain && trails && def.retain->value > spec.length) {
+    spec.retain = def.retain->value;
+    spec.window = Window::log;  // any window can be computed from a log
+  }
+  if (def.clock && def.clock->value == config::PolicyClock::event)
+    spec.late = def.late ? def.late->value : milliseconds{0};
+  return spec;
+}
+
+/// All that the identity has besides the metric and the window: what is counted, and what else
+/// changes the number.
+std::string CounterCompiler::canonical_of(const config::PolicyDef& def, const Counted& counted,
+                                          const config::WindowDef* window,
+                                          const Counter& counter) const {
+  std::string out = counted.events;
+  if (def.reset) {
+    if (const auto event = names_.event_index.find(def.reset->value);
+        event != names_.event_index.end()) {
+      out += "reset " + names_.event_canonical(event->second) + "; ";
     }
-    if (radius) {  // every event stands by itself
-      counter.spec.radius = *radius;
-      if (counter.spec.window == limiter::Window::ring) counter.spec.window = limiter::Window::log;
-    }
-    const bool trails =
-        counter.spec.window == limiter::Window::ring || counter.spec.window == limiter::Window::log;
-    if (def.retain && trails && def.retain->value > counter.spec.length) {
-      counter.spec.retain = def.retain->value;
-      counter.spec.window = limiter::Window::log;  // any window can be computed from a log
-    }
-    if (def.clock && def.clock->value == config::PolicyClock::event) {
-      counter.spec.late = def.late ? def.late->value : milliseconds{0};
-    }
-    if (window != nullptr) {
-      check_kind(counter.spec, *window, def, problems_);
-      counter.window = counter.spec.length;
-      counter.is_rate = window->is_rate;
-      counter.wall_clock = window->kind == config::WindowDef::Kind::every ||
-                           window->kind == config::WindowDef::Kind::calendar;
-    }
-    std::string rest = what;
-    if (def.reset) {
-      if (const auto event = names_.event_index.find(def.reset->value);
-          event != names_.event_index.end()) {
-        rest += "reset " + names_.event_canonical(event->second) + "; ";
-      }
-    }
-    rest += cleared_by(def, window);
-    // What an unknown answer counts for is part of what the counter counts.
-    if (outcome && def.missing.value != Missing::skip) rest += "unknown answers count; ";
-    if (counter.always) rest += "always; ";
-    if (counter.spec.late) {
-      rest += "times of events, late " + std::to_string(counter.spec.late->count()) + " ms; ";
-    }
-    if (def.version && def.version->value != 1) {
-      rest += "version " + std::to_string(def.version->value) + "; ";
-    }
-    if (counter.shadow) rest += "shadow; ";
-    if (def.share) rest += def.share->sync ? "share redis sync; " : "share redis; ";
-    if (def.peer_key) rest += "keys of envoyproxy, " + def.peer_key->prefix + "; ";
-    counter.what = identity_of(describe_metric(counter.spec) + " of " + rest);
-    counter.spec.what = counter.what;
-    counter.canonical = describe(counter.spec) + " " + rest;
-    if (provisional) counter.canonical += "reserved; ";
-    // How much room a replica has is its own matter: what Redis holds goes on.
-    if (counter.keys != 0 && !def.share)
-      counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
-    counter.identity = identity_of(counter.canonical);
-    if (def.share) {
-      counter.shared = std::make_shared<limiter::SharedCounter>(
-          def.peer_key ? limiter::SharedCounter::decimal(counter.identity, counter.spec)
-                       : limiter::SharedCounter(counter.identity, counter.spec));
-      if (def.share->sync) {
-        counter.synced =
-            limiter::SyncedCounter::of(counter.shared, def.share->sync->value, counter.wall_clock);
-        counter.shared = counter.synced.shared;
-      }
-    }
-    return intern_counter(std::move(counter));
+  }
+  out += cleared_by(def, window);
+  // What an unknown answer counts for is part of what the counter counts.
+  if (counted.outcome && def.missing.value != Missing::skip) out += "unknown answers count; ";
+  if (counter.always) out += "always; ";
+  if (counter.spec.late)
+    out += "times of events, late " + std::to_string(counter.spec.late->count()) + " ms; ";
+  if (def.version && def.version->value != 1)
+    out += "version " + std::to_string(def.version->value) + "; ";
+  if (counter.shadow) out += "shadow; ";
+  if (def.share) out += def.share->sync ? "share redis sync; " : "share redis; ";
+  if (def.peer_key) out += "keys of envoyproxy, " + def.peer_key->prefix + "; ";
+  return out;
+}
+
+void CounterCompiler::share(const config::PolicyDef& def, Counter& counter) {
+  counter.shared = std::make_shared<limiter::SharedCounter>(
+      def.peer_key ? limiter::SharedCounter::decimal(counter.identity, counter.spec)
+                   : limiter::SharedCounter(counter.identity, counter.spec));
+  if (!def.share->sync) return;
+  counter.synced =
+      limiter::SyncedCounter::of(counter.shared, def.share->sync->value, counter.wall_clock);
+  counter.shared = counter.synced.shared;
+}
+
+Counter CounterCompiler::counter_of(const config::PolicyDef& def, const Counted& counted,
+                                    const config::WindowDef* window, bool shadow) const {
+  Counter counter;
+  counter.always = def.charge.value == config::Charge::always;
+  counter.shadow = shadow;
+  counter.keys = def.keys ? def.keys->value : 0;
+  counter.spec = spec_for(def, counted, window);
+  if (window != nullptr) {
+    check_kind(counter.spec, *window, def, problems_);
+    counter.window = counter.spec.length;
+    counter.is_rate = window->is_rate;
+    counter.wall_clock = window->kind == config::WindowDef::Kind::every ||
+                         window->kind == config::WindowDef::Kind::calendar;
+  }
+  const std::string rest = canonical_of(def, counted, window, counter);
+  counter.what = identity_of(describe_metric(counter.spec) + " of " + rest);
+  counter.spec.what = counter.what;
+  counter.canonical = describe(counter.spec) + " " + rest;
+  if (counted.provisional) counter.canonical += "reserved; ";
+  // How much room a replica has is its own matter: what Redis holds goes on.
+  if (counter.keys != 0 && !def.share)
+    counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
+  counter.identity = identity_of(counter.canonical);
+  if (def.share) share(def, counter);
+  return counter;
+}
+
+void CounterCompiler::compile_counters(const config::PolicyDef& def, Policy& policy) {
+  if (!policy.has_metric) return;
+  const Counted counted = counted_by(def, policy);
+  const auto add = [&](const config::WindowDef* window) {
+    policy.counters.push_back(intern_counter(counter_of(def, counted, window, policy.shadow)));
   };
-  policy.counters.push_back(counter_for(def.window ? &*def.window : nullptr));
+  add(def.window ? &*def.window : nullptr);
   for (const config::Rung& rung : def.then) {
-    if (rung.in) policy.counters.push_back(counter_for(&rung.in->value));
+    if (rung.in) add(&rung.in->value);
   }
 }
 

@@ -159,6 +159,15 @@ class CounterCompiler : CompileStep {
   void compile_resets(const config::PolicyDef& def, Policy& policy);
 
  private:
+  struct Counted;
+  Counted counted_by(const config::PolicyDef& def, const Policy& policy) const;
+  limiter::CounterSpec spec_for(const config::PolicyDef& def, const Counted& counted,
+                                const config::WindowDef* window) const;
+  std::string canonical_of(const config::PolicyDef& def, const Counted& counted,
+                           const config::WindowDef* window, const Counter& counter) const;
+  Counter counter_of(const config::PolicyDef& def, const Counted& counted,
+                     const config::WindowDef* window, bool shadow) const;
+  static void share(const config::PolicyDef& def, Counter& counter);
   std::uint16_t intern_counter(Counter counter);
 
   Binder& binder_;
