@@ -79,30 +79,7 @@ void ListCompiler::compile_lists() {
     if (def.file) list.file = def.file->value;
     list.url = def.url;
     list.shared = def.share.has_value();
-
-    // Where the list acts: on every request that has its fields, and also on events that define the
-    // same names differently.
-    const auto everywhere = list_key(list, set_.events[kRequestEvent]);
-    if (everywhere) list.bindings.push_back({kRequestEvent, *everywhere});
-    if (everywhere && set_.call_event) list.bindings.push_back({*set_.call_event, *everywhere});
-    const auto same_key = [](const std::vector<KeySlot>& a, const std::vector<KeySlot>& b) {
-      return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                        [](const KeySlot& x, const KeySlot& y) { return x.slot == y.slot; });
-    };
-    for (std::size_t i = 1; i < set_.events.size(); ++i) {
-      const Event& event = set_.events[i];
-      const auto key = list_key(list, event);
-      if (!key || (everywhere && same_key(*key, *everywhere))) continue;
-      const bool late = std::any_of(key->begin(), key->end(), [&](const KeySlot& part) {
-        return set_.slots[part.slot].side == Side::answer;
-      });
-      if (late) continue;  // not known when the request is judged
-      if (event.parent != i) {
-        const auto parent = list_key(list, set_.events[event.parent]);
-        if (parent && same_key(*parent, *key)) continue;  // the parent's binding covers it
-      }
-      list.bindings.push_back({static_cast<EventIndex>(i), *key});
-    }
+    bind_events(list);
     if (list.bindings.empty()) {
       problems_.error(def.of.empty() ? def.name.where : def.of.front().field.where,
                       "no event provides " + (list.of.size() == 1
@@ -112,19 +89,7 @@ void ListCompiler::compile_lists() {
       continue;
     }
     if (def.forget) list.forget = def.forget->value;
-    if (def.release) {
-      if (list.kind == ListKind::allow) {
-        problems_.error(def.release->where,
-                        "who is on an allow list is not judged, so that nothing releases from it");
-      } else if (const auto event = names_.find_event(*def.release)) {
-        if (auto key = list_key(list, set_.events[*event])) {
-          list.releases.push_back({*event, std::move(*key)});
-        } else {
-          problems_.error(def.release->where, "event \"" + def.release->value +
-                                                  "\" does not provide what the list is of");
-        }
-      }
-    }
+    if (def.release) bind_release(*def.release, list);
     const List::Binding& first = list.bindings.front();
     const auto check_same = [&](const List::Binding& other) {
       names_.check_same_key(def.name, first.key, set_.events[first.event], other.key,
@@ -133,19 +98,61 @@ void ListCompiler::compile_lists() {
     for (const List::Binding& other : list.bindings) check_same(other);
     for (const List::Binding& other : list.releases) check_same(other);
     list.of_address = list.of.size() == 1 && first.key.front().is_address;
-    for (config::ListEntryDef& entry : list.entries) {
-      for (std::size_t i = 0; !list.of_address && i < entry.key.size(); ++i)
-        check_entry(list, i, entry.key[i]);
+    check_entries(list);
+  }
+}
+
+/// Where the list acts: on every request that has its fields, and also on events that define the
+/// same names differently.
+void ListCompiler::bind_events(List& list) {
+  const auto everywhere = list_key(list, set_.events[kRequestEvent]);
+  if (everywhere) list.bindings.push_back({kRequestEvent, *everywhere});
+  if (everywhere && set_.call_event) list.bindings.push_back({*set_.call_event, *everywhere});
+  const auto same_key = [](const std::vector<KeySlot>& a, const std::vector<KeySlot>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const KeySlot& x, const KeySlot& y) { return x.slot == y.slot; });
+  };
+  for (std::size_t i = 1; i < set_.events.size(); ++i) {
+    const Event& event = set_.events[i];
+    const auto key = list_key(list, event);
+    if (!key || (everywhere && same_key(*key, *everywhere))) continue;
+    const bool late = std::any_of(key->begin(), key->end(), [&](const KeySlot& part) {
+      return set_.slots[part.slot].side == Side::answer;
+    });
+    if (late) continue;  // not known when the request is judged
+    if (event.parent != i) {
+      const auto parent = list_key(list, set_.events[event.parent]);
+      if (parent && same_key(*parent, *key)) continue;  // the parent's binding covers it
     }
-    if (list.of_address) {
-      for (const config::ListEntryDef& entry : def.entries) {
-        if (!Cidr::parse(entry.key.front().value)) {
-          problems_.error(
-              entry.key.front().where,
-              "\"" + entry.key.front().value +
-                  "\" is neither an address nor a network such as 10.0.0.0/8 (host bits zero)");
-        }
-      }
+    list.bindings.push_back({static_cast<EventIndex>(i), *key});
+  }
+}
+
+void ListCompiler::bind_release(const config::Text& release, List& list) {
+  if (list.kind == ListKind::allow) {
+    problems_.error(release.where,
+                    "who is on an allow list is not judged, so that nothing releases from it");
+    return;
+  }
+  const auto event = names_.find_event(release);
+  if (!event) return;
+  if (auto key = list_key(list, set_.events[*event])) {
+    list.releases.push_back({*event, std::move(*key)});
+  } else {
+    problems_.error(release.where,
+                    "event \"" + release.value + "\" does not provide what the list is of");
+  }
+}
+
+void ListCompiler::check_entries(List& list) {
+  for (config::ListEntryDef& entry : list.entries) {
+    if (!list.of_address) {
+      for (std::size_t i = 0; i < entry.key.size(); ++i) check_entry(list, i, entry.key[i]);
+    } else if (!Cidr::parse(entry.key.front().value)) {
+      problems_.error(
+          entry.key.front().where,
+          "\"" + entry.key.front().value +
+              "\" is neither an address nor a network such as 10.0.0.0/8 (host bits zero)");
     }
   }
 }

@@ -121,6 +121,9 @@ class ListCompiler : CompileStep {
   std::optional<std::vector<KeySlot>> list_key(const List& list, const Event& event);
 
  private:
+  void bind_events(List& list);
+  void bind_release(const config::Text& release, List& list);
+  void check_entries(List& list);
   void check_entry(const List& list, std::size_t part, config::Text& text);
 };
 
