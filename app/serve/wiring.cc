@@ -486,6 +486,36 @@ int Wiring::open_entrances() {
 
 void Wiring::begin_service() {
   loaded_ = Clock::wall();
+  serve_changes();
+  if (fleet_ != nullptr) serve_fleet();
+  tables_->files_changed();  // since the last process
+  if (options_.included != nullptr) follow_included_texts();
+  if (options_.watch_files) reload_->watch();
+  report_->start();
+  if (access_log_ != nullptr) access_log_->start();
+  if (tracing_ != nullptr) tracing_->start();
+  if (sharing_ != nullptr) sharing_->use(*set_);
+  if (shared_views_ != nullptr) shared_views_->use(*set_);
+  feeds_->use(*set_);
+  if (state_ != nullptr) state_->start(clock_);
+  if (recording_ != nullptr) {
+    recording_->tell(*set_);
+    recording_->start();
+  }
+  swap_->close_unused(*set_);  // lists that the state has and this configuration has not
+  tick();
+  give_back_memory_of_start();
+  say_ready();
+  manager_.ready("serving, " + std::to_string(set_->policy_count()) + " policies");
+  if (const auto limit = manager_.watchdog()) tasks_.spawn(feed_watchdog(*limit));
+  audit_->tell_of_own("start", "weir",
+                      {{"config", set_->source_hash}, {"version", kVersion}, {"commit", commit()}});
+  if (options_.started) options_.started(first_.model());
+  first_ = {};  // its texts are not needed any more
+}
+
+/// Reloads, and changes of tables: who is told of them.
+void Wiring::serve_changes() {
   Swap& swap = *this;
   reload_ = std::make_unique<Reload>(control_, options_.load, swap, log_, metrics_->control());
   reload_->started_with(first_, tables_->edits(), std::move(first_overrides_));
@@ -505,46 +535,36 @@ void Wiring::begin_service() {
         audit_->tell_of_table(table, limits);
       },
       [this](const admin::TableRecord& record) { audit(Audit::overtaken(record)); });
-  if (fleet_ != nullptr) {
-    fleet_->serve(*reload_, *tables_, *audit_, [this] {
-      return Fleet::Here{endpoint_text(settings_.admin.listen.value),
-                         std::string(kVersion),
-                         set_->source_hash,
-                         loaded_,
-                         started_,
-                         reload_->overrides().size(),
-                         reload_->unfit_overrides().size(),
-                         drain_.is_on()};
-    });
-  }
-  tables_->files_changed();  // since the last process
-  if (options_.included != nullptr) {
-    reload_->prepare_by([included = options_.included](std::function<void()> done) {
-      included->prepare(std::move(done));
-    });
-    options_.included->start(
-        [this] {
-          boost::asio::post(control_, [this] {
-            if (!drain_.by_signal) reload_->ask("an included text has changed", true);
-          });
-        },
-        log_);
-  }
-  if (options_.watch_files) reload_->watch();
-  report_->start();
-  if (access_log_ != nullptr) access_log_->start();
-  if (tracing_ != nullptr) tracing_->start();
-  if (sharing_ != nullptr) sharing_->use(*set_);
-  if (shared_views_ != nullptr) shared_views_->use(*set_);
-  feeds_->use(*set_);
-  if (state_ != nullptr) state_->start(clock_);
-  if (recording_ != nullptr) {
-    recording_->tell(*set_);
-    recording_->start();
-  }
-  swap_->close_unused(*set_);  // lists that the state has and this configuration has not
-  tick();
-  give_back_memory_of_start();
+}
+
+void Wiring::serve_fleet() {
+  fleet_->serve(*reload_, *tables_, *audit_, [this] {
+    return Fleet::Here{endpoint_text(settings_.admin.listen.value),
+                       std::string(kVersion),
+                       set_->source_hash,
+                       loaded_,
+                       started_,
+                       reload_->overrides().size(),
+                       reload_->unfit_overrides().size(),
+                       drain_.is_on()};
+  });
+}
+
+void Wiring::follow_included_texts() {
+  reload_->prepare_by([included = options_.included](std::function<void()> done) {
+    included->prepare(std::move(done));
+  });
+  options_.included->start(
+      [this] {
+        boost::asio::post(control_, [this] {
+          if (!drain_.by_signal) reload_->ask("an included text has changed", true);
+        });
+      },
+      log_);
+}
+
+void Wiring::say_ready() {
+  if (options_.viewer) return;
   LogLine line("weir is ready");
   line.add("version", kVersion)
       .add("proxy", settings_.proxy.upstream ? endpoint_text(settings_.proxy.listen.value) : "none")
@@ -561,13 +581,7 @@ void Wiring::begin_service() {
       .add("threads", static_cast<std::int64_t>(workers_.size()))
       .add("policies", static_cast<std::int64_t>(set_->policy_count()))
       .add("config", set_->source_hash);
-  if (!options_.viewer) log_.write(Level::info, line);
-  manager_.ready("serving, " + std::to_string(set_->policy_count()) + " policies");
-  if (const auto limit = manager_.watchdog()) tasks_.spawn(feed_watchdog(*limit));
-  audit_->tell_of_own("start", "weir",
-                      {{"config", set_->source_hash}, {"version", kVersion}, {"commit", commit()}});
-  if (options_.started) options_.started(first_.model());
-  first_ = {};  // its texts are not needed any more
+  log_.write(Level::info, line);
 }
 
 }  // namespace weir::app

@@ -94,6 +94,10 @@ class Wiring final : admin::Operations, app::Swap {
                   const std::optional<config::Text>& token_file,
                   const boost::system::error_code& error) const;
   void begin_service();
+  void serve_changes();
+  void serve_fleet();
+  void follow_included_texts();
+  void say_ready();
 
   // Operations
   admin::StatusFacts status() const override;
