@@ -1,5 +1,8 @@
 #include "gate/exchange.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "gate/gate.h"
 
 namespace weir::gate {
@@ -18,60 +21,88 @@ limiter::SyncedBank::Times Exchange::times() const noexcept {
 
 void Exchange::run(TimePoint now) {
   now_ = now;
-  auto next = bank_.next(now);
+  const auto next = bank_.next(now);
   if (next && *next <= now) {
-    bank_.begin_round(now);
+    begin_round(false);
+  } else {
     send();
-    next = bank_.next(now);
   }
-  if (next) wheel_.arm(*this, *next);
+  arm();
 }
 
 void Exchange::flush(TimePoint now) {
   now_ = now;
-  bank_.begin_round(now, true);
+  is_ending_ = true;
+  begin_round(true);
+  arm();
+}
+
+/// What is due joins a round that is still under way: together they send what one may.
+void Exchange::begin_round(bool all) {
+  bank_.begin_round(now_, all);
+  if (all) {
+    left_ = std::numeric_limits<std::size_t>::max();
+  } else if (left_ == 0) {
+    left_ = kKeysMost;
+  }
   send();
 }
 
-void Exchange::send() {
-  for (std::size_t sent = 0; sent < kKeysMost;) {
-    Batch& batch = batches_.lend(*this);
-    batch.size = bank_.take(times(), id_, kKeysOfBatch, batch.pushes);
-    if (batch.size == 0) {
-      batches_.take_back(batch);
-      break;
-    }
-    sent += batch.size;
-    for (std::size_t i = 0; i < batch.size; ++i) {
-      const limiter::SyncedBank::Push& push = batch.pushes[i];
-      policies::StoreOps::Item& item =
-          batch.operations.add(push.verb, push.name, {push.amount, push.member, nullptr}, push.id);
-      item.op.again = push.again;
-      item.op.lifetime = push.lifetime;
-      policies::StoreOps::add_part(item, {push.counter.get(), {}, 0});
-    }
-    batch.ops = batch.operations.ops();
-    batch.replies = batch.operations.replies();
-    if (!store_.submit(batch, now_ + kPatience)) continue;
-    const bool away = is_away(batch);
-    take_in(batch);
-    if (away) break;  // then the others need not be tried
-  }
+void Exchange::end_round() {
   bank_.end_round();
+  left_ = 0;
 }
 
-bool Exchange::is_away(const Batch& batch) const noexcept {
-  return limiter::row_of(batch.replies.front().error).retry == limiter::SharedRetry::later;
+/// Goes on with the round, as far as there is room.
+void Exchange::send() {
+  while (left_ != 0 && has_room()) {
+    Batch& batch = batches_.lend(*this);
+    batch.size = bank_.take(times(), id_, std::min(kKeysOfBatch, left_), batch.pushes);
+    left_ -= batch.size;
+    if (batch.size == 0) {
+      batches_.take_back(batch);
+      end_round();
+    } else {
+      submit(batch);
+    }
+  }
+  if (left_ == 0) end_round();
+}
+
+void Exchange::submit(Batch& batch) {
+  under_way_ += batch.size;
+  for (std::size_t i = 0; i < batch.size; ++i) {
+    const limiter::SyncedBank::Push& push = batch.pushes[i];
+    policies::StoreOps::Item& item =
+        batch.operations.add(push.verb, push.name, {push.amount, push.member, nullptr}, push.id);
+    item.op.again = push.again;
+    item.op.lifetime = push.lifetime;
+    policies::StoreOps::add_part(item, {push.counter.get(), {}, 0});
+  }
+  batch.ops = batch.operations.ops();
+  batch.replies = batch.operations.replies();
+  if (store_.submit(batch, now_ + kPatience)) take_in(batch);
 }
 
 void Exchange::take_in(Batch& batch) {
+  const limiter::SharedRetry retry = limiter::row_of(batch.replies.front().error).retry;
   for (std::size_t i = 0; i < batch.size; ++i) {
     bank_.told(batch.pushes[i], batch.replies[i], times());
     batch.pushes[i].counter.reset();
   }
+  under_way_ -= batch.size;
   batch.operations.clear();
   batches_.take_back(batch);
-  if (const auto next = bank_.next(now_)) wheel_.arm(*this, *next);
+  if (retry == limiter::SharedRetry::later) end_round();  // the store is away
+}
+
+/// An answer goes on with the next tick: it does not know the time.
+void Exchange::arm() {
+  if (left_ != 0) {
+    if (has_room()) wheel_.arm(*this, now_);  // else the next answer does
+  } else if (const auto next = bank_.next(now_)) {
+    wheel_.arm(*this, *next);
+  }
 }
 
 }  // namespace weir::gate

@@ -21,7 +21,11 @@ class Exchange final : private net::Timer {
   /// The most keys that one round of an interval carries; the rest goes with the next interval, so
   /// that a slow store is not flooded. The hottest keys go first.
   static constexpr std::size_t kKeysMost = 4096;
-  static constexpr std::size_t kKeysOfBatch = 256;
+  static constexpr std::size_t kKeysOfBatch = 128;
+  /// The most keys whose answers are awaited at once. Redis answers a pipeline when it has carried
+  /// out all that it has read of it. 4,096 keys at once keep a busy Redis silent for longer than
+  /// `redis.timeout` (578 keys: 50 ms), and every judgement that asks it waits behind them.
+  static constexpr std::size_t kKeysUnderWay = 2 * kKeysOfBatch;
   /// No request waits for an exchange: this is longer than the store needs to notice that it is
   /// away.
   static constexpr milliseconds kPatience{2'000};
@@ -34,16 +38,23 @@ class Exchange final : private net::Timer {
 
   /// After judgements and settlements: sends keys that are due or urgent, and sets the timer.
   void run(TimePoint now);
-  /// Before the end: sends all that is queued, whatever its interval.
+  /// Before the end: sends all that is queued, whatever its interval. Call it again while
+  /// is_busy(): the store may refuse keys for now, and some may be under way at another worker.
   void flush(TimePoint now);
-  bool is_busy() const noexcept { return batches_.is_any_lent(); }
+  /// Answers are awaited, or, after a flush, something is not sent yet.
+  bool is_busy() const noexcept {
+    return batches_.is_any_lent() || (is_ending_ && (left_ != 0 || bank_.has_queued()));
+  }
 
   limiter::SyncedBank::Stats stats() const noexcept { return bank_.stats(); }
 
  private:
   struct Batch final : store::Batch {
     explicit Batch(Exchange& e) : exchange(e) {}
-    void on_replies() override { exchange.take_in(*this); }
+    void on_replies() override {
+      exchange.take_in(*this);
+      exchange.arm();
+    }
 
     Exchange& exchange;
     policies::StoreOps operations;
@@ -51,9 +62,13 @@ class Exchange final : private net::Timer {
     std::size_t size = 0;
   };
   void on_timer(TimePoint now) override { run(now); }
+  void begin_round(bool all);
   void send();
+  void end_round();
+  void submit(Batch& batch);
   void take_in(Batch& batch);
-  bool is_away(const Batch& batch) const noexcept;
+  void arm();
+  bool has_room() const noexcept { return under_way_ + kKeysOfBatch <= kKeysUnderWay; }
   limiter::SyncedBank::Times times() const noexcept;
 
   store::SharedStore& store_;
@@ -63,6 +78,9 @@ class Exchange final : private net::Timer {
   limiter::SharedId id_;  // of the last push
   TimePoint now_{};       // at the last call: an answer comes at most a round trip later
   Spares<Batch> batches_;
+  std::size_t under_way_ = 0;  // keys in lent batches
+  std::size_t left_ = 0;       // keys that the round may still send; 0: there is none
+  bool is_ending_ = false;
 };
 
 }  // namespace weir::gate

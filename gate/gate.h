@@ -66,7 +66,7 @@ class Gate final : public Judge {
   /// And those with `sync` exchange their counts through it, if Shared::synced is there. `origin`:
   /// random, another one than the store's. After share().
   void exchange(net::Wheel& wheel, std::uint64_t origin);
-  /// Before the end: what is counted here and not sent yet is sent.
+  /// Before the end: what is counted here and not sent yet is sent. Again while is_exchanging().
   void flush(TimePoint now) {
     if (outbox_) outbox_->flush_exchange(now);
   }

@@ -40,7 +40,7 @@ class StoreOutbox final : public policies::Outbox {
   limiter::SyncedBank::Stats exchange_stats() const noexcept {
     return exchange_ ? exchange_->stats() : limiter::SyncedBank::Stats{};
   }
-  /// Before the end: what is counted here and not sent yet is sent.
+  /// Before the end: what is counted here and not sent yet is sent. Again while is_busy().
   void flush_exchange(TimePoint now) {
     if (exchange_) exchange_->flush(now);
   }

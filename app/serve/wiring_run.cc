@@ -275,7 +275,7 @@ asio::awaitable<void> Wiring::shut_down() {
 }
 
 /// What was counted here since the last exchange, and what patterns were not told yet, would be
-/// lost to the other replicas.
+/// lost to the other replicas. What Redis refuses for now is sent again until the time is over.
 asio::awaitable<void> Wiring::exchange_last_counts() {
   if (synced_ == nullptr) co_return;
   const auto flushed =
@@ -285,12 +285,15 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
     const auto busy = std::make_shared<std::atomic<bool>>(false);
     // Not within the co_await: GCC 12 destroys a lambda's captures twice there.
     const auto asked = workers_.ask_all([busy](ServingWorker& worker) {
-      if (worker.gate.is_exchanging()) *busy = true;
+      if (!worker.gate.is_exchanging()) return;
+      *busy = true;
+      worker.gate.flush(worker.thread.now());
     });
     co_await WorkerTeam::complete(asked);
     if (!*busy) co_return;
     co_await net::pause(kLastExchangeStep);
   }
+  log_.write(Level::warn, LogLine("the last counts were not exchanged: Redis did not take them"));
 }
 
 void Wiring::end() {

@@ -67,6 +67,7 @@ std::optional<TimePoint> SyncRounds::next(TimePoint now) noexcept {
 }
 
 void SyncRounds::begin(TimePoint now, bool all) {
+  const std::size_t before = round_.size();
   for (Queue& queue : queues_) {
     if (queue.keys.empty() || (!all && (!queue.due || *queue.due > now))) continue;
     for (const Hash128& key : queue.keys) {
@@ -80,6 +81,7 @@ void SyncRounds::begin(TimePoint now, bool all) {
     queue.keys.clear();
     queue.due.reset();
   }
+  if (round_.size() == before) return;
   std::sort(round_.begin(), round_.end(),
             [](const Due& a, const Due& b) { return a.pending < b.pending; });
 }
@@ -123,7 +125,7 @@ void SyncRounds::end() {
 }
 
 std::uint64_t SyncRounds::queued() const noexcept {
-  std::uint64_t out = 0;
+  std::uint64_t out = round_.size();
   for (const Queue& queue : queues_) out += queue.keys.size();
   return out;
 }

@@ -69,6 +69,8 @@ class SyncedBank {
   /// The time of the next work; none: nothing is queued. Keys touched since the last call count as
   /// touched at `now`, and are due then if they cannot wait.
   std::optional<TimePoint> next(TimePoint now) noexcept { return rounds_.next(now); }
+  /// Keys wait for their exchange, at this worker.
+  bool has_queued() const noexcept { return rounds_.queued() != 0; }
   /// Makes the keys that are due at `now` (all: every queued key) ready to be taken, hot keys
   /// first.
   void begin_round(TimePoint now, bool all = false) { rounds_.begin(now, all); }

@@ -255,6 +255,94 @@ TEST(Exchange, OfARoundThatIsTooLongTheHotKeysGo) {
   EXPECT_TRUE(bank.next(fleet.now).has_value()) << "the others wait for the next one";
 }
 
+/// As the end of the process does it. Returns how many keys the store was told of at once, at most.
+std::size_t flush_all(Fleet& fleet, std::size_t replica) {
+  Replica& one = fleet[replica];
+  std::size_t most = 0;
+  const TimePoint end = fleet.now + milliseconds{500};
+  one.exchange.flush(fleet.now);
+  while (one.exchange.is_busy() && fleet.now < end) {
+    most = std::max(most, one.line.under_way());
+    fleet.now += milliseconds{1};
+    for (const auto& each : fleet.all) each->line.deliver();
+    one.exchange.flush(fleet.now);
+  }
+  return most;
+}
+
+TEST(Exchange, TheEndSendsMoreThanOneRoundDoes) {
+  constexpr std::size_t kKeys = Exchange::kKeysMost + 2'000;
+  Fleet fleet(1, spec_of(Window::log), milliseconds{10'000}, 4 * kKeys);
+  for (std::uint64_t i = 1; i <= kKeys; ++i)
+    fleet[0].charge({i, i * 0x9E3779B97F4A7C15U}, fleet.now, 1'000'000);
+  const std::size_t most = flush_all(fleet, 0);
+  EXPECT_FALSE(fleet[0].exchange.is_busy());
+  EXPECT_EQ(fleet[0].line.adds, kKeys);
+  EXPECT_LE(most, Exchange::kKeysUnderWay) << "a slow store is not flooded";
+}
+
+TEST(Exchange, TheEndSendsAgainWhatTheStoreDidNotTake) {
+  constexpr std::uint64_t kKeys = 1'000;
+  Fleet fleet(2, spec_of(Window::log), milliseconds{10'000}, 20'000);
+  for (std::uint64_t i = 1; i <= kKeys; ++i) fleet[0].charge({i, i}, fleet.now, 1'000'000);
+  fleet[0].exchange.flush(fleet.now);
+  fleet[0].line.loses = true;  // taken, and nobody hears of it
+  fleet.now += milliseconds{1};
+  fleet[0].line.deliver();
+  fleet[0].line.loses = false;
+  fleet[0].line.is_cut = true;  // then it is away for some time
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(fleet[0].exchange.is_busy());
+    fleet.now += milliseconds{10};
+    fleet[0].line.deliver();
+    fleet[0].exchange.flush(fleet.now);
+  }
+  fleet[0].line.is_cut = false;
+  flush_all(fleet, 0);
+  EXPECT_FALSE(fleet[0].exchange.is_busy());
+  std::vector<Hash128> keys;
+  for (std::uint64_t i = 1; i <= kKeys; i += 111) keys.push_back({i, i});
+  fleet.settle(keys);
+  for (const Hash128& key : keys) EXPECT_EQ(fleet[1].read(key, fleet.now), 1) << key.lo;
+}
+
+TEST(Exchange, TheEndWaitsForAKeyThatIsUnderWay) {
+  Fleet fleet(2, spec_of(Window::log), kInterval);
+  const Hash128 key{7, 7};
+  fleet[0].line.delay = milliseconds{30};
+  fleet[0].charge(key, fleet.now, 1'000);
+  for (milliseconds gone{0}; gone < kInterval + milliseconds{10}; gone += milliseconds{5})
+    fleet.step(milliseconds{5});
+  ASSERT_EQ(fleet[0].line.under_way(), 1u);
+  fleet[0].charge(key, fleet.now, 1'000);
+  flush_all(fleet, 0);
+  fleet.settle({});
+  fleet[1].touch(key, fleet.now);
+  for (int i = 0; i < 100; ++i) {
+    fleet.now += milliseconds{5};
+    fleet[1].line.deliver();
+    fleet[1].exchange.run(fleet.now);
+  }
+  EXPECT_EQ(fleet[1].read(key, fleet.now), 2);
+}
+
+TEST(Exchange, ARoundSendsNoMoreKeysThanItMay) {
+  constexpr std::size_t kKeys = Exchange::kKeysMost + 1'000;
+  Fleet fleet(1, spec_of(Window::log), milliseconds{2'000}, 4 * kKeys);
+  for (std::uint64_t i = 1; i <= kKeys; ++i)
+    fleet[0].charge({i, i * 0x9E3779B97F4A7C15U}, fleet.now, 1'000'000);
+  fleet.step(milliseconds{0});
+  std::size_t most = 0;
+  for (int i = 0; i < 3'900; ++i) {
+    fleet.step(milliseconds{1});
+    most = std::max(most, fleet[0].line.under_way());
+  }
+  EXPECT_EQ(fleet[0].line.adds, Exchange::kKeysMost);
+  EXPECT_LE(most, Exchange::kKeysUnderWay);
+  for (int i = 0; i < 200; ++i) fleet.step(milliseconds{1});
+  EXPECT_EQ(fleet[0].line.adds, kKeys);
+}
+
 TEST(Exchange, AnIdleReplicaAsksForNothing) {
   Fleet fleet(2, spec_of(Window::log), kInterval);
   fleet[0].charge({7, 7}, fleet.now, 100);

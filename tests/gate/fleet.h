@@ -44,6 +44,13 @@ class Line final : public store::SharedStore {
     }
   }
 
+  /// Operations that have no answer yet.
+  std::size_t under_way() const {
+    std::size_t out = 0;
+    for (const UnderWay& trip : under_way_) out += trip.batch->ops.size();
+    return out;
+  }
+
   milliseconds delay{1};
   bool is_cut = false;  ///< nothing gets there
   bool loses = false;   ///< it gets there, and no reply comes back
