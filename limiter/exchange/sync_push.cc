@@ -27,6 +27,13 @@ void begin_push(SyncEntry& entry, TimePoint now, SyncPush& out) {
   entry.sent_at = now;
 }
 
+void forget_old_debt(SyncEntry& entry, TimePoint now) {
+  if (!entry.sends_no_negative() || !amount_of(entry.pending).is_negative()) return;
+  if (entry.flight.sequence != 0) return;  // the store may yet hear of them
+  const bool first = entry.counter.shared->spec.window == Window::every_first;
+  if (now >= (first ? entry.others_until : window_end(entry, entry.added_at))) entry.pending = {};
+}
+
 TimePoint window_end(const SyncEntry& entry, TimePoint now) {
   const SharedCounter& counter = *entry.counter.shared;
   switch (counter.spec.window) {

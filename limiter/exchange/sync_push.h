@@ -26,6 +26,9 @@ struct SyncPush {
 /// Fills `out` from the waiting entry; the caller adds the questions besides the reading.
 void begin_push(SyncEntry& entry, TimePoint now, SyncPush& out);
 
+/// A debt ends when the counts that were sent have left the window of the store.
+void forget_old_debt(SyncEntry& entry, TimePoint now);
+
 /// When all events of now will have left the window.
 TimePoint window_end(const SyncEntry& entry, TimePoint now);
 /// How long the report of a gauge holds: some intervals.

@@ -54,7 +54,8 @@ struct SyncEntry {
   std::uint32_t fresh = 0;         ///< of them
   std::optional<Ceiling> ceiling;  ///< the lowest threshold that refuses, as last seen
   TimePoint sent_at{};             ///< of the last exchange
-  TimePoint told_at{};             ///< of its answer; none yet: never
+  TimePoint added_at{};            ///< of the last one that sent counts
+  TimePoint told_at{};             ///< of the last answer; none yet: never
   Number own_told;                 ///< leaky: what was ours in the bucket then
   double growth = 0;               ///< of the others' part, in a ms, of late
   std::uint32_t resets = 0;        ///< a reply to what was sent before a reset says nothing
@@ -86,9 +87,16 @@ struct SyncEntry {
   bool only_grows() const noexcept {
     return counter.shared->spec.metric == Metric::count || !has_negative;
   }
+  /// The store never takes less than 0 of it. What was taken back after it was sent is then a debt
+  /// (`pending` below 0): the next counts pay it, or it leaves the window.
+  bool sends_no_negative() const noexcept {
+    const CounterSpec& spec = counter.shared->spec;
+    return merge == Merge::sum && (spec.metric == Metric::count || spec.window == Window::leaky);
+  }
   bool has_pending() const noexcept {
     if (merge == Merge::members) return !untold.empty();
-    return pending && (merge == Merge::extreme || !pending->is_zero());
+    if (!pending || merge == Merge::extreme) return pending.has_value();
+    return sends_no_negative() ? *pending > Number{0} : !pending->is_zero();
   }
   bool idle() const noexcept {
     return !queued && !urgent && !away && flight.sequence == 0 && !has_pending();

@@ -55,6 +55,12 @@ void SyncedBank::add(const SyncedCounter& counter, const CounterKey& key, std::s
     rounds_.queue(*entry);
 }
 
+/// Under the entry's lock.
+void SyncedBank::count_in(SyncEntry& entry, Number amount, TimePoint now) {
+  forget_old_debt(entry, now);
+  entry.pending = entry.merged(entry.pending, amount);
+}
+
 /// Asks for an exchange if the limit may be reached before the next one is due. The estimate of the
 /// others' counts meanwhile is their recent rate, or ours times the number of replicas that they
 /// seem to be. One event alone does not announce more.
@@ -103,7 +109,7 @@ Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, M
   }
   Reading reading = charge(here ? &*here : nullptr);
   if (event.amount.is_negative()) entry->has_negative = true;
-  if (!reserves && reading.stored) entry->pending = entry->merged(entry->pending, event.amount);
+  if (!reserves && reading.stored) count_in(*entry, event.amount, now.at);
   take_in(reading, others, *entry, &event, now.at);
   note_doubt(*entry, reading, event, now.at);
   return reading;
@@ -151,7 +157,7 @@ Reading SyncedBank::settle(const SyncedCounter& counter, const CounterKey& key,
   if (!entry) return reading;
   if (matched) {
     if (event.amount.is_negative()) entry->has_negative = true;
-    entry->pending = entry->merged(entry->pending, event.amount);
+    count_in(*entry, event.amount, now.at);
     rounds_.queue(*entry);
   }
   take_in(reading, entry->others_at(now.at), *entry, matched ? &event : nullptr, now.at);
@@ -175,6 +181,7 @@ void SyncedBank::uncharge(const SyncedCounter& counter, const CounterKey& key,
     members_.uncharge(*entry, undo);
   } else {
     // The next counts, and the next answer, compensate for what was sent already.
+    forget_old_debt(*entry, undo.at);
     entry->pending = amount_of(entry->pending) - undo.amount.amount;
     if (entry->merge != Merge::gauge) return;
     try {

@@ -91,6 +91,7 @@ class SyncedBank {
   Stats stats() const noexcept;
 
  private:
+  void count_in(SyncEntry& entry, Number amount, TimePoint now);
   void note_doubt(SyncEntry& entry, const Reading& reading, const Amount& event, TimePoint now);
   void note_growth(SyncEntry& entry, Number others, TimePoint now);
   Reading admit(const SyncedCounter& counter, const CounterKey& key, Moment now,

@@ -35,6 +35,7 @@ std::size_t SyncedBank::take(Times at, SharedId& id, std::size_t most, std::vect
 void SyncedBank::fill_sum(SyncEntry& entry, TimePoint now) {
   const CounterSpec& spec = entry.counter.shared->spec;
   const bool counts = spec.metric == Metric::count;
+  forget_old_debt(entry, now);
   Number pending = amount_of(entry.pending), flying = amount_of(entry.flying);
   // Counts that have left our own window meanwhile are not sent.
   if (entry.only_grows()) {
@@ -44,7 +45,7 @@ void SyncedBank::fill_sum(SyncEntry& entry, TimePoint now) {
   }
   if (entry.flight.sequence == 0) {
     flying = pending;
-    if ((spec.window == Window::leaky || counts) && flying.is_negative()) flying = Number{0};
+    if (entry.sends_no_negative() && flying.is_negative()) flying = Number{0};
     if (counts && flying > Number{kAmountMost}) flying = Number{kAmountMost};
     pending = pending - flying;
   }
@@ -72,6 +73,7 @@ void SyncedBank::fill(SyncEntry& entry, TimePoint now, SharedId& id, Push& out) 
     ++id.sequence;
   } else {
     out.verb = SharedVerb::add;
+    entry.added_at = now;
     // Asked in that way the store says when the window began as well.
     out.again =
         entry.flight.sequence != 0 || entry.counter.shared->spec.window == Window::every_first;
@@ -127,6 +129,11 @@ void SyncedBank::take_total(SyncEntry& entry, const SharedReply& reply, bool emp
   const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), now).settled;
   const Number before = own + amount_of(entry.others_at(now));
   Number told = own - amount_of(entry.pending);
+  if (entry.sends_no_negative() && amount_of(entry.pending).is_negative() && total < told) {
+    // The store has less than the debt: it has lost it, or somebody has emptied the key.
+    entry.pending = std::min(amount_of(entry.pending) + (told - total), Number{0});
+    told = own - *entry.pending;
+  }
   const CounterSpec& spec = entry.counter.shared->spec;
   if (spec.window == Window::leaky) {
     // The reply contains the overflow of the bucket; the parts of the replicas do not.

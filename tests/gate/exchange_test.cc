@@ -90,6 +90,52 @@ TEST(Exchange, WhatALaterPolicyTookBackIsNobodysCount) {
   EXPECT_EQ(fleet[0].read(key, fleet.now), 0);
 }
 
+/// What was taken back after it was sent leaves the window, and then nobody knows of it.
+TEST(Exchange, WhatWasTakenBackAfterItWasSentIsForgottenWithItsWindow) {
+  for (const Window window :
+       {Window::log, Window::ring, Window::every, Window::every_first, Window::leaky}) {
+    for (const bool others : {false, true}) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(window)) + (others ? " others" : " alone"));
+      limiter::CounterSpec spec = spec_of(window);
+      spec.length = milliseconds{window == Window::leaky ? 0 : 60'000};
+      spec.capacity = Number{2};
+      spec.drain = milliseconds{60'000};
+      Fleet fleet(2, spec, kInterval);
+      const Hash128 key{7, 7};
+      limiter::Undo undo;
+      fleet[0].touch(key, fleet.now);
+      fleet[0].synced().charge(fleet[0].counter, key, fleet.now, {1, 0, nullptr}, nullptr, true,
+                               &undo);
+      fleet.settle({key});
+      fleet[0].synced().uncharge(fleet[0].counter, key, undo);
+      const auto pass = [&](milliseconds time) {
+        for (milliseconds gone{0}; gone < time; gone += milliseconds{20})
+          fleet.step(milliseconds{20});
+      };
+      for (int i = 0; i < 5; ++i) {  // two windows and a half; the others count all the time
+        if (others) fleet[1].charge(key, fleet.now, 1'000);
+        pass(milliseconds{30'000});
+      }
+      EXPECT_TRUE(
+          fleet[0].table.find(limiter::SyncEntry::key_of(key, fleet[0].counter))->idle());
+      if (!others) {
+        const std::size_t before = fleet[0].line.operations;
+        pass(milliseconds{60'000});
+        EXPECT_EQ(fleet[0].line.operations, before) << "there is nothing to exchange";
+      } else {
+        pass(milliseconds{120'000});
+      }
+      EXPECT_TRUE(fleet[0].charge(key, fleet.now, 1'000));
+      fleet.settle({key});
+      for (std::size_t i = 0; i < 2; ++i) {  // a bucket drains meanwhile
+        EXPECT_NEAR(fleet[i].reading(key, fleet.now).value.as_real(), 1,
+                    window == Window::leaky ? 0.1 : 0)
+            << "replica " << i;
+      }
+    }
+  }
+}
+
 TEST(Exchange, AWindowThatTheFirstEventOpensEndsForAllAtOnce) {
   for (const Metric metric : {Metric::count, Metric::sum}) {
     limiter::CounterSpec spec = spec_of(Window::every_first, metric);
