@@ -70,11 +70,10 @@ SyncTable::Locked SyncTable::find_or_add(const Hash128& key, const SyncedCounter
     entry.counter.interval = counter.interval;
     return {std::move(lock), &entry};
   }
-  TimePoint& alone_until = shard.alone_until[counter.wall_clock ? 1 : 0];
   SyncEntry* entry = make_room(shard, now);
   if (entry == nullptr) {
     ++shard.full;
-    alone_until = std::max(alone_until, now + counter.longest_stay());
+    mark_alone(shard, counter, now);
     return {};
   }
   *entry = SyncEntry{};
@@ -82,9 +81,21 @@ SyncTable::Locked SyncTable::find_or_add(const Hash128& key, const SyncedCounter
   entry->counter = counter;
   entry->merge = merge_of(counter.shared->spec);
   entry->name = name;
-  entry->untold_lost = now < alone_until;
+  entry->untold_lost = now < shard.alone_until[counter.wall_clock ? 1 : 0];
   shard.index.emplace(key, static_cast<std::uint32_t>(entry - shard.entries.data()));
   return {std::move(lock), entry};
+}
+
+void SyncTable::note_alone(const Hash128& key, const SyncedCounter& counter,
+                           TimePoint now) noexcept {
+  Shard& shard = shard_of(key);
+  const std::lock_guard lock(shard.lock);
+  mark_alone(shard, counter, now);
+}
+
+void SyncTable::mark_alone(Shard& shard, const SyncedCounter& counter, TimePoint now) noexcept {
+  TimePoint& until = shard.alone_until[counter.wall_clock ? 1 : 0];
+  until = std::max(until, now + counter.longest_stay());
 }
 
 SyncEntry* SyncTable::make_room(Shard& shard, TimePoint now) {

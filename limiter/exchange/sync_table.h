@@ -53,6 +53,7 @@ struct SyncEntry {
   std::vector<Untold> untold;      ///< of members, oldest first
   std::uint32_t fresh = 0;         ///< of them
   std::optional<Ceiling> ceiling;  ///< the lowest threshold that refuses, as last seen
+  std::uint32_t reserved = 0;      ///< open reservations: they will be settled here
   TimePoint sent_at{};             ///< of the last exchange
   TimePoint added_at{};            ///< of the last one that sent counts
   TimePoint told_at{};             ///< of the last answer; none yet: never
@@ -99,7 +100,7 @@ struct SyncEntry {
     return sends_no_negative() ? *pending > Number{0} : !pending->is_zero();
   }
   bool idle() const noexcept {
-    return !queued && !urgent && !away && flight.sequence == 0 && !has_pending();
+    return !queued && !urgent && !away && flight.sequence == 0 && reserved == 0 && !has_pending();
   }
 };
 
@@ -132,6 +133,8 @@ class SyncTable {
   /// `now`: on the counter's clock.
   Locked find_or_add(const Hash128& key, const SyncedCounter& counter, std::string_view name,
                      TimePoint now);
+  /// Something of this key was counted without an entry: keys that are new there are marked.
+  void note_alone(const Hash128& key, const SyncedCounter& counter, TimePoint now) noexcept;
 
   /// The most members that wait to be sent: of one key, and of all keys together per key.
   static constexpr std::size_t kUntoldOfKey = 1024, kUntoldPerKey = 4;
@@ -167,6 +170,7 @@ class SyncTable {
     std::uint64_t forgotten = 0, full = 0;
   };
   Shard& shard_of(const Hash128& key) noexcept { return shards_[key.hi % kShards]; }
+  static void mark_alone(Shard& shard, const SyncedCounter& counter, TimePoint now) noexcept;
   SyncEntry* make_room(Shard& shard, TimePoint now);
 
   std::size_t per_shard_;

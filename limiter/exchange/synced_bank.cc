@@ -29,6 +29,12 @@ void take_in(Reading& reading, const Share& others, const SyncEntry& entry, cons
   reading.settled = std::max(reading.settled, least, [](Number a, Number b) { return a < b; });
 }
 
+/// The entry is kept while a reservation is open, for the exchange of what it settles to. One that
+/// is newer than the reservation has not counted it.
+void note_settled(SyncEntry& entry, const Undo& undo) noexcept {
+  if (undo.what == Undo::What::reservation && entry.reserved != 0) --entry.reserved;
+}
+
 }  // namespace
 
 bool SyncedBank::touch(const SyncedCounter& counter, const CounterKey& key) {
@@ -83,14 +89,26 @@ void SyncedBank::note_doubt(SyncEntry& entry, const Reading& reading, const Amou
 Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, Moment now,
                           const Amount& event, const Ceiling* ceiling, bool enforced, bool reserves,
                           Undo* undo) {
-  const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
-  if (entry && entry->merge == Merge::members)
-    return members_.admit(*entry, key, now, event, ceiling, enforced, reserves, undo);
+  const Hash128 entry_key = SyncEntry::key_of(key, counter);
+  const SyncTable::Locked entry = table_.find(entry_key);
+  Undo own;
+  Undo& kept = undo != nullptr ? *undo : own;
+  const auto note_reserved = [&] { entry->reserved += kept.what == Undo::What::reservation; };
+  if (entry && entry->merge == Merge::members) {
+    const Reading reading =
+        members_.admit(*entry, key, now, event, ceiling, enforced, reserves, &kept);
+    note_reserved();
+    return reading;
+  }
   const auto charge = [&](const Ceiling* here) {
-    return reserves ? bank_.reserve(counter.id, key, now, event, here, undo)
-                    : bank_.charge(counter.id, key, now, event, here, undo);
+    return reserves ? bank_.reserve(counter.id, key, now, event, here, &kept)
+                    : bank_.charge(counter.id, key, now, event, here, &kept);
   };
-  if (!entry) return charge(enforced ? ceiling : nullptr);
+  if (!entry) {
+    const Reading reading = charge(enforced ? ceiling : nullptr);
+    if (!reserves && reading.stored) table_.note_alone(entry_key, counter, now.at);
+    return reading;
+  }
   const Share others = entry->others_at(now.at);
   std::optional<Ceiling> here;
   if (ceiling != nullptr) {
@@ -108,6 +126,7 @@ Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, M
     here->limit = here->limit - amount_of(others);
   }
   Reading reading = charge(here ? &*here : nullptr);
+  note_reserved();
   if (event.amount.is_negative()) entry->has_negative = true;
   if (!reserves && reading.stored) count_in(*entry, event.amount, now.at);
   take_in(reading, others, *entry, &event, now.at);
@@ -150,11 +169,16 @@ Reading SyncedBank::settle(const SyncedCounter& counter, const CounterKey& key,
                            bool matched) {
   if (counter.average != nullptr)
     return settle_average(*this, *counter.average, key, event_time, now, event, undo, matched);
-  const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
+  const Hash128 entry_key = SyncEntry::key_of(key, counter);
+  const SyncTable::Locked entry = table_.find(entry_key);
+  if (entry) note_settled(*entry, undo);
   if (entry && entry->merge == Merge::members)
     return members_.settle(*entry, key, event_time, now, event, undo, matched);
   Reading reading = bank_.settle(counter.id, key, event_time, now, event, undo, matched);
-  if (!entry) return reading;
+  if (!entry) {
+    if (matched) table_.note_alone(entry_key, counter, now.at);
+    return reading;
+  }
   if (matched) {
     if (event.amount.is_negative()) entry->has_negative = true;
     count_in(*entry, event.amount, now.at);
@@ -173,6 +197,7 @@ void SyncedBank::uncharge(const SyncedCounter& counter, const CounterKey& key,
   }
   const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
   bank_.uncharge(counter.id, key, undo);
+  if (entry) note_settled(*entry, undo);
   if (!entry || undo.what != Undo::What::charge) return;
   if (entry->merge == Merge::extreme) {  // the rest, known or not; a sent value stays in the store
     const Reading own = bank_.peek(counter.id, key, undo.at);

@@ -491,6 +491,40 @@ void count_without_room(Fleet& fleet, const Hash128& key, std::int64_t times, st
 
 constexpr Hash128 kLate{5'000, 5'000};
 
+/// Many other keys come while a request is under way.
+TEST(Exchange, AnOutcomeIsToldAlsoWhereItsKeyWasSilentForLong) {
+  for (const Metric metric : {Metric::count, Metric::distinct, Metric::average}) {
+    limiter::CounterSpec spec = spec_of(Window::log, metric);
+    spec.outcome = true;
+    Fleet fleet(2, spec, kInterval, 64);
+    const limiter::Amount event{3, 9, nullptr};
+    limiter::Undo undo;
+    fleet[0].touch(kLate, fleet.now);
+    fleet[0].synced().reserve(fleet[0].counter, kLate, fleet.now, event, nullptr, true, &undo);
+    for (std::uint64_t i = 1; i < 400; ++i) {  // each finds a place
+      fleet[0].touch({i, i}, fleet.now);
+      for (int k = 0; k < 60; ++k) fleet.step(milliseconds{5});
+    }
+    fleet[0].synced().settle(fleet[0].counter, kLate, fleet.now, fleet.now, event, undo, true);
+    fleet.settle({});
+    for (std::size_t i = 0; i < 2; ++i) {
+      fleet[i].touch(kLate, fleet.now);
+      fleet.settle({});
+      EXPECT_EQ(fleet[i].reading(kLate, fleet.now).value.as_real(),
+                metric == Metric::count     ? 3
+                : metric == Metric::average ? 3
+                                            : 1)
+          << "replica " << i;
+    }
+    // Afterwards the key gives its place to others again.
+    const Hash128 place = limiter::SyncEntry::key_of(kLate, fleet[0].counter);
+    if (metric != Metric::average) {
+      ASSERT_TRUE(fleet[0].table.find(place));
+      EXPECT_TRUE(fleet[0].table.find(place)->idle());
+    }
+  }
+}
+
 TEST(Exchange, WhatWasCountedWithoutRoomIsToldWhenThereIsSome) {
   for (const auto& [window, metric] : {std::pair{Window::log, Metric::count},
                                        {Window::ring, Metric::sum},
