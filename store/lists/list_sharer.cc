@@ -36,6 +36,10 @@ class ListSharer::Exchange final : public ScriptCall {
     keys = static_cast<unsigned>(names.size());
   }
 
+  void use_max(std::size_t max) {
+    shared.max = max;
+    sync.set_max(max);
+  }
   void send(TimePoint now) {
     const std::uint64_t connects = owner_.store_.stats().connects;
     if (std::exchange(connects_, connects) != connects) sync.doubt();
@@ -58,7 +62,7 @@ class ListSharer::Exchange final : public ScriptCall {
     owner_.turn(now);
   }
 
-  const SharedList shared;
+  SharedList shared;
   const TimePoint since;
   ListSync sync;
   bool retired = false;
@@ -127,9 +131,10 @@ void ListSharer::use(std::vector<SharedList> lists) {
   std::vector<std::unique_ptr<Exchange>> next;
   for (const SharedList& list : lists) {
     const auto same = std::find_if(exchanges_.begin(), exchanges_.end(), [&](const auto& exchange) {
-      return exchange != nullptr && exchange->shared == list;
+      return exchange != nullptr && exchange->shared.is_same(list);
     });
     if (same != exchanges_.end()) {
+      (*same)->use_max(list.max);
       next.push_back(std::move(*same));
     } else {
       next.push_back(std::make_unique<Exchange>(*this, list, seed_ + list.id.index));

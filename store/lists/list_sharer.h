@@ -17,7 +17,10 @@ struct SharedList {
   limiter::ListId id;
   std::size_t max = 0;
   Hash128 identity;  ///< the same at every replica
-  friend bool operator==(const SharedList&, const SharedList&) = default;
+  /// The store has the same list for both: what it has not heard of the one belongs to the other.
+  bool is_same(const SharedList& other) const noexcept {
+    return name == other.name && id == other.id && identity == other.identity;
+  }
 };
 
 struct ListSharingStats {

@@ -58,6 +58,8 @@ class ListSync {
   bool answered(const Reply& reply, TimePoint now);
   void failed(TimePoint now);                   ///< the call; it may have been executed
   void doubt() noexcept { uncertain_ = true; }  ///< the store may be another one than before
+  /// The list has room for more or fewer entries now.
+  void set_max(std::size_t max) noexcept { max_ = max; }
   /// Pending changes are due now, extensions too: this replica ends.
   void hurry(TimePoint now);
   /// The store has heard of every change that was gathered.
@@ -115,7 +117,7 @@ class ListSync {
 
   limiter::ListBank& bank_;
   const limiter::ListId list_;
-  const std::size_t max_;
+  std::size_t max_;
   const ListOrigin origin_;
   std::mt19937_64 random_;
   Backoff backoff_;

@@ -238,6 +238,24 @@ TEST_F(Shared, AReloadTakesListsInAndOut) {
   EXPECT_EQ(second.sharer->stats().lists, 1U);
 }
 
+TEST_F(Shared, AReloadKeepsWhatRedisHasNotHeard) {
+  Replica& first = replica();
+  Replica& second = replica();
+  first.add(1);
+  ASSERT_TRUE(all(1, true));
+  ASSERT_TRUE(world.until([&] { return first.sharer->stats().sum.pending == 0; }));
+  redis->text({"REPLICAOF", "127.0.0.1", "1"});  // refuses to write
+  world.turn([&] { first.bank.remove(first.list, list_key(1), first.clock.now()); });
+  ASSERT_TRUE(world.until([&] { return first.sharer->stats().sum.pending != 0; }));
+  world.turn([&] { first.sharer->use({{"gray", first.list, 20'000, {7, 7}}}); });
+  EXPECT_EQ(first.sharer->stats().sum.pending, 1U);
+  redis->text({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(all(1, false));
+  EXPECT_FALSE(first.has(1));
+  second.add(2);
+  EXPECT_TRUE(all(2, true));
+}
+
 /// Times as milliseconds from now.
 std::string spelt(const ListRecord& r, std::int64_t now) {
   const auto from_now = [&](const auto& time) { return std::to_string(time - now) + " "; };
