@@ -4,6 +4,9 @@
 -- KEYS  records (hash): key -> record; besides 'e' the epoch, 's' the last sequence, 't' when all
 --       of it goes; then two sorted sets of the same keys: by the sequence of their last change, and
 --       by when nobody needs them any more. Each has one member '', so that an empty set exists.
+--       Then a sorted set of the tombstones by the sequence of their last change. Where there is no
+--       room for a new key the oldest tombstone gives way. A version without this set has not put
+--       its tombstones there, and may have listed their keys again.
 -- ARGV  1: the epoch and the sequence that the caller knows, its own name, an epoch if there is none
 --       yet, how many changes it takes, how many keys there may be. Then a change each:
 --       key (16 bytes), removed, listed, until, needed until (doubles, ms, 0: not so), entry.
@@ -20,7 +23,8 @@
 local call, floor, max, min = redis.call, math.floor, math.max, math.min
 local sub, unpack_, pack_, format = string.sub, struct.unpack, struct.pack, string.format
 local HOUR = 3600000
-local records, order, terms = KEYS[1], KEYS[2], KEYS[3]
+local TOMBSTONES_LOOKED_AT = 8
+local records, order, terms, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local known_epoch, known, caller, new_epoch, most_changes, most_keys =
   unpack_('<c16dc8c16dd', ARGV[1])
 
@@ -59,11 +63,29 @@ if epoch and last > known then
   end
 end
 
-local function write(key, record, needed)
+local function forget(keys)
+  call('HDEL', records, unpack(keys))
+  for i = 2, #KEYS do call('ZREM', KEYS[i], unpack(keys)) end
+end
+
+local function make_room()
+  local oldest = call('ZRANGEBYSCORE', tombstones, '-inf', '+inf', 'LIMIT', 0, TOMBSTONES_LOOKED_AT)
+  for i = 1, #oldest do
+    local record = call('HGET', records, oldest[i])
+    if record and unpack_('<d', record, 17) == 0 then
+      forget({oldest[i]})
+      return true
+    end
+    call('ZREM', tombstones, oldest[i])
+  end
+  return false
+end
+
+local function write(key, record, needed, is_tombstone)
   last = max(last + 1, stamp)
   local text = format('%.0f', last)
   if not epoch then
-    if there > 0 then call('DEL', records, order, terms) end
+    call('DEL', records, order, terms, tombstones)
     epoch = new_epoch
     call('HSET', records, key, record, 's', text, 'e', epoch)
     call('ZADD', order, 0, '')
@@ -73,11 +95,18 @@ local function write(key, record, needed)
   end
   call('ZADD', order, text, key)
   call('ZADD', terms, format('%.0f', needed), key)
+  if is_tombstone then
+    call('ZADD', tombstones, text, key)
+  else
+    call('ZREM', tombstones, key)
+  end
   if needed + HOUR / 2 > ends then
     ends = needed + HOUR
     local at = format('%.0f', ends)
     call('HSET', records, 't', at)
-    for i = 1, 3 do call('PEXPIREAT', KEYS[i], at) end
+    for i = 1, #KEYS do call('PEXPIREAT', KEYS[i], at) end
+  elseif is_tombstone then -- the set may be new
+    call('PEXPIREAT', tombstones, format('%.0f', ends))
   end
 end
 
@@ -91,7 +120,7 @@ local function apply(change)
     local from
     removed, listed, ending, needed, maker, from = unpack_('<ddddc8', record)
     entry = sub(record, from)
-  elseif epoch and call('HLEN', records) - 3 >= most_keys then
+  elseif epoch and call('HLEN', records) - 3 >= most_keys and not make_room() then
     return 4, ''
   end
   local changed = false
@@ -110,7 +139,7 @@ local function apply(change)
   end
   if changed then
     record = pack_('<dddd', removed, listed, ending, needed) .. maker .. entry
-    write(key, record, needed)
+    write(key, record, needed, ending == 0)
   end
   local flags = (changed and 1 or 0) + (ending > now and maker == caller and 2 or 0)
   local as_said = removed == removal and ending == (listing > 0 and till or 0)
@@ -124,11 +153,7 @@ end
 
 if #ARGV > 1 and epoch then
   local over = call('ZRANGEBYSCORE', terms, '-inf', now, 'LIMIT', 0, 2 * #ARGV)
-  if #over > 0 then
-    call('HDEL', records, unpack(over))
-    call('ZREM', order, unpack(over))
-    call('ZREM', terms, unpack(over))
-  end
+  if #over > 0 then forget(over) end
 end
 
 out[2] = epoch or ''

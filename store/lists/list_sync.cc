@@ -169,7 +169,7 @@ unsigned ListSync::ask(std::string& words, TimePoint now) {
   std::memcpy(fresh_.data() + 8, &fresh_number_, 8);
   question.fresh = fresh_;
   question.changes_most = kChangesMax;
-  question.keys_most = 2 * max_ + 1024;  // beside the entries, tombstones
+  question.keys_most = keys_most();
   append_question(words, question);
   while (offset_ && !queue_.empty() && queue_.begin()->first <= now && flying_.size() < kOpsMax) {
     const Hash128 key = queue_.begin()->second;
@@ -229,6 +229,7 @@ bool ListSync::answered(const Reply& reply, TimePoint now) {
   for (const auto& [key, flying] : flown) take_result(flying, answer.results[i++], now);
   stats_.sent += flown.size();
   if (in_round_ && !more) end_round(now);
+  if (refused_again_ && now >= *refused_again_) repeat_refused(now);
   if (now >= prune_at_) prune(now);
   const milliseconds wait = now < busy_until_ ? kPollBusy : kPollIdle;
   next_ = more ? now
@@ -310,6 +311,8 @@ void ListSync::take_result(const Flying& flying, const ListResult& result, TimeP
   const ListOp& op = flying.op;
   if (result.full) {
     ++stats_.refused;
+    mirror_.erase(op.key);  // the store has nothing of it
+    if (!refused_again_) refused_again_ = now + kRefusedAgain;
     return;
   }
   if (result.record) {
@@ -402,12 +405,42 @@ void ListSync::end_round(TimePoint now) {
   spread_ = false;
 }
 
+/// Entries of which the store has nothing.
+void ListSync::repeat_refused(TimePoint now) {
+  refused_again_.reset();
+  std::optional<Hash128> after;
+  for (bool more = true; more;) {
+    const std::vector<ListEntry> page = bank_.page_held(list_, now, after, kPage);
+    more = page.size() == kPage;
+    for (const ListEntry& entry : page) {
+      after = entry.key;
+      if (mirror(entry.key) == nullptr && local_change(entry.key) == nullptr)
+        repeat(entry.key, 0, entry.listed, now);
+    }
+  }
+}
+
 void ListSync::prune(TimePoint now) {
   prune_at_ = now + milliseconds{kMinute};
   const std::int64_t over = to_store(now);
-  for (auto it = mirror_.begin(); it != mirror_.end();) {
-    it = it->second.needed <= over ? mirror_.erase(it) : std::next(it);
+  std::erase_if(mirror_, [over](const auto& known) { return known.second.needed <= over; });
+  prune_tombstones();
+}
+
+/// The store lets the oldest go where it has no room, so there is no use for more of them here.
+void ListSync::prune_tombstones() {
+  if (mirror_.size() <= keys_most()) return;
+  std::vector<std::int64_t> sequences;
+  for (const auto& [key, known] : mirror_) {
+    if (known.until == 0) sequences.push_back(known.sequence);
   }
+  const std::size_t excess = std::min(mirror_.size() - keys_most(), sequences.size());
+  if (excess == 0) return;
+  const auto last = sequences.begin() + static_cast<std::ptrdiff_t>(excess - 1);
+  std::nth_element(sequences.begin(), last, sequences.end());
+  std::erase_if(mirror_, [newest = *last](const auto& known) {
+    return known.second.until == 0 && known.second.sequence <= newest;
+  });
 }
 
 ListSync::Maker ListSync::maker(const Hash128& key) const {

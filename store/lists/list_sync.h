@@ -42,6 +42,8 @@ class ListSync {
   static constexpr std::size_t kOpsMax = 32;       ///< changes a call: some 0.2 ms of the server
   static constexpr std::size_t kChangesMax = 128;  ///< records an answer
   static constexpr std::size_t kPendingMax = 1'000'000;
+  /// An entry for which the store had no room is sent again after so long.
+  static constexpr milliseconds kRefusedAgain = std::chrono::minutes{1};
   static constexpr milliseconds kPollBusy{250}, kPollIdle{800};
 
   /// `max`: of the list. `origin`: this process. `seed`: of jitter.
@@ -74,7 +76,7 @@ class ListSync {
     std::uint64_t pending = 0;  ///< changes that it has not heard of
     std::uint64_t sent = 0, learned = 0, rounds = 0, failures = 0;
     std::uint64_t dropped = 0;  ///< removals that were not sent: too many changes were pending
-    std::uint64_t refused = 0;  ///< entries for which the store's list had no room
+    std::uint64_t refused = 0;  ///< changes for which the store's list had no room; they are repeated
     std::optional<TimePoint> last_answer;
   };
   Stats stats() const;
@@ -111,7 +113,11 @@ class ListSync {
   void end_round(TimePoint now);
   void repeat(const Hash128& key, std::int64_t removed, std::optional<TimePoint> listed,
               TimePoint now);
+  void repeat_refused(TimePoint now);
   void prune(TimePoint now);
+  void prune_tombstones();
+  /// Of the store: beside the entries, tombstones.
+  std::size_t keys_most() const noexcept { return 2 * max_ + 1024; }
   const Mirror* mirror(const Hash128& key) const;
   const Pending* local_change(const Hash128& key) const;
 
@@ -142,6 +148,7 @@ class ListSync {
   std::optional<std::int64_t> offset_;  // the store's clock - ours, in ms
   int off_ = 0;                         // answers in a row by which it is not
   TimePoint busy_until_{}, prune_at_{};
+  std::optional<TimePoint> refused_again_;  // none: the store has refused nothing since
   Stats stats_;
 };
 

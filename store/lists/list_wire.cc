@@ -80,7 +80,7 @@ ListOrigin ListOrigin::of(std::uint64_t number) noexcept {
   return out;
 }
 
-std::array<std::string, 3> list_keys(std::string_view name, const Hash128& id) {
+std::array<std::string, 4> list_keys(std::string_view name, const Hash128& id) {
   std::string stem = "weir:list:";
   limiter::ReadableKey text(stem);
   text.add_text(name);
@@ -88,7 +88,7 @@ std::array<std::string, 3> list_keys(std::string_view name, const Hash128& id) {
   stem += ":{";
   limiter::append_hashed_key(stem, id);
   stem += '}';
-  return {stem, stem + ":order", stem + ":terms"};
+  return {stem, stem + ":order", stem + ":terms", stem + ":tombstones"};
 }
 
 void append_question(std::string& out, const ListQuestion& question) {

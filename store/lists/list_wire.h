@@ -68,7 +68,7 @@ struct ListAnswer {
 
 /// Keys of the store that hold the list. `name`: printable; `id`: keyed by the shared secret, so
 /// that replicas with another secret, whose hashes mean nothing here, keep lists of their own.
-std::array<std::string, 3> list_keys(std::string_view name, const Hash128& id);
+std::array<std::string, 4> list_keys(std::string_view name, const Hash128& id);
 
 // Arguments, as bulk strings.
 void append_question(std::string& out, const ListQuestion& question);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -113,7 +114,12 @@ class ListModel {
     if (there) {
       record = it->second;
     } else if (!data.epoch.empty() && data.records.size() >= keys_most) {
-      return {4, ""};
+      const auto oldest = std::find_if(data.order.begin(), data.order.end(), [&](const auto& one) {
+        return data.records.at(one.second).until == 0;
+      });
+      if (oldest == data.order.end()) return {4, ""};
+      data.records.erase(oldest->second);
+      data.order.erase(oldest);
     }
     bool changed = false;
     if (removal > record.removed) {

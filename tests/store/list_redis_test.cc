@@ -256,6 +256,32 @@ TEST_F(Shared, AReloadKeepsWhatRedisHasNotHeard) {
   EXPECT_TRUE(all(2, true));
 }
 
+/// Every entry is removed again: nobody is listed, and the next one has room.
+TEST_F(Shared, RemovedEntriesLeaveRoomForOthers) {
+  Replica& first = replica();
+  Replica& second = replica();
+  constexpr std::size_t kMax = 10, kRoom = 2 * kMax + 1'024;
+  for (const auto& each : replicas)
+    world.turn([&] { each->sharer->use({{"gray", each->list, kMax, {7, 7}}}); });
+  for (std::uint64_t n = 0; n < kRoom + 500; ++n) {
+    first.add(n);
+    if (n % 50 == 0) {
+      ASSERT_TRUE(world.until([&] { return first.sharer->stats().sum.pending == 0; }));
+    }
+    first.bank.remove(first.list, list_key(n), first.clock.now());
+  }
+  ASSERT_TRUE(world.until([&] { return first.sharer->stats().sum.pending == 0; }));
+  first.add(1'000'000);
+  ASSERT_TRUE(all(1'000'000, true));
+  EXPECT_EQ(first.sharer->stats().sum.refused, 0U);
+  const std::string name = redis->words({"KEYS", "*}"}).at(0);
+  EXPECT_LE(redis->integer({"HLEN", name}) - 3, static_cast<std::int64_t>(kRoom));
+  EXPECT_GT(redis->integer({"PTTL", name + ":tombstones"}), 0);
+  // The latest removal holds for a replica that comes back with the entry.
+  second.bank.remove(second.list, list_key(1'000'000), second.clock.now());
+  EXPECT_TRUE(all(1'000'000, false));
+}
+
 /// Times as milliseconds from now.
 std::string spelt(const ListRecord& r, std::int64_t now) {
   const auto from_now = [&](const auto& time) { return std::to_string(time - now) + " "; };
@@ -325,8 +351,8 @@ TEST(ListScript, DoesWhatItsModelDoes) {
     for (const ListOp& op : ops) append_op(arguments, op);
     Call call;
     call.script = &list_script();
-    call.keys = 3;
-    call.count = 4 + static_cast<unsigned>(ops.size());
+    call.keys = names.size();
+    call.count = call.keys + 1 + static_cast<unsigned>(ops.size());
     question.epoch = caller.epoch_redis;
     question.known = caller.known_redis;
     call.words = key_words;

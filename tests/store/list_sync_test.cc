@@ -313,15 +313,28 @@ TEST(ListSync, ClocksNeedNotAgreeAndMayStep) {
 TEST(ListSync, AFullListOfTheStoreRefusesAndTheReplicaKeepsItsOwn) {
   World world;
   auto& first = *world.replicas.emplace_back(std::make_unique<Replica>(1, milliseconds{0}, 1));
-  for (std::uint64_t n = 10; n < 10 + 2 * 1 + 1024; ++n) {  // others', already removed
-    world.store.data.records[std::string(8, '\0') + std::to_string(10'000'000 + n)] = {};
-  }
+  constexpr std::size_t kRoom = 2 * 1 + 1024;
+  const auto name = [](std::size_t n) {
+    return std::string(8, '\0') + std::to_string(10'000'000 + n);
+  };
+  for (std::size_t n = 0; n < kRoom; ++n)  // others', in force
+    world.store.data.records[name(n)].until = static_cast<double>(to_ms(world.now + 60 * kMinute));
   world.store.data.epoch = std::string(16, 'e');
-  first.add(1, kMinute, world.now);
+  first.add(1, 60 * kMinute, world.now);
   world.run(milliseconds{1'000});
   EXPECT_TRUE(first.until(1, world.now));
   EXPECT_EQ(first.sync->stats().refused, 1U);
   EXPECT_EQ(first.sync->stats().pending, 0U);
+
+  world.run(3 * ListSync::kRefusedAgain + milliseconds{5'000});
+  EXPECT_EQ(first.sync->stats().refused, 4U) << "it is sent again, and not too often";
+  world.store.data.records.erase(name(7));
+  world.run(ListSync::kRefusedAgain + milliseconds{2'000});
+  EXPECT_EQ(world.store.data.records.size(), kRoom);
+  EXPECT_EQ(first.sync->stats().refused, 4U);
+  Replica& second = world.add();
+  world.run(milliseconds{2'000});
+  EXPECT_TRUE(second.until(1, world.now));
 }
 
 TEST(ListSync, ForeignRecordsAndAnswersDoNoHarm) {
