@@ -56,7 +56,7 @@ class ViewSharer::Exchange final : public ScriptCall {
     count = question.words;
     if (owner_.store_.call(*this)) return;
     std::string why = owner_.store_.why();
-    sync.failed(now, why.empty() ? "Redis is away" : std::move(why));
+    sync.not_sent(now, why.empty() ? "Redis is away" : std::move(why));
   }
   void on_answer(const Reply& reply) override {
     const TimePoint now = owner_.worker_.now();
@@ -66,7 +66,12 @@ class ViewSharer::Exchange final : public ScriptCall {
   void on_failure(limiter::SharedError error, std::string_view text) override {
     const TimePoint now = owner_.worker_.now();
     if (!retired) {
-      sync.failed(now, std::string(limiter::row_of(error).name) + ": " + std::string(text));
+      std::string why = std::string(limiter::row_of(error).name) + ": " + std::string(text);
+      if (may_have_run(error)) {
+        sync.failed(now, std::move(why));
+      } else {
+        sync.not_sent(now, std::move(why));
+      }
     }
     owner_.turn(now);
   }

@@ -127,6 +127,7 @@ ViewSync::Question ViewSync::ask(std::string& words, TimePoint now, TimePoint wa
   flying_ = true;
   wall_ = wall;
   asked_at_ = now;
+  asked_ = 0;
   Words out(words);
   switch (step_) {
     case Step::meet:
@@ -193,7 +194,8 @@ ViewSync::Question ViewSync::ask(std::string& words, TimePoint now, TimePoint wa
 
 void ViewSync::ask_exchange(Words& out, bool may_fold) {
   const bool exchanges = step_ == Step::exchange;
-  if (exchanges) gather();
+  const bool brings = exchanges && !may_be_forgotten();
+  if (brings) gather();
   for (const char* name : {"", ":order", ":who"}) out.key(stem_ + name);
   out.word("exchange");
   out.word(epoch_);
@@ -204,10 +206,9 @@ void ViewSync::ask_exchange(Words& out, bool may_fold) {
   out.word(exchanges ? origin_ : "");
   out.number(lifetime().count());
   out.word(exchanges && may_fold ? "1" : "0");
-  asked_ = 0;
   std::size_t bytes = 0;
   for (const Piece& piece : queue_) {
-    if (!exchanges || (asked_ != 0 && bytes + piece.bytes.size() > kCallMost)) break;
+    if (!brings || (asked_ != 0 && bytes + piece.bytes.size() > kCallMost)) break;
     out.number(static_cast<std::int64_t>(piece.number));
     out.word(piece.bytes);
     bytes += piece.bytes.size();
@@ -222,7 +223,7 @@ void ViewSync::gather() {
   view_.take_delta(kPieceMost, chunks);
   for (const std::string& chunk : chunks) {
     ++number_;
-    queue_.push_back({number_, origin_ + bytes_of(number_) + chunk, {}});
+    queue_.push_back({number_, origin_ + bytes_of(number_) + chunk, {}, false});
   }
 }
 
@@ -235,6 +236,11 @@ bool ViewSync::answered(const Reply& reply, TimePoint now) {
 }
 
 void ViewSync::failed(TimePoint now, std::string why) {
+  for (std::size_t i = 0; i < asked_; ++i) queue_[i].in_doubt = true;
+  not_sent(now, std::move(why));
+}
+
+void ViewSync::not_sent(TimePoint now, std::string why) {
   flying_ = hurries_ = false;
   due_ = now + kInterval;
   if (is_folding()) end_fold(due_);  // somebody folds later
@@ -293,6 +299,11 @@ bool ViewSync::take_exchange(Heard& heard, TimePoint now) {
     return true;
   }
   const bool met = epoch_ == epoch;
+  // Whether it has these pieces nobody knows any more. A piece that is counted twice stays in its
+  // bases for as long as the window.
+  if (met && number == 0 && may_be_forgotten())
+    std::erase_if(queue_, [](const Piece& piece) { return piece.in_doubt; });
+  heard_at_ = asked_at_;
   adopt(epoch);
   settle(number, now);
   if (step_ == Step::meet) {
@@ -347,6 +358,7 @@ bool ViewSync::adopt(std::string_view epoch) {
 /// not have heard. If it is the first to notice, it fills the store with what it has.
 void ViewSync::lost_memory(std::string_view epoch) {
   fills_ = adopt(epoch);
+  heard_at_ = asked_at_;
   cursor_ = 0;
   queue_.insert(queue_.begin(), std::make_move_iterator(recent_.begin()),
                 std::make_move_iterator(recent_.end()));
@@ -358,7 +370,7 @@ void ViewSync::lost_memory(std::string_view epoch) {
   view_.take_all(kPieceMost, kPaneMost, filling_, delta);
   for (const std::string& chunk : delta) {
     ++number_;
-    queue_.push_back({number_, origin_ + bytes_of(number_) + chunk, {}});
+    queue_.push_back({number_, origin_ + bytes_of(number_) + chunk, {}, false});
   }
 }
 
@@ -374,6 +386,10 @@ void ViewSync::settle(std::int64_t number, TimePoint now) {
     recent_.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
+}
+
+bool ViewSync::may_be_forgotten() const noexcept {
+  return heard_at_ != TimePoint{} && asked_at_ - heard_at_ >= kForgets;
 }
 
 bool ViewSync::take_pieces(Heard& heard, std::int64_t& count) {

@@ -44,6 +44,9 @@ class ViewSync {
   /// So long sent pieces are kept, for readers of a store that loses its memory. Less than
   /// kFoldAge: what a replica has read as a base comes never again as a piece.
   static constexpr milliseconds kRecent{4'000};
+  /// After so long without an answer, the store may have forgotten the number of this replica's last
+  /// piece (view.lua: an hour). It is asked for that number before it gets a piece again.
+  static constexpr milliseconds kForgets = std::chrono::minutes{55};
   /// How long what nobody writes to any more stays in the store: after the window, and of a view
   /// without an end.
   static constexpr milliseconds kAfterwards = std::chrono::minutes{10};
@@ -66,7 +69,8 @@ class ViewSync {
   bool is_folding() const noexcept { return step_ >= Step::old; }
   /// False: that was no answer (and the call has failed).
   bool answered(const Reply& reply, TimePoint now);
-  void failed(TimePoint now, std::string why);  ///< the call; it may have been executed
+  void failed(TimePoint now, std::string why);    ///< the call; it may have been executed
+  void not_sent(TimePoint now, std::string why);  ///< the call; it has not been executed
   /// Tells what it has at once (the end is near); idle() says when the store has it.
   void hurry(TimePoint now) noexcept {
     hurries_ = true;
@@ -93,6 +97,7 @@ class ViewSync {
     std::uint64_t number = 0;
     std::string bytes;  // origin, number, chunk
     TimePoint sent{};
+    bool in_doubt = false;  // the store may have it
   };
   class Words;
   class Heard;
@@ -106,6 +111,7 @@ class ViewSync {
   void ask_exchange(Words& out, bool may_fold);
   void gather();
   void settle(std::int64_t number, TimePoint now);
+  bool may_be_forgotten() const noexcept;
   bool take_pieces(Heard& heard, std::int64_t& count);
   void take_piece(std::int64_t sequence, std::string_view bytes);
   bool adopt(std::string_view epoch);
@@ -134,6 +140,7 @@ class ViewSync {
   bool flying_ = false, hurries_ = false;
   TimePoint due_{};
   TimePoint wall_{}, asked_at_{}, hurried_{};
+  TimePoint heard_at_{};  // when the last exchange was asked for that was answered
 
   std::string epoch_;  // of the store; empty: not met
   std::int64_t cursor_ = 0;

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "limiter/views/view_delta.h"
+#include "store/redis/scripts.h"
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
 
@@ -286,6 +287,86 @@ TEST_F(ViewSharerTest, WhatWasToldLongAgoComesBackToARedisThatHasForgottenIt) {
   Replica c(world, redis, 3);
   EXPECT_TRUE(agree({&a, &b, &c}, 20'042)) << c.view->total;
   EXPECT_EQ(c.view->counts["a19999-item"], 1);
+}
+
+/// One replica's side without its loop: a test says when it calls, and what it hears.
+struct ByHand {
+  ByHand(World& w, RedisStore& s, const std::string& stem, std::uint64_t origin)
+      : world(w), store(s), sync(view, stem, kSecret, origin, milliseconds{0}) {}
+
+  struct Call final : ScriptCall {
+    void on_answer(const Reply& reply) override {
+      answer = reply;
+      heard = true;
+    }
+    void on_failure(limiter::SharedError error, std::string_view text) override {
+      ADD_FAILURE() << limiter::row_of(error).name << ": " << text;
+      heard = true;
+    }
+    Reply answer;
+    bool heard = false;
+  };
+  /// The store does what the call asks for; where it is not `heard` the answer is lost.
+  void call(TimePoint now, bool heard = true) {
+    Call call;
+    const ViewSync::Question question = sync.ask(call.words, now, Clock::wall());
+    call.script = &view_script();
+    call.keys = question.keys;
+    call.count = question.words;
+    world.turn([&] { ASSERT_TRUE(store.call(call)); });
+    ASSERT_TRUE(world.until([&] { return call.heard; }));
+    if (heard) {
+      ASSERT_TRUE(sync.answered(call.answer, now));
+    } else {
+      sync.failed(now, "lost");
+    }
+  }
+  /// Until all is told and heard.
+  void run(TimePoint& now) {
+    for (int i = 0; i < 30; ++i) call(now += ViewSync::kInterval);
+  }
+
+  World& world;
+  RedisStore& store;
+  ListView view;
+  ViewSync sync;
+};
+
+TEST_F(ViewSharerTest, WhatAReplicaSentBeforeALongSilenceCountsOnce) {
+  ASSERT_TRUE(redis.running());
+  const auto store = test::connected(world, test::unix_settings(redis.path()));
+  const std::string stem = base().substr(0, base().size() - 4);
+  for (const bool arrives : {true, false}) {
+    redis.text({"FLUSHALL"});
+    TimePoint now = from_ms(1'000'000);
+    ByHand a(world, *store, stem, 1), b(world, *store, stem, 2);
+    a.view.count("before");
+    a.run(now);
+    b.run(now);
+    for (int i = 0; i < 20'000; ++i) a.view.count("a" + std::to_string(i) + "-item");
+    if (arrives) {
+      a.call(now, false);
+      redis.integer({"HSET", stem, "f", "0"});  // it was asked to fold, and has not heard of that
+    } else {
+      std::string nothing;
+      a.sync.ask(nothing, now, Clock::wall());
+      a.sync.not_sent(now, "away");
+    }
+    b.run(now);  // reads it, and folds the log
+    if (arrives) {
+      ASSERT_TRUE(is_folded());
+      ASSERT_EQ(b.view.total, 20'001);
+    }
+    // An hour later the store has forgotten the silent one.
+    ASSERT_EQ(redis.integer({"HDEL", stem, "o" + std::string("\1\0\0\0\0\0\0\0", 8)}), 1);
+    now += std::chrono::hours{2};
+    a.view.count("after", 5);
+    a.run(now);
+    b.run(now);
+    ByHand late(world, *store, stem, 3);
+    late.run(now);
+    for (ByHand* one : {&a, &b, &late}) EXPECT_EQ(one->view.total, 20'006);
+  }
 }
 
 TEST_F(ViewSharerTest, TheLastCountsAreToldBeforeTheEnd) {
