@@ -9,24 +9,17 @@
 #include "app/support/thread.h"
 #include "limiter/exchange/shared_key.h"
 #include "store/redis/resp_writer.h"
+#include "store/redis/script_sharer.h"
 #include "store/redis/slots.h"
 
 namespace weir::app {
 namespace {
 
-// No request waits for it, so a slow server is not given up because of it.
-constexpr milliseconds kPatience{1'000};
 constexpr std::size_t kSealSize = 32;
 // A full board is heard and told within so many calls; a server that always has more gets no more
 // than these in a second.
 constexpr int kCallsASecond = 100;
 constexpr std::string_view kNewsName = "news";
-
-store::Settings patient_settings(store::Settings settings) {
-  settings.timeout = std::max(settings.timeout, kPatience);
-  settings.budget = settings.timeout;
-  return settings;
-}
 
 std::vector<std::string> board_keys(const HashSecret& secret) {
   std::string stem = "weir:fleet:{";
@@ -77,7 +70,7 @@ FleetBoard::FleetBoard(boost::asio::io_context& control, store::Settings redis,
       secret_(secret),
       listener_(std::move(listener)),
       sync_(std::move(name), hex_of(HashSecret::random().hash("epoch"))),
-      store_(worker_, patient_settings(std::move(redis)), random_origin()),
+      store_(worker_, store::without_hurry(std::move(redis)), random_origin()),
       call_(std::make_unique<Call>(secret)) {}
 
 FleetBoard::~FleetBoard() {

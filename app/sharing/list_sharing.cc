@@ -32,8 +32,8 @@ void ListSharing::use(const policies::PolicySet& set) {
   }
   if (stopped_ || (lists.empty() && !thread_.joinable())) return;
   if (!thread_.joinable()) start();
-  worker_.post([this, lists = std::move(lists)]() mutable {
-    sharer_.use(std::move(lists));
+  worker_.post([this, lists = std::move(lists)] {
+    sharer_.use(lists);
     sharer_.start();
   });
 }

@@ -31,8 +31,8 @@ void ViewSharing::use(const policies::PolicySet& set) {
   }
   if (stopped_ || (views.empty() && !thread_.joinable())) return;
   if (!thread_.joinable()) thread_ = start_thread("weir/views", [this] { worker_.run(); });
-  worker_.post([this, views = std::move(views)]() mutable {
-    sharer_.use(std::move(views));
+  worker_.post([this, views = std::move(views)] {
+    sharer_.use(views);
     sharer_.start();
   });
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "store/lists/list_sync.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/script_sharer.h"
 
 namespace weir::store {
 
@@ -34,26 +34,18 @@ struct ListSharingStats {
   milliseconds lag(TimePoint now) const noexcept;
 };
 
-/// Shares lists with other replicas through Redis: one per process, on a loop of its own or of
-/// whatever is not hot. All but stats() on that loop's thread.
-class ListSharer final : net::Timer {
+/// Shares lists with other replicas through Redis (see ScriptSharer). flush() sends extensions too. A
+/// Redis that answers with errors is asked again until stop().
+class ListSharer final : public ScriptSharer {
  public:
   /// `secret`: the one that all replicas hash keys with. `origin`: random, of this process.
   ListSharer(net::Worker& worker, limiter::ListBank& bank, const HashSecret& secret,
              Settings settings, std::uint64_t origin);
   ~ListSharer();
 
-  void start();
   void stop();
-  /// Sends the pending changes, extensions too; `then` hears when Redis has them, or that it is
-  /// away. A Redis that answers with errors is asked again until stop().
-  /// One at a time.
-  void flush(std::function<void()> then);
   /// Shares these lists from now on; lists that stay continue without interruption.
-  void use(std::vector<SharedList> lists);
-  void set_credentials(const Credentials& credentials, const Credentials& sentinels) {
-    store_.set_credentials(credentials, sentinels);
-  }
+  void use(const std::vector<SharedList>& lists);
   /// An entry was created here: `tell` hears whether it was this replica's listing that made it, as
   /// soon as the store knows; true if that takes until the deadline. From this loop, later.
   void ask_maker(limiter::ListId list, const Hash128& key, TimePoint deadline,
@@ -62,7 +54,7 @@ class ListSharer final : net::Timer {
   ListSharingStats stats() const;  ///< any thread
 
  private:
-  class Exchange;
+  class ListSide;
   struct Question {
     limiter::ListId list;
     Hash128 key;
@@ -70,24 +62,17 @@ class ListSharer final : net::Timer {
     std::function<void(bool)> tell;
   };
 
-  void on_timer(TimePoint now) override { turn(now); }
-  void turn(TimePoint now);
+  static ListSide& list_of(Side& side) noexcept;
+  void turned(TimePoint now, TimePoint& next) override;
   void answer_questions(TimePoint now);
   void publish(TimePoint now);
 
-  net::Worker& worker_;
   limiter::ListBank& bank_;
   const HashSecret secret_;
   const ListOrigin origin_;
   const std::uint64_t seed_;
-  RedisStore store_;
-  bool running_ = false;
-  std::vector<std::unique_ptr<Exchange>> exchanges_;
-  std::vector<std::unique_ptr<Exchange>> retired_;  // whose call is still on its way
   std::vector<Question> questions_;
-  std::function<void()> flushed_;      // null: nobody waits
   std::shared_ptr<ListSharer*> self_;  // null inside once gone: for what was posted
-  TimePoint since_{};
 
   mutable std::mutex mutex_;  // of published_
   ListSharingStats published_;

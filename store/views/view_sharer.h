@@ -1,11 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "store/redis/redis_store.h"
+#include "store/redis/script_sharer.h"
 #include "store/views/view_sync.h"
 
 namespace weir::store {
@@ -18,45 +17,24 @@ struct ViewToShare {
   friend bool operator==(const ViewToShare&, const ViewToShare&) = default;
 };
 
-/// Shares views with other replicas through Redis: one per process, on a loop of its own or of
-/// whatever is not hot; all calls on that loop's thread. One call a second and view; the calls of
-/// all views go out in one write.
-class ViewSharer final : net::Timer {
+/// Shares views with other replicas through Redis (see ScriptSharer). One call a second and view; the
+/// calls of all views go out in one write.
+class ViewSharer final : public ScriptSharer {
  public:
   /// `secret`: the one that all replicas hash keys with. `origin`: random, of this process.
   /// `fold_age`: ViewSync::kFoldAge but in tests.
   ViewSharer(net::Worker& worker, const HashSecret& secret, Settings settings, std::uint64_t origin,
              milliseconds fold_age = ViewSync::kFoldAge);
-  ~ViewSharer();
 
-  void start();
-  void stop();
-  /// Sends what was counted since the last call; `then` hears when Redis has it, or when this
-  /// fails.
-  /// One at a time.
-  void flush(std::function<void()> then);
   /// Shares these views from now on; views that stay continue without interruption.
-  void use(std::vector<ViewToShare> views);
-  void set_credentials(const Credentials& credentials, const Credentials& sentinels) {
-    store_.set_credentials(credentials, sentinels);
-  }
+  void use(const std::vector<ViewToShare>& views);
 
  private:
-  class Exchange;
+  class ViewSide;
 
-  void on_timer(TimePoint now) override { turn(now); }
-  void turn(TimePoint now);
-
-  net::Worker& worker_;
   const HashSecret secret_;
   const std::uint64_t origin_;
   const milliseconds fold_age_;
-  RedisStore store_;
-  bool running_ = false;
-  TimePoint since_{};
-  std::vector<std::unique_ptr<Exchange>> exchanges_;
-  std::vector<std::unique_ptr<Exchange>> retired_;  // whose call is still on its way
-  std::function<void()> flushed_;                   // null: nobody waits
 };
 
 }  // namespace weir::store
