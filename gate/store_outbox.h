@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/spares.h"
-#include "gate/exchange.h"
+#include "gate/count_exchange.h"
 #include "gate/pattern_post.h"
 #include "gate/ticket.h"
 #include "policies/judgement/outbox.h"
@@ -79,7 +79,7 @@ class StoreOutbox final : public policies::Outbox {
   std::size_t asking_ = 0;
   Spares<BestEffort> best_effort_;
   PatternPost post_;
-  std::optional<Exchange> exchange_;
+  std::optional<CountExchange> exchange_;
 };
 
 }  // namespace weir::gate

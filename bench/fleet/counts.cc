@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/zipf.h"
-#include "gate/exchange.h"
+#include "gate/count_exchange.h"
 #include "gate/gate.h"
 #include "store/memory_store.h"
 
@@ -79,7 +79,7 @@ struct CountingReplica {
   limiter::SyncTable table;
   Line line;
   net::Wheel wheel;
-  gate::Exchange exchange;
+  gate::CountExchange exchange;
   limiter::SyncedCounter counter;
 };
 

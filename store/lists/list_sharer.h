@@ -34,8 +34,8 @@ struct ListSharingStats {
   milliseconds lag(TimePoint now) const noexcept;
 };
 
-/// Shares lists with other replicas through Redis (see ScriptSharer). flush() sends extensions too. A
-/// Redis that answers with errors is asked again until stop().
+/// Shares lists with other replicas through Redis (see ScriptSharer). flush() sends extensions too.
+/// A Redis that answers with errors is asked again until stop().
 class ListSharer final : public ScriptSharer {
  public:
   /// `secret`: the one that all replicas hash keys with. `origin`: random, of this process.

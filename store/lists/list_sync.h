@@ -76,7 +76,8 @@ class ListSync {
     std::uint64_t pending = 0;  ///< changes that it has not heard of
     std::uint64_t sent = 0, learned = 0, rounds = 0, failures = 0;
     std::uint64_t dropped = 0;  ///< removals that were not sent: too many changes were pending
-    std::uint64_t refused = 0;  ///< changes for which the store's list had no room; they are repeated
+    std::uint64_t refused =
+        0;  ///< changes for which the store's list had no room; they are repeated
     std::optional<TimePoint> last_answer;
   };
   Stats stats() const;

@@ -71,9 +71,8 @@ void ScriptSharer::flush(std::function<void()> then) {
 
 std::unique_ptr<ScriptSharer::Side> ScriptSharer::leave(
     const std::function<bool(const Side&)>& is) {
-  const auto found = std::find_if(sides_.begin(), sides_.end(), [&](const auto& side) {
-    return side != nullptr && is(*side);
-  });
+  const auto found = std::find_if(sides_.begin(), sides_.end(),
+                                  [&](const auto& side) { return side != nullptr && is(*side); });
   return found != sides_.end() ? std::move(*found) : nullptr;
 }
 

@@ -23,8 +23,8 @@ class ScriptSharer : net::Timer {
 
   void start();
   void stop();
-  /// Sends what Redis has not heard; `then` hears when Redis has it, or that Redis is away. One at a
-  /// time.
+  /// Sends what Redis has not heard; `then` hears when Redis has it, or that Redis is away. One at
+  /// a time.
   void flush(std::function<void()> then);
   /// With the next connection.
   void set_credentials(const Credentials& credentials, const Credentials& sentinels) {

@@ -74,9 +74,8 @@ ViewSharer::ViewSharer(net::Worker& worker, const HashSecret& secret, Settings s
 void ViewSharer::use(const std::vector<ViewToShare>& views) {
   Sides next;
   for (const ViewToShare& view : views) {
-    std::unique_ptr<Side> same = leave([&view](const Side& side) {
-      return static_cast<const ViewSide&>(side).shared == view;
-    });
+    std::unique_ptr<Side> same = leave(
+        [&view](const Side& side) { return static_cast<const ViewSide&>(side).shared == view; });
     if (same == nullptr) same = std::make_unique<ViewSide>(*this, view);
     next.push_back(std::move(same));
   }

@@ -17,8 +17,8 @@ struct ViewToShare {
   friend bool operator==(const ViewToShare&, const ViewToShare&) = default;
 };
 
-/// Shares views with other replicas through Redis (see ScriptSharer). One call a second and view; the
-/// calls of all views go out in one write.
+/// Shares views with other replicas through Redis (see ScriptSharer). One call a second and view;
+/// the calls of all views go out in one write.
 class ViewSharer final : public ScriptSharer {
  public:
   /// `secret`: the one that all replicas hash keys with. `origin`: random, of this process.

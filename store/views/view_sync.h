@@ -44,8 +44,8 @@ class ViewSync {
   /// So long sent pieces are kept, for readers of a store that loses its memory. Less than
   /// kFoldAge: what a replica has read as a base comes never again as a piece.
   static constexpr milliseconds kRecent{4'000};
-  /// After so long without an answer, the store may have forgotten the number of this replica's last
-  /// piece (view.lua: an hour). It is asked for that number before it gets a piece again.
+  /// After so long without an answer, the store may have forgotten the number of this replica's
+  /// last piece (view.lua: an hour). It is asked for that number before it gets a piece again.
   static constexpr milliseconds kForgets = std::chrono::minutes{55};
   /// How long what nobody writes to any more stays in the store: after the window, and of a view
   /// without an end.

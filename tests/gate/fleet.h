@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gate/exchange.h"
+#include "gate/count_exchange.h"
 #include "gate/gate.h"
 #include "store/memory_store.h"
 
@@ -108,7 +108,7 @@ struct Replica {
   limiter::SyncTable table;
   Line line;
   net::Wheel wheel;
-  Exchange exchange;
+  CountExchange exchange;
   limiter::SyncedCounter counter;
 };
 

@@ -16,7 +16,7 @@ struct Shared;
 
 /// Carries one worker's counts to the store and the others' back (`share: {redis: {sync: ...}}`).
 /// No judgement waits for it. One timer for all keys; the worker's thread alone.
-class Exchange final : private net::Timer {
+class CountExchange final : private net::Timer {
  public:
   /// The most keys that one round of an interval carries; the rest goes with the next interval, so
   /// that a slow store is not flooded. The hottest keys go first.
@@ -31,8 +31,8 @@ class Exchange final : private net::Timer {
   static constexpr milliseconds kPatience{2'000};
 
   /// `origin`: random, of this worker's exchanges alone. All must outlive it.
-  Exchange(store::SharedStore& store, limiter::SyncTable& table, const Shared& shared,
-           net::Wheel& wheel, std::uint64_t origin);
+  CountExchange(store::SharedStore& store, limiter::SyncTable& table, const Shared& shared,
+                net::Wheel& wheel, std::uint64_t origin);
 
   limiter::SyncedBank& bank() noexcept { return bank_; }
 
@@ -49,14 +49,14 @@ class Exchange final : private net::Timer {
   limiter::SyncedBank::Stats stats() const noexcept { return bank_.stats(); }
 
  private:
-  struct Batch final : store::Batch {
-    explicit Batch(Exchange& e) : exchange(e) {}
+  struct PushBatch final : store::Batch {
+    explicit PushBatch(CountExchange& e) : exchange(e) {}
     void on_replies() override {
       exchange.take_in(*this);
       exchange.arm();
     }
 
-    Exchange& exchange;
+    CountExchange& exchange;
     policies::StoreOps operations;
     std::vector<limiter::SyncedBank::Push> pushes;
     std::size_t size = 0;
@@ -65,8 +65,8 @@ class Exchange final : private net::Timer {
   void begin_round(bool all);
   void send();
   void end_round();
-  void submit(Batch& batch);
-  void take_in(Batch& batch);
+  void submit(PushBatch& batch);
+  void take_in(PushBatch& batch);
   void arm();
   bool has_room() const noexcept { return under_way_ + kKeysOfBatch <= kKeysUnderWay; }
   limiter::SyncedBank::Times times() const noexcept;
@@ -77,7 +77,7 @@ class Exchange final : private net::Timer {
   net::Wheel& wheel_;
   limiter::SharedId id_;  // of the last push
   TimePoint now_{};       // at the last call: an answer comes at most a round trip later
-  Spares<Batch> batches_;
+  Spares<PushBatch> batches_;
   std::size_t under_way_ = 0;  // keys in lent batches
   std::size_t left_ = 0;       // keys that the round may still send; 0: there is none
   bool is_ending_ = false;

@@ -1,4 +1,4 @@
-#include "gate/exchange.h"
+#include "gate/count_exchange.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,19 +7,19 @@
 
 namespace weir::gate {
 
-Exchange::Exchange(store::SharedStore& store, limiter::SyncTable& table, const Shared& shared,
-                   net::Wheel& wheel, std::uint64_t origin)
+CountExchange::CountExchange(store::SharedStore& store, limiter::SyncTable& table,
+                             const Shared& shared, net::Wheel& wheel, std::uint64_t origin)
     : store_(store),
       bank_(shared.counters, table),
       shared_(shared),
       wheel_(wheel),
       id_{origin, 0} {}
 
-limiter::SyncedBank::Times Exchange::times() const noexcept {
+limiter::SyncedBank::Times CountExchange::times() const noexcept {
   return {now_, now_ + milliseconds{shared_.wall_offset_ms.load(std::memory_order_relaxed)}};
 }
 
-void Exchange::run(TimePoint now) {
+void CountExchange::run(TimePoint now) {
   now_ = now;
   const auto next = bank_.next(now);
   if (next && *next <= now) {
@@ -30,7 +30,7 @@ void Exchange::run(TimePoint now) {
   arm();
 }
 
-void Exchange::flush(TimePoint now) {
+void CountExchange::flush(TimePoint now) {
   now_ = now;
   is_ending_ = true;
   begin_round(true);
@@ -38,7 +38,7 @@ void Exchange::flush(TimePoint now) {
 }
 
 /// What is due joins a round that is still under way: together they send what one may.
-void Exchange::begin_round(bool all) {
+void CountExchange::begin_round(bool all) {
   bank_.begin_round(now_, all);
   if (all) {
     left_ = std::numeric_limits<std::size_t>::max();
@@ -48,15 +48,15 @@ void Exchange::begin_round(bool all) {
   send();
 }
 
-void Exchange::end_round() {
+void CountExchange::end_round() {
   bank_.end_round();
   left_ = 0;
 }
 
 /// Goes on with the round, as far as there is room.
-void Exchange::send() {
+void CountExchange::send() {
   while (left_ != 0 && has_room()) {
-    Batch& batch = batches_.lend(*this);
+    PushBatch& batch = batches_.lend(*this);
     batch.size = bank_.take(times(), id_, std::min(kKeysOfBatch, left_), batch.pushes);
     left_ -= batch.size;
     if (batch.size == 0) {
@@ -69,7 +69,7 @@ void Exchange::send() {
   if (left_ == 0) end_round();
 }
 
-void Exchange::submit(Batch& batch) {
+void CountExchange::submit(PushBatch& batch) {
   under_way_ += batch.size;
   for (std::size_t i = 0; i < batch.size; ++i) {
     const limiter::SyncedBank::Push& push = batch.pushes[i];
@@ -84,7 +84,7 @@ void Exchange::submit(Batch& batch) {
   if (store_.submit(batch, now_ + kPatience)) take_in(batch);
 }
 
-void Exchange::take_in(Batch& batch) {
+void CountExchange::take_in(PushBatch& batch) {
   const limiter::SharedRetry retry = limiter::row_of(batch.replies.front().error).retry;
   for (std::size_t i = 0; i < batch.size; ++i) {
     bank_.told(batch.pushes[i], batch.replies[i], times());
@@ -97,7 +97,7 @@ void Exchange::take_in(Batch& batch) {
 }
 
 /// An answer goes on with the next tick: it does not know the time.
-void Exchange::arm() {
+void CountExchange::arm() {
   if (left_ != 0) {
     if (has_room()) wheel_.arm(*this, now_);  // else the next answer does
   } else if (const auto next = bank_.next(now_)) {

@@ -1,4 +1,4 @@
-#include "gate/exchange.h"
+#include "gate/count_exchange.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "tests/gate/fleet.h"
 
-namespace weir::gate::exchange_test {
+namespace weir::gate::count_exchange_test {
 namespace {
 
 constexpr milliseconds kInterval{200};
@@ -116,8 +116,7 @@ TEST(Exchange, WhatWasTakenBackAfterItWasSentIsForgottenWithItsWindow) {
         if (others) fleet[1].charge(key, fleet.now, 1'000);
         pass(milliseconds{30'000});
       }
-      EXPECT_TRUE(
-          fleet[0].table.find(limiter::SyncEntry::key_of(key, fleet[0].counter))->idle());
+      EXPECT_TRUE(fleet[0].table.find(limiter::SyncEntry::key_of(key, fleet[0].counter))->idle());
       if (!others) {
         const std::size_t before = fleet[0].line.operations;
         pass(milliseconds{60'000});
@@ -317,14 +316,14 @@ std::size_t flush_all(Fleet& fleet, std::size_t replica) {
 }
 
 TEST(Exchange, TheEndSendsMoreThanOneRoundDoes) {
-  constexpr std::size_t kKeys = Exchange::kKeysMost + 2'000;
+  constexpr std::size_t kKeys = CountExchange::kKeysMost + 2'000;
   Fleet fleet(1, spec_of(Window::log), milliseconds{10'000}, 4 * kKeys);
   for (std::uint64_t i = 1; i <= kKeys; ++i)
     fleet[0].charge({i, i * 0x9E3779B97F4A7C15U}, fleet.now, 1'000'000);
   const std::size_t most = flush_all(fleet, 0);
   EXPECT_FALSE(fleet[0].exchange.is_busy());
   EXPECT_EQ(fleet[0].line.adds, kKeys);
-  EXPECT_LE(most, Exchange::kKeysUnderWay) << "a slow store is not flooded";
+  EXPECT_LE(most, CountExchange::kKeysUnderWay) << "a slow store is not flooded";
 }
 
 TEST(Exchange, TheEndSendsAgainWhatTheStoreDidNotTake) {
@@ -373,7 +372,7 @@ TEST(Exchange, TheEndWaitsForAKeyThatIsUnderWay) {
 }
 
 TEST(Exchange, ARoundSendsNoMoreKeysThanItMay) {
-  constexpr std::size_t kKeys = Exchange::kKeysMost + 1'000;
+  constexpr std::size_t kKeys = CountExchange::kKeysMost + 1'000;
   Fleet fleet(1, spec_of(Window::log), milliseconds{2'000}, 4 * kKeys);
   for (std::uint64_t i = 1; i <= kKeys; ++i)
     fleet[0].charge({i, i * 0x9E3779B97F4A7C15U}, fleet.now, 1'000'000);
@@ -383,8 +382,8 @@ TEST(Exchange, ARoundSendsNoMoreKeysThanItMay) {
     fleet.step(milliseconds{1});
     most = std::max(most, fleet[0].line.under_way());
   }
-  EXPECT_EQ(fleet[0].line.adds, Exchange::kKeysMost);
-  EXPECT_LE(most, Exchange::kKeysUnderWay);
+  EXPECT_EQ(fleet[0].line.adds, CountExchange::kKeysMost);
+  EXPECT_LE(most, CountExchange::kKeysUnderWay);
   for (int i = 0; i < 200; ++i) fleet.step(milliseconds{1});
   EXPECT_EQ(fleet[0].line.adds, kKeys);
 }
@@ -510,10 +509,9 @@ TEST(Exchange, AnOutcomeIsToldAlsoWhereItsKeyWasSilentForLong) {
     for (std::size_t i = 0; i < 2; ++i) {
       fleet[i].touch(kLate, fleet.now);
       fleet.settle({});
-      EXPECT_EQ(fleet[i].reading(kLate, fleet.now).value.as_real(),
-                metric == Metric::count     ? 3
-                : metric == Metric::average ? 3
-                                            : 1)
+      EXPECT_EQ(fleet[i].reading(kLate, fleet.now).value.as_real(), metric == Metric::count     ? 3
+                                                                    : metric == Metric::average ? 3
+                                                                                                : 1)
           << "replica " << i;
     }
     // Afterwards the key gives its place to others again.
@@ -686,4 +684,4 @@ TEST(Exchange, RandomFleetsAgreeOnAveragesAndExtremes) {
 }
 
 }  // namespace
-}  // namespace weir::gate::exchange_test
+}  // namespace weir::gate::count_exchange_test

@@ -3,7 +3,7 @@
 
 #include "tests/gate/fleet.h"
 
-namespace weir::gate::exchange_others_test {
+namespace weir::gate::count_exchange_others_test {
 namespace {
 
 constexpr milliseconds kInterval{200};
@@ -105,4 +105,4 @@ TEST(ExchangeOthers, TheOthersPartEndsWithTheirWindow) {
 }
 
 }  // namespace
-}  // namespace weir::gate::exchange_others_test
+}  // namespace weir::gate::count_exchange_others_test

@@ -7,7 +7,7 @@
 
 #include "tests/gate/fleet.h"
 
-namespace weir::gate::exchange_members_test {
+namespace weir::gate::count_exchange_members_test {
 namespace {
 
 constexpr milliseconds kInterval{200};
@@ -233,4 +233,4 @@ TEST(ExchangedMembers, RandomFleetsReadWhatIsKnownAndNeverMore) {
 }
 
 }  // namespace
-}  // namespace weir::gate::exchange_members_test
+}  // namespace weir::gate::count_exchange_members_test

@@ -6,7 +6,7 @@
 
 #include "tests/gate/fleet.h"
 
-namespace weir::gate::exchange_gauge_test {
+namespace weir::gate::count_exchange_gauge_test {
 namespace {
 
 constexpr milliseconds kInterval{200};
@@ -124,4 +124,4 @@ TEST(ExchangedGauges, RandomFleetsKeepTheBoundAndAgreeInTheEnd) {
 }
 
 }  // namespace
-}  // namespace weir::gate::exchange_gauge_test
+}  // namespace weir::gate::count_exchange_gauge_test
