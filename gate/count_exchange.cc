@@ -81,7 +81,7 @@ void CountExchange::submit(PushBatch& batch) {
   }
   batch.ops = batch.operations.ops();
   batch.replies = batch.operations.replies();
-  if (store_.submit(batch, now_ + kPatience)) take_in(batch);
+  if (store_.submit(batch, now_ + kAnswersWithin)) take_in(batch);
 }
 
 void CountExchange::take_in(PushBatch& batch) {

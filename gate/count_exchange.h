@@ -28,7 +28,7 @@ class CountExchange final : private net::Timer {
   static constexpr std::size_t kKeysUnderWay = 2 * kKeysOfBatch;
   /// No request waits for an exchange: this is longer than the store needs to notice that it is
   /// away.
-  static constexpr milliseconds kPatience{2'000};
+  static constexpr milliseconds kAnswersWithin{2'000};
 
   /// `origin`: random, of this worker's exchanges alone. All must outlive it.
   CountExchange(store::SharedStore& store, limiter::SyncTable& table, const Shared& shared,

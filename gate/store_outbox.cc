@@ -11,7 +11,7 @@ bool StoreOutbox::ask(policies::Judgement& judgement, policies::StoreOps& operat
   ticket.ops = operations.ops();
   ticket.replies = operations.replies();
   ticket.replied = &replied_;
-  if (store_.submit(ticket, now + (ticket.patient ? kPatience : budget_))) return true;
+  if (store_.submit(ticket, now + (ticket.patient ? kSettlesWithin : budget_))) return true;
   ++asking_;
   return false;
 }
@@ -23,7 +23,7 @@ void StoreOutbox::send(policies::StoreOps& operations, TimePoint now) {
   batch.patient = true;
   batch.ops = batch.operations.ops();
   batch.replies = batch.operations.replies();
-  if (store_.submit(batch, now + kPatience)) batch.on_replies();
+  if (store_.submit(batch, now + kSettlesWithin)) batch.on_replies();
 }
 
 }  // namespace weir::gate

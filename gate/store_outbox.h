@@ -18,7 +18,7 @@ class StoreOutbox final : public policies::Outbox {
  public:
   /// No request waits for a settlement or for best-effort operations. While the store is away, they
   /// are retried for this long.
-  static constexpr milliseconds kPatience{5'000};
+  static constexpr milliseconds kSettlesWithin{5'000};
 
   /// All arguments must outlive it, and the store must have stopped before it ends. A request waits
   /// for the store at most `budget`. Without a wheel, failed messages of patterns are not retried

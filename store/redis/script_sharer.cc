@@ -8,13 +8,13 @@
 namespace weir::store {
 namespace {
 
-constexpr milliseconds kPatienceOfCall{1'000};
+constexpr milliseconds kAnswerWithin{1'000};
 constexpr milliseconds kConnects{20};
 
 }  // namespace
 
 Settings without_hurry(Settings settings) {
-  settings.timeout = std::max(settings.timeout, kPatienceOfCall);
+  settings.timeout = std::max(settings.timeout, kAnswerWithin);
   settings.budget = settings.timeout;
   return settings;
 }
@@ -98,7 +98,7 @@ void ScriptSharer::turn(TimePoint now) {
   if (!is_running_) return;
   const bool up = store_.stats().up;
   // A first connection takes time: that is not a failure yet.
-  const bool connecting = now < since_ + kPatienceOfCall && !up;
+  const bool connecting = now < since_ + kAnswerWithin && !up;
   std::erase_if(retired_, [](const auto& side) { return !side->flying(); });
   TimePoint next = TimePoint::max();
   bool told = true;

@@ -208,7 +208,7 @@ void ViewSync::ask_exchange(Words& out, bool may_fold) {
   out.word(exchanges && may_fold ? "1" : "0");
   std::size_t bytes = 0;
   for (const Piece& piece : queue_) {
-    if (!brings || (asked_ != 0 && bytes + piece.bytes.size() > kCallMost)) break;
+    if (!brings || (asked_ != 0 && bytes + piece.bytes.size() > kPieceBytesOfCall)) break;
     out.number(static_cast<std::int64_t>(piece.number));
     out.word(piece.bytes);
     bytes += piece.bytes.size();

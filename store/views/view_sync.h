@@ -34,8 +34,8 @@ class ViewSync {
  public:
   static constexpr milliseconds kInterval{1'000};
   static constexpr std::size_t kPieceMost = std::size_t{256} << 10;  ///< bytes, about
-  static constexpr std::size_t kCallMost = std::size_t{1} << 20;     ///< bytes of pieces in a call
-  static constexpr std::size_t kPiecesMost = 16;                     ///< in an answer
+  static constexpr std::size_t kPieceBytesOfCall = std::size_t{1} << 20;
+  static constexpr std::size_t kPiecesMost = 16;  ///< in an answer
   /// Memory of a fold; and of what it leaves of a pane, as bytes much less. The difference is room
   /// for new keys, which stay if they are greater than others.
   static constexpr std::size_t kFoldMost = std::size_t{32} << 20;
