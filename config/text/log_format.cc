@@ -1,6 +1,7 @@
 #include "config/text/log_format.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/time_pattern.h"
 
@@ -44,6 +45,7 @@ constexpr Named kNamed[] = {
 
 /// `User-Agent` -> `user_agent`; empty: not the name of a header.
 std::string column_of_header(std::string_view name) {
+  if (name.find_first_not_of("-_") == std::string_view::npos) return {};
   std::string out;
   for (const char c : name) {
     const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
@@ -89,7 +91,7 @@ class Compiler {
 
   bool directive() {
     const std::size_t from = at_++;
-    std::string name;
+    std::optional<std::string> name;
     if (at_ < text_.size() && text_[at_] == '{') {
       const std::size_t close = text_.find('}', at_);
       if (close == std::string_view::npos)
@@ -101,7 +103,9 @@ class Compiler {
     if (text_.substr(at_).starts_with(">") && at_ + 1 < text_.size()) size = 2;
     const std::string_view spelling = text_.substr(at_, size);
     at_ += size;
-    if (!name.empty()) return named(from, name, spelling);
+    if (name && name->empty())
+      return fail(from, at_ - from, "nothing stands between { and }", std::string(kKnown));
+    if (name) return named(from, *name, spelling);
     // Apache writes the path as %U and the query as %q right behind it; together they are the URL.
     if (spelling == "q" && !out.items.empty() && out.items.back().kind == ItemKind::url) {
       out.items.back().kind = ItemKind::url_query;
@@ -128,7 +132,7 @@ class Compiler {
     return add(from, ItemKind::field, spelling == "o" ? "response_" + column : column, true);
   }
 
-  /// `%{FORM}t`, with the words of Apache: `sec`, `msec` and a prefix that says when the time is
+  /// `%{FORM}t`, with the words of Apache: `sec`, `msec` and one prefix that says when the time is
   /// taken.
   bool formed_time(std::size_t from, std::string_view form) {
     std::size_t at = from + 2;
@@ -136,6 +140,14 @@ class Compiler {
       if (!form.starts_with(prefix)) continue;
       form.remove_prefix(prefix.size());
       at += prefix.size();
+      break;
+    }
+    if (form.starts_with("begin:") || form.starts_with("end:"))
+      return fail(at, form.find(':') + 1, "a time is taken at the begin or at the end",
+                  "write one of the two");
+    if (form.empty()) {
+      return fail(from, at_ - from, "the time has no form",
+                  "write %{sec}t, %{msec}t or a pattern such as %{%Y-%m-%d %H:%M:%S}t");
     }
     if (form == "sec") form = "seconds";
     if (form == "msec") form = "millis";

@@ -44,5 +44,49 @@ TEST(LogFormat, ReadsTheFormOfTheTime) {
   EXPECT_EQ(compiled("%h %{begin:%Y-%m-%d %T}t %m").time_form, "%Y-%m-%d %T");
 }
 
+TEST(LogFormat, RefusesWhatIsNoFormat) {
+  struct Case {
+    const char* format;
+    std::size_t offset, length;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"%h %{begin:end:sec}t", 11, 4, "a time is taken at the begin or at the end"},
+      {"%h %{end:begin:%F}t", 9, 6, "a time is taken at the begin or at the end"},
+      {"%h %{begin:begin:sec}t", 11, 6, "a time is taken at the begin or at the end"},
+      {"%h %{begin:}t", 3, 10, "the time has no form"},
+      {"%h %{usec}t", 5, 4, "\"usec\" is no form of a time"},
+      {"%h %{}t", 3, 4, "nothing stands between { and }"},
+      {"%t %{}i", 3, 4, "nothing stands between { and }"},
+      {"%t %{}h", 3, 4, "nothing stands between { and }"},
+      {"%t %{}>s", 3, 5, "nothing stands between { and }"},
+      {"%t %{-}i", 3, 5, "\"%{-}i\" is no directive of a log"},
+      {"%t %{a b}i", 3, 7, "\"%{a b}i\" is no directive of a log"},
+      {"%t %{X}>i", 3, 6, "\"%{X}>i\" is no directive of a log"},
+      {"%t %{X}h", 3, 5, "\"%{X}h\" is no directive of a log"},
+      {"%t %>h", 3, 3, "\"%>h\" is no directive of a log"},
+      {"%t %<s", 3, 2, "\"%<\" is no directive of a log"},
+      {"%t %200{X}i", 3, 2, "\"%2\" is no directive of a log"},
+      {"%t %!s", 3, 2, "\"%!\" is no directive of a log"},
+      {"%t %", 3, 1, "\"%\" is no directive of a log"},
+      {"%t %{X", 3, 3, "a { that nothing closes"},
+      {"%t %h %a", 6, 2, "the column \"ip\" stands twice"},
+      {"%t %s %>s", 6, 3, "the column \"status\" stands twice"},
+      {"%t %r %m", 6, 2, "the column \"method\" stands twice"},
+      {"%t %U%q %q", 8, 2, "the column \"query\" stands twice"},
+      {"%t %{X-A}i %{x_a}i", 11, 7, "the column \"x_a\" stands twice"},
+      {"%t %{sec}t", 3, 7, "the time stands twice"},
+      {"%h%t", 2, 2, "nothing stands between this and what is before it"},
+      {"%h", 0, 2, "the format has no time"},
+  };
+  for (const Case& c : cases) {
+    LogFormat::Problem problem;
+    EXPECT_FALSE(LogFormat::compile(c.format, problem)) << c.format;
+    EXPECT_EQ(problem.message, c.message) << c.format;
+    EXPECT_EQ(problem.offset, c.offset) << c.format;
+    EXPECT_EQ(problem.length, c.length) << c.format;
+  }
+}
+
 }  // namespace
 }  // namespace weir::config::log_format_test
