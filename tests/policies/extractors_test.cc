@@ -87,6 +87,34 @@ TEST(Extractors, DecodeFormsAndQueries) {
   }
 }
 
+TEST(Extractors, ReadFormsWithRawBytesWhateverTheirSizeAndTheMemoryLeft) {
+  const std::string raw(3 << 20, '\xc3');
+  for (const std::size_t taken : {std::size_t{0}, Arena::kMax / 2, Arena::kMax}) {
+    Arena arena;
+    (void)arena.allocate(taken);
+    EXPECT_EQ(find_parameter(arena, "a=1&b=" + raw, "a").value.as_text(), "1");
+    EXPECT_EQ(find_parameter(arena, "a=1&b=" + raw, "c").why, MissReason::absent);
+    EXPECT_EQ(find_parameter(arena, "b=" + raw + "\xa6" + "a=1", "a").why, MissReason::ambiguous);
+    EXPECT_EQ(find_parameter(arena, "b=" + raw + "\xa6" + "\xe1\xbd" + "1&a=1", "a").why,
+              MissReason::ambiguous);
+  }
+}
+
+TEST(Extractors, ReadNoFormBesideALongRawName) {
+  Arena arena;
+  const auto beside = [&](std::size_t size, char byte) {
+    const std::string name = std::string(size - 1, 'x') + byte;
+    return find_parameter(arena, "a=1&" + name + "=2", "a").why;
+  };
+  EXPECT_EQ(beside(kRawNameMost, '\xff'), MissReason::none);
+  EXPECT_EQ(beside(kRawNameMost + 1, '\xff'), MissReason::unreadable);
+  EXPECT_EQ(beside(kRawNameMost + 1, 'x'), MissReason::none);
+  // Between semicolons as well, and where only seven bits make a name of it.
+  const std::string name(kRawNameMost + 1, '\xe1');
+  EXPECT_EQ(find_parameter(arena, "a=1&b=2;" + name + "=3", "a").why, MissReason::unreadable);
+  EXPECT_EQ(find_parameter(arena, "a=1&b=2\xa6" + name + "\xbd", "a").why, MissReason::unreadable);
+}
+
 TEST(Extractors, ReadNoFormWithARawNul) {
   Arena arena;
   const std::string form("a=1\0&b=2", 8);

@@ -200,9 +200,28 @@ TEST(Frame, BoundsTheMemoryOfOneRequest) {
   EXPECT_EQ(show(tripled.eval(w.frame)), "error");
   for (int k = 0; k < 100; ++k) (void)doubled.eval(w.frame);
   EXPECT_EQ(show(doubled.eval(w.frame)), "error") << "the arena is full";
-  EXPECT_LE(w.frame.arena().capacity(), Arena::kMax);
+  EXPECT_LE(w.frame.arena().capacity(), 2 * Arena::kMax);
   w.begin();
   EXPECT_EQ(show(doubled.eval(w.frame)), "200000");
+}
+
+TEST(Arena, GivesWhatItGaveBeforeWhateverItsBlocksAre) {
+  for (std::size_t piece : {std::size_t{100}, std::size_t{3'000}, std::size_t{1'000'000}}) {
+    Arena arena;
+    for (std::size_t given = 0; given + piece < Arena::kMax / 2; given += piece)
+      EXPECT_NE(arena.allocate(piece), nullptr);
+    arena.reset();
+    EXPECT_NE(arena.allocate(Arena::kMax - 8), nullptr);
+    EXPECT_NE(arena.allocate(8), nullptr);
+    EXPECT_EQ(arena.allocate(1), nullptr);
+    arena.reset();
+    EXPECT_EQ(arena.allocate(Arena::kMax + 1), nullptr);
+    EXPECT_NE(arena.allocate(Arena::kMax / 2 + 8), nullptr);
+    EXPECT_EQ(arena.allocate(Arena::kMax / 2), nullptr);
+    arena.shrink(Arena::kMax / 2 + 8, 8);
+    EXPECT_NE(arena.allocate(Arena::kMax / 2), nullptr);
+    EXPECT_LE(arena.capacity(), 4 * Arena::kMax);
+  }
 }
 
 }  // namespace

@@ -8,19 +8,21 @@ namespace weir::policies {
 char* Arena::allocate(std::size_t bytes) {
   if (bytes > kMax) return nullptr;
   bytes = (bytes + 7) & ~std::size_t{7};
+  if (bytes > kMax - given_) return nullptr;
   while (block_ < blocks_.size()) {
     Block& block = blocks_[block_];
     if (block.size - used_ >= bytes) {
       char* at = block.bytes.get() + used_;
       used_ += bytes;
+      given_ += bytes;
       return at;
     }
     ++block_;
     used_ = 0;
   }
-  // Each block doubles what there is, so that the number of blocks stays small.
-  const std::size_t size = std::max({bytes, capacity_, std::size_t{4096}});
-  if (capacity_ + size > kMax) return nullptr;
+  // Each block doubles what there is, so that the number of blocks stays small. What does not fit
+  // into the rest of a block leaves that unused: so there may be more in blocks than is given.
+  const std::size_t size = std::max({bytes, std::min(capacity_, kMax / 2), std::size_t{4096}});
   try {
     blocks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
   } catch (const std::bad_alloc&) {
@@ -28,11 +30,14 @@ char* Arena::allocate(std::size_t bytes) {
   }
   capacity_ += size;
   used_ = bytes;
+  given_ += bytes;
   return blocks_.back().bytes.get();
 }
 
 void Arena::shrink(std::size_t bytes, std::size_t kept) noexcept {
-  used_ -= ((bytes + 7) & ~std::size_t{7}) - ((kept + 7) & ~std::size_t{7});
+  const std::size_t back = ((bytes + 7) & ~std::size_t{7}) - ((kept + 7) & ~std::size_t{7});
+  used_ -= back;
+  given_ -= back;
 }
 
 }  // namespace weir::policies

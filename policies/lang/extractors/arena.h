@@ -10,13 +10,14 @@
 namespace weir::policies {
 
 /// Scratch memory of one evaluation: bumps a pointer, forgets everything in O(1), keeps its blocks.
-/// So it allocates only until it has seen its largest request. Bounded: beyond kMax bytes it gives
-/// null, and the expression that asked fails. Not thread-safe.
+/// So it allocates only until it has seen its largest request. Bounded: beyond kMax bytes in one
+/// evaluation it gives null, and the expression that asked fails. What it gives does not hang on
+/// the blocks that earlier evaluations have left. Not thread-safe.
 class Arena {
  public:
   static constexpr std::size_t kMax = std::size_t{4} << 20;
 
-  void reset() noexcept { block_ = 0, used_ = 0; }
+  void reset() noexcept { block_ = 0, used_ = 0, given_ = 0; }
   /// Aligned to 8; null when full.
   char* allocate(std::size_t bytes);
   /// Gives back the tail of the newest allocation, which was `bytes` long.
@@ -36,6 +37,7 @@ class Arena {
   };
   std::vector<Block> blocks_;
   std::size_t block_ = 0, used_ = 0, capacity_ = 0;
+  std::size_t given_ = 0;  // since reset()
 };
 
 }  // namespace weir::policies

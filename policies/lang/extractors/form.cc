@@ -1,6 +1,7 @@
 #include "policies/lang/extractors/form.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -24,13 +25,55 @@ void skip_ascii(std::string_view& text) noexcept {
   while (!text.empty() && static_cast<unsigned char>(text.front()) < 0x80) text.remove_prefix(1);
 }
 
+/// A form as it stands.
+struct AsItStands {
+  static std::size_t find(std::string_view text, char c) noexcept { return text.find(c); }
+  static std::string_view name(std::string_view raw) noexcept { return raw; }
+};
+
+/// A form as those read it who drop the highest bit of each byte, as Node's `ascii` does.
+class InSevenBits {
+ public:
+  static std::size_t find(std::string_view text, char c) noexcept {
+    const auto at =
+        std::find_if(text.begin(), text.end(), [c](char each) { return drop(each) == c; });
+    return at == text.end() ? std::string_view::npos : static_cast<std::size_t>(at - text.begin());
+  }
+  /// A view until the next call.
+  std::string_view name(std::string_view raw) noexcept {
+    if (is_ascii(raw)) return raw;
+    is_too_long_ = is_too_long_ || raw.size() > room_.size();
+    if (is_too_long_) return {};
+    std::transform(raw.begin(), raw.end(), room_.begin(), drop);
+    return {room_.data(), raw.size()};
+  }
+  /// Some name has not been read.
+  bool is_too_long() const noexcept { return is_too_long_; }
+
+ private:
+  static char drop(char c) noexcept { return static_cast<char>(c & 0x7f); }
+
+  std::array<char, kRawNameMost> room_;
+  bool is_too_long_ = false;
+};
+
+/// next_part() of text.h.
+template <class Reading>
+std::string_view next_part_of(const Reading& reading, std::string_view& rest,
+                              char separator) noexcept {
+  const std::size_t at = reading.find(rest, separator);
+  const std::string_view part = rest.substr(0, at);
+  rest.remove_prefix(at == std::string_view::npos ? rest.size() : at + 1);
+  return part;
+}
+
 /// Whether a part of a pair between semicolons names the parameter. Some applications take `;` for
 /// `&`, some for a part of the value, some drop the pair.
-template <class Match>
-bool names_between_semicolons(std::string_view pair, Match match) noexcept {
+template <class Reading, class Match>
+bool names_between_semicolons(Reading& reading, std::string_view pair, Match match) noexcept {
   while (!pair.empty()) {
-    std::string_view part = next_part(pair, ';');
-    if (match(next_part(part, '=')) != PathMatch::no) return true;
+    std::string_view part = next_part_of(reading, pair, ';');
+    if (match(reading.name(next_part_of(reading, part, '='))) != PathMatch::no) return true;
   }
   return false;
 }
@@ -42,20 +85,20 @@ struct Parameter {
 };
 
 /// The only parameter that `match` takes.
-template <class Match>
-Parameter find_raw(std::string_view encoded, Match match) noexcept {
-  const bool semicolons = encoded.find(';') != std::string_view::npos;
+template <class Reading, class Match>
+Parameter find_raw(Reading& reading, std::string_view encoded, Match match) noexcept {
+  const bool semicolons = reading.find(encoded, ';') != std::string_view::npos;
   bool elsewhere = false;
   Parameter out{MissReason::absent, {}, {}};
   while (!encoded.empty()) {
-    std::string_view value = next_part(encoded, '&');
+    std::string_view value = next_part_of(reading, encoded, '&');
     if (value.empty()) continue;
-    if (semicolons && value.find(';') != std::string_view::npos) {
-      if (names_between_semicolons(value, match)) return {MissReason::ambiguous, {}, {}};
+    if (semicolons && reading.find(value, ';') != std::string_view::npos) {
+      if (names_between_semicolons(reading, value, match)) return {MissReason::ambiguous, {}, {}};
       continue;
     }
-    const std::string_view name = next_part(value, '=');
-    const PathMatch got = match(name);
+    const std::string_view name = next_part_of(reading, value, '=');
+    const PathMatch got = match(reading.name(name));
     if (got == PathMatch::no) continue;
     elsewhere = elsewhere || got == PathMatch::elsewhere;
     if (got == PathMatch::elsewhere) continue;
@@ -67,21 +110,18 @@ Parameter find_raw(std::string_view encoded, Match match) noexcept {
   return out;
 }
 
-/// Reads the text once more with the highest bit of each byte dropped, as Node's `ascii` does, and
-/// compares what it finds with `found`. Ambiguous if the two differ; else `found.why`.
+/// Reads the text once more in seven bits, and compares what it finds with `found`. Ambiguous if
+/// the two differ; else `found.why`. Where a raw name is too long for that, nobody can say.
 template <class Match>
-MissReason compare_in_seven_bits(Arena& arena, std::string_view encoded, const Parameter& found,
+MissReason compare_in_seven_bits(std::string_view encoded, const Parameter& found,
                                  Match match) noexcept {
-  char* const room = arena.allocate(encoded.size());
-  if (room == nullptr) return MissReason::unreadable;
-  std::transform(encoded.begin(), encoded.end(), room,
-                 [](char c) { return static_cast<char>(c & 0x7f); });
-  const Parameter there = find_raw({room, encoded.size()}, match);
-  arena.shrink(encoded.size(), 0);
+  InSevenBits reading;
+  const Parameter there = find_raw(reading, encoded, match);
+  if (reading.is_too_long()) return MissReason::unreadable;
   const bool same =
-      there.why == found.why && (found.why != MissReason::none ||
-                                 (there.raw.data() - room == found.raw.data() - encoded.data() &&
-                                  is_ascii(found.name) && is_ascii(found.raw)));
+      there.why == found.why &&
+      (found.why != MissReason::none ||
+       (there.raw.data() == found.raw.data() && is_ascii(found.name) && is_ascii(found.raw)));
   return same ? found.why : MissReason::ambiguous;
 }
 
@@ -93,10 +133,11 @@ bool has_control(std::string_view text) noexcept {
 /// The value of the only parameter that `match` takes.
 template <class Match>
 Extracted find_matching(Arena& arena, std::string_view encoded, Match match) noexcept {
-  const Parameter found = find_raw(encoded, match);
+  AsItStands reading;
+  const Parameter found = find_raw(reading, encoded, match);
   if (found.why == MissReason::ambiguous) return Extracted::miss(found.why);
   if (!is_ascii(encoded)) {
-    const MissReason why = compare_in_seven_bits(arena, encoded, found, match);
+    const MissReason why = compare_in_seven_bits(encoded, found, match);
     if (why != MissReason::none) return Extracted::miss(why);
   }
   if (found.why != MissReason::none) return Extracted::miss(found.why);
