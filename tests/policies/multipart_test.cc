@@ -44,6 +44,25 @@ void expect(const std::vector<Row>& rows) {
   for (const Row& row : rows) EXPECT_EQ(read(row.type, row.text), row.reads) << row.name;
 }
 
+TEST(Charset, ANameBeyondAsciiInAnotherCharsetMakesTheBodyUnreadable) {
+  // As in a form: by the charset, a blank or another letter of this name may be what an application
+  // reads.
+  const auto with = [](std::string_view name, const std::string& charset) {
+    return body(named("user", "alice") +
+                named(name, "x", "\r\nContent-Type: text/plain; charset=" + charset));
+  };
+  EXPECT_EQ(read(kType, with("other", "iso-8859-1")), "\"alice\"");
+  EXPECT_EQ(read(kType, with("user\xa0", "iso-8859-1")), "unreadable");
+  EXPECT_EQ(read(kType, with("gr\xf6\xdf"
+                             "e",
+                             "iso-8859-1")),
+            "unreadable");
+  EXPECT_EQ(read(kType, with("gr\xc3\xb6\xc3\x9f"
+                             "e",
+                             "utf-8")),
+            "\"alice\"");
+}
+
 TEST(Charset, AsciiIsReadableInEachCharsetThatExtendsIt) {
   const std::string form = "application/x-www-form-urlencoded; charset=";
   const std::string json = "application/json; charset=";
