@@ -85,21 +85,17 @@ Gate::Decided Gate::decide(const policies::Occurrence& occurrence, policies::Ins
     return {ticket, suspended != nullptr ? driver_.resume(ticket, occurrence, at, options)
                                          : driver_.start(ticket, occurrence, at, options)};
   } catch (...) {
-    cut_short(ticket, at);
+    cut_short(ticket);
     throw;
   }
 }
 
-/// For want of memory, a judgement has no end of its own: gives its ticket back, and what an open
-/// one holds. What it has counted stays counted.
-void Gate::cut_short(Ticket& ticket, policies::Instant at) noexcept {
-  static_cast<void>(survives_no_memory([&] {
-    if (!ticket.is_open()) return ticket.close();
-    if (ticket.ended) return;
-    driver_.release(ticket, at);
-    driver_.end(ticket, at);
-  }));
-  if (ticket.is_closed()) give_back(ticket);
+/// For want of memory, a judgement has no end of its own: nobody will hear its verdict. Takes back
+/// what it has counted, and its ticket.
+void Gate::cut_short(Ticket& ticket) noexcept {
+  driver_.cut_short(ticket);
+  ticket.row.text.clear();
+  give_back(ticket);
 }
 
 /// By what logs and metrics call a judgement.
@@ -160,7 +156,7 @@ Decision Gate::judge(const Request& request, TimePoint now, bool may_wait, Waite
     try {
       return conclude(ticket, *decided, request, at);
     } catch (...) {
-      cut_short(ticket, at);
+      cut_short(ticket);
       throw;
     }
   }
@@ -258,11 +254,12 @@ std::optional<Gate::Judged> Gate::judge(const policies::Record& event, const Ans
       is_kept = keep(ticket, recorded, now);
     }
   } catch (...) {
-    cut_short(ticket, at);
+    cut_short(ticket);
     throw;
   }
   if (is_kept) {
-    answered_body(ticket, answer, now);
+    // It is counted by now, and settled in any case. An error would have it told once more.
+    survives_no_memory([&] { answered_body(ticket, answer, now); });
     finish(ticket, End::complete, now);
   }
   return Judged{verdict, ticket.plan, effect.status, effect};
@@ -286,7 +283,7 @@ std::optional<Gate::Judged> Gate::query(const policies::Record& event, TimePoint
   try {
     effect = text_.render(set(), ticket.plan, *decided, at);
   } catch (...) {
-    cut_short(ticket, at);
+    cut_short(ticket);
     throw;
   }
   give_back(ticket);
@@ -348,7 +345,7 @@ void Gate::give_up(Waiter& waiter, TimePoint now) {
   Ticket& ticket = *std::exchange(waiter.suspended_, nullptr);
   ticket.waiter = nullptr;
   if (!std::exchange(ticket.is_told, false)) return;  // tick() takes the judgement back
-  driver_.release(ticket, instant(now));
+  survives_no_memory([&] { driver_.release(ticket, instant(now)); });
   give_back(ticket);
 }
 
@@ -388,13 +385,20 @@ void Gate::note_unread(policies::MissReason why) {
 void Gate::finish(Ticket& ticket, End end, TimePoint now) {
   const policies::Instant at = instant(now);
   const bool counts = end == End::aborted || end == End::unacceptable;
-  if (!ticket.answered) counts ? driver_.abort(ticket, at) : driver_.release(ticket, at);
-  driver_.end(ticket, at);
-  if (!ticket.answered) settled(ticket);
-  if (ticket.row.open()) {
+  // The caller has no second chance: for want of memory a step ends early, and the next one comes.
+  survives_no_memory([&] {
+    if (!ticket.answered) counts ? driver_.abort(ticket, at) : driver_.release(ticket, at);
+  });
+  survives_no_memory([&] { driver_.end(ticket, at); });
+  survives_no_memory([&] {
+    if (!ticket.row.open()) return;
     if (!ticket.answered && counts) Recorder::aborted(ticket.row);
     recorder_->write(ticket.row);
-  }
+  });
+  ticket.row.text.clear();
+  survives_no_memory([&] {
+    if (!ticket.answered) settled(ticket);
+  });
   if (ticket.is_closed()) give_back(ticket);
 }
 
@@ -421,15 +425,17 @@ void Gate::take_replies(TimePoint now) {
       if (!ticket.is_told || ticket.waiter != nullptr) continue;
       ticket.is_told = false;
     }
-    driver_.release(ticket, instant(now));
+    survives_no_memory([&] { driver_.release(ticket, instant(now)); });
     give_back(ticket);
   }
   for (std::size_t i = 0; i < replied.size(); ++i) {
     if (replied[i] == nullptr) continue;
     Ticket& ticket = *std::exchange(replied[i], nullptr);
     outbox_->note_taken();
-    driver_.replied(ticket, instant(now));
-    settled(ticket);
+    survives_no_memory([&] {
+      driver_.replied(ticket, instant(now));
+      settled(ticket);
+    });
     if (ticket.is_closed()) give_back(ticket);
   }
   replied.clear();

@@ -148,7 +148,7 @@ class Gate final : public Judge {
               TimePoint now);
   inline bool keep(Ticket& ticket, bool recorded, TimePoint now);
   inline void give_back(Ticket& ticket);
-  void cut_short(Ticket& ticket, policies::Instant at) noexcept;
+  void cut_short(Ticket& ticket) noexcept;
   void note_unread(policies::MissReason why);
   void take_replies(TimePoint now);
   void settled(const Ticket& ticket);

@@ -11,6 +11,8 @@ bool StoreOutbox::ask(policies::Judgement& judgement, policies::StoreOps& operat
   ticket.ops = operations.ops();
   ticket.replies = operations.replies();
   ticket.replied = &replied_;
+  // First: where there is no room for a ticket, its replies would be lost.
+  if (replied_.capacity() <= asking_) replied_.reserve(2 * asking_ + 1);
   if (store_.submit(ticket, now + (ticket.patient ? kSettlesWithin : budget_))) return true;
   ++asking_;
   return false;
@@ -20,10 +22,15 @@ void StoreOutbox::send(policies::StoreOps& operations, TimePoint now) {
   BestEffort& batch = best_effort_.lend(*this);
   std::swap(batch.operations, operations);
   operations.clear();
-  batch.patient = true;
-  batch.ops = batch.operations.ops();
-  batch.replies = batch.operations.replies();
-  if (store_.submit(batch, now + kSettlesWithin)) batch.on_replies();
+  try {
+    batch.patient = true;
+    batch.ops = batch.operations.ops();
+    batch.replies = batch.operations.replies();
+    if (store_.submit(batch, now + kSettlesWithin)) batch.on_replies();
+  } catch (...) {
+    batch.on_replies();
+    throw;
+  }
 }
 
 }  // namespace weir::gate

@@ -7,6 +7,7 @@
 
 #include "core/assert.h"
 #include "core/chars/hex.h"
+#include "core/no_memory.h"
 
 namespace weir::gate {
 
@@ -122,7 +123,8 @@ bool Unsettled::settle(std::string_view id, const Answer& answer, TimePoint now)
   --open_;
   skip_settled();
   note_size();
-  judge_.answered_body(*ticket, answer, now);
+  // For want of memory it is settled by finish(); the app need not tell of it again.
+  survives_no_memory([&] { judge_.answered_body(*ticket, answer, now); });
   judge_.finish(*ticket, End::complete, now);
   return true;
 }

@@ -210,7 +210,11 @@ void Counting::count_whole(Instant at) {
   }
 }
 
-void Counting::take_back(PlannedCounter& planned) {
+void Counting::take_all_back() noexcept {
+  for (PlannedCounter& planned : work_.plan().counters) take_back(planned);
+}
+
+void Counting::take_back(PlannedCounter& planned) noexcept {
   work_.counts.uncharge(work_.counter_of(planned), planned.key, planned.undo);
   planned.undo = {};
   const bool reserved = planned.reserves || planned.provisional;

@@ -27,16 +27,20 @@ class Counting final {
   bool charge(Instant at, const JudgeOptions& options);  ///< true: it asks the shared store
   /// Some counter refuses, and the first ones have been charged before: what is left is only read.
   void charge_rest(std::size_t charged, Instant at, const JudgeOptions& options);
+  /// The store has replied: notes what it has counted. Then take_replies().
+  void note_in_store() noexcept;
   void take_replies(const JudgeOptions& options);
   void settle_provisional(Instant at);
   void take_back(bool all, Instant at);
   /// Counts the event also where it is refused, or where a limit in shadow mode would refuse it.
   void count_whole(Instant at);
   /// The verdict is no longer needed, and the store has replied: takes everything back.
-  void drop();
-  void take_back(PlannedCounter& planned);
+  void drop() noexcept;
+  /// No verdict has been enforced: takes back everything that is counted and not settled.
+  void take_all_back() noexcept;
 
  private:
+  void take_back(PlannedCounter& planned) noexcept;
   bool plan_asks() const;
   void plan_asked();
   bool foretell(PlannedCounter& planned, Instant at);

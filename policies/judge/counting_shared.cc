@@ -63,6 +63,15 @@ void Counting::ask(bool refused, const JudgeOptions& options) {
   }
 }
 
+void Counting::note_in_store() noexcept {
+  for (PlannedCounter& planned : work_.plan().counters) {
+    if (planned.asked == PlannedCounter::kNone) continue;
+    const limiter::SharedReply& reply = store_.ops().reply(planned.asked);
+    planned.in_store = reply.error == SharedError::none && reply.admitted &&
+                       adds(store_.ops()[planned.asked].op.verb);
+  }
+}
+
 void Counting::take_replies(const JudgeOptions& options) {
   store_.use_replies_of(store_.ops());
   bool failed = false;
@@ -78,7 +87,6 @@ void Counting::take_replies(const JudgeOptions& options) {
     const StoreOps::Item& item = store_.ops()[planned.asked];
     if (adds(item.op.verb)) {
       const auto& ceiling = item.op.parts[planned.part].ceiling;
-      planned.in_store = reply.admitted;
       planned.reading.refused =
           !reply.admitted && ceiling && ceiling->broken_by(planned.reading.value);
       if (reply.admitted) mirror(planned, work_.at);
@@ -146,16 +154,12 @@ void Counting::go_alone(const JudgeOptions& options) {
   }
 }
 
-void Counting::drop() {
-  for (PlannedCounter& planned : work_.plan().counters) {
-    if (planned.asked == PlannedCounter::kNone) continue;
-    const limiter::SharedReply& reply = store_.ops().reply(planned.asked);
-    planned.in_store = reply.error == SharedError::none && reply.admitted &&
-                       adds(store_.ops()[planned.asked].op.verb);
-    store_.give_up_place(planned, store_.ops());
+void Counting::drop() noexcept {
+  note_in_store();
+  for (const PlannedCounter& planned : work_.plan().counters) {
+    if (planned.asked != PlannedCounter::kNone) store_.give_up_place(planned, store_.ops());
   }
-  work_.verdict.clear();
-  take_back(true, work_.judgement->at);
+  take_all_back();
 }
 
 }  // namespace weir::policies

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/assert.h"
+#include "core/no_memory.h"
 #include "policies/judgement/path_defect.h"
 
 namespace weir::policies {
@@ -44,6 +45,7 @@ const Verdict* Driver::judge(Judgement& judgement, const Occurrence& occurrence,
   judgement.begin(at, options.happened.value_or(at.now),
                   options.line != 0 ? options.line : occurrence.line());
   work_.judgement = &judgement;
+  flat_.forget();
   if (begin(occurrence, options)) {
     if (out_of_time) {
       for (limiter::SharedReply& reply : judgement.asked.replies())
@@ -51,9 +53,10 @@ const Verdict* Driver::judge(Judgement& judgement, const Occurrence& occurrence,
     } else if (!outbox_->ask(judgement, judgement.asked, now.now)) {
       judgement.hold(work_.loaded, Judgement::Phase::suspended);
       work_.judgement = nullptr;
-      flush(now.now);
+      survives_no_memory([&] { flush(now.now); });  // the next flush() sends the rest
       return nullptr;
     }
+    counting_.note_in_store();
     counting_.take_replies(options);
   }
   return finish(occurrence, now, options);
@@ -157,6 +160,8 @@ const Verdict* Driver::resume(Judgement& judgement, const Occurrence& occurrence
     judgement.hold(nullptr, Judgement::Phase::planned);
     work_.judgement = &judgement;
     work_.at = judgement.at;
+    flat_.forget();
+    counting_.note_in_store();
     occurrence.visit(
         [&](const auto& event) { work_.frame.begin(work_.set->slots, event, work_.oracle); });
     matching_.mark_planned();
@@ -237,29 +242,72 @@ void Driver::look_at(Judgement& judgement, const Answer& answer, Instant now) {
 
 void Driver::abort(Judgement& judgement, Instant now) {
   WEIR_ASSERT(judgement.is_open() && !judgement.ended);
-  {
-    const SetInUse in_use(matching_, judgement);
-    settling_.aborted(now);
+  try {
+    {
+      const SetInUse in_use(matching_, judgement);
+      settling_.aborted(now);
+    }
+    settle(judgement, now);
+  } catch (...) {
+    settle_rest(judgement, now);
+    throw;
   }
-  settle(judgement, now);
+}
+
+/// For want of memory nobody can look at the answer to its end: what is still reserved counts, as
+/// it would if the client had left. No rung is asked.
+void Driver::settle_rest(Judgement& judgement, Instant now) noexcept {
+  if (judgement.settling) return;  // the store has been asked, and replied() goes on
+  judgement.reserved = judgement.open_patterns = false;
+  judgement.closing.clear();
+  survives_no_memory([&] {
+    const SetInUse in_use(matching_, judgement);
+    settling_.settle_rest(now);
+  });
+}
+
+void Driver::cut_short(Judgement& judgement) noexcept {
+  survives_no_memory([&] {
+    const std::shared_ptr<const Loaded> set =
+        judgement.loaded != nullptr ? judgement.loaded : work_.loaded;
+    const SetInUse in_use(matching_, set);
+    matching_.turn_to(&judgement);
+    if (judgement.is_suspended()) {  // the store had replied when it was to be resumed
+      counting_.drop();
+    } else if (flat_.has_charged()) {
+      flat_.take_back();
+    } else {
+      counting_.take_all_back();
+    }
+  });
+  matching_.turn_to(nullptr);
+  judgement.close();
 }
 
 /// Memory that depends on shared counters rests on their current values in the store.
 void Driver::settle(Judgement& judgement, Instant now) {
   if (judgement.closing.empty()) return;
   judgement.settling = true;
-  if (outbox_->ask(judgement, judgement.closing, now.now)) conclude_settlement(judgement, now);
+  bool is_there = false;
+  try {
+    is_there = outbox_->ask(judgement, judgement.closing, now.now);
+  } catch (...) {
+    judgement.settling = false;  // nothing has been asked
+    throw;
+  }
+  if (is_there) conclude_settlement(judgement, now);
 }
 
 void Driver::conclude_settlement(Judgement& judgement, Instant now) {
   WEIR_ASSERT(judgement.settling);
+  judgement.settling = false;
   const SetInUse in_use(matching_, judgement);
   settling_.closed(now);
-  judgement.settling = false;
 }
 
 void Driver::replied(Judgement& judgement, Instant now) {
-  conclude_settlement(judgement, now);
+  // All is counted: for want of memory, the rungs of what has been settled are not asked.
+  survives_no_memory([&] { conclude_settlement(judgement, now); });
   if (judgement.ended) judgement.close();
   flush(now.now);
 }

@@ -67,10 +67,15 @@ class Driver final {
   /// The same; calls `looked` while value() gives what the answer says.
   template <class Looked>
   void answer(Judgement& judgement, const Answer& answer, Instant now, Looked looked) {
-    look_at(judgement, answer, now);
-    looked();
-    settle(judgement, now);
-    flush(now.now);
+    try {
+      look_at(judgement, answer, now);
+      looked();
+      settle(judgement, now);
+      flush(now.now);
+    } catch (...) {
+      settle_rest(judgement, now);
+      throw;
+    }
   }
   /// The client left after its request had reached the app: counts as a match, never for `reset`.
   void abort(Judgement& judgement, Instant now);
@@ -80,6 +85,11 @@ class Driver final {
   /// Exactly once for an open judgement, last: gives back the place in flight. The judgement is
   /// closed now, or when replied() has been called if its settlement waits for the store.
   void end(Judgement& judgement, Instant now);
+  /// start() or resume() has thrown, or the caller cannot enforce their verdict for want of memory:
+  /// takes back what the event has counted, and closes the judgement. What it has put on lists,
+  /// told patterns or shown in views stays. Before the next start() or resume(), and not where
+  /// start() has given no verdict.
+  void cut_short(Judgement& judgement) noexcept;
   /// Fires the deadlines of patterns at or before the watermark: no event as old as that will come
   /// any more. Cheap if there are none. Entries begin at the time of their deadline.
   void advance(TimePoint watermark);
@@ -117,6 +127,7 @@ class Driver final {
   void conclude(Instant at, const Options& options);
   void look_at(Judgement& judgement, const Answer& answer, Instant now);
   void settle(Judgement& judgement, Instant now);
+  void settle_rest(Judgement& judgement, Instant now) noexcept;
   void conclude_settlement(Judgement& judgement, Instant now);
 
   Judging work_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace weir::policies {
 
@@ -136,6 +137,14 @@ void FlatJudging::settle(RowSink* rows) {
   each_that_came([&](const FlatPolicy& outcome) { rows_.give_settled_row(*rows, outcome); });
 }
 
+void FlatJudging::take_back() noexcept {
+  for (std::size_t i = 0; i < charged_; ++i) {
+    const FlatPolicy& policy = flat_->policies[i];
+    work_.counts.uncharge(*policy.counter, policy.planned.key, policy.planned.undo);
+  }
+  charged_ = 0;
+}
+
 std::size_t FlatJudging::write_plan() {
   Plan& plan = work_.plan();
   plan.policies = flat_->planned;
@@ -145,7 +154,8 @@ std::size_t FlatJudging::write_plan() {
     plan.counters.push_back(policy.planned);
     if (plan.counters.size() > charged_) plan.counters.back().undo = {};
   }
-  if (came_ == 0) return charged_;
+  const std::size_t charged = std::exchange(charged_, 0);
+  if (came_ == 0) return charged;
   each_that_came([&](const FlatPolicy& outcome) {
     plan.policies.push_back(planned_of(outcome, plan.counter_refs.size(), plan.limits.size()));
     plan.policies.back().reserves = true;
@@ -157,7 +167,7 @@ std::size_t FlatJudging::write_plan() {
   });
   std::stable_sort(plan.policies.begin(), plan.policies.end(),
                    [](const auto& a, const auto& b) { return a.policy < b.policy; });
-  return charged_;
+  return charged;
 }
 
 }  // namespace weir::policies

@@ -42,6 +42,12 @@ class FlatJudging final {
   /// charged it so far. Returns how many counters have been charged: the others have been refused
   /// by then, or wait for the answer.
   std::size_t write_plan();
+  /// Before the next event.
+  void forget() noexcept { charged_ = 0; }
+  /// Whether it has charged counters, and write_plan() has not handed them over.
+  bool has_charged() const noexcept { return charged_ != 0; }
+  /// The event's judgement has ended early: takes back what it has charged.
+  void take_back() noexcept;
 
  private:
   void conclude(RowSink* rows);

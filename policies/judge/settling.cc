@@ -4,10 +4,17 @@
 #include <utility>
 
 #include "core/assert.h"
+#include "core/no_memory.h"
 #include "policies/judgement/unread.h"
 #include "policies/lang/expr/program.h"
 
 namespace weir::policies {
+
+namespace {
+
+using limiter::SharedVerb;
+
+}  // namespace
 
 bool Settling::must_observe() const noexcept {
   if (!work_.plan().open_views.empty()) return true;
@@ -226,7 +233,6 @@ void Settling::settle_reserved(bool every_one_matches) {
         planned.matched = planned.matched && counter.counts;
         continue;
       }
-      counter.reserves = false;
       counter.counts = planned.matched;
       if (late_known) counter.amount = late;
       const Counter& of = work_.counter_of(counter);
@@ -236,6 +242,7 @@ void Settling::settle_reserved(bool every_one_matches) {
         counter.reading = work_.counts.peek(of, counter.key, now.moment(of), &counter.amount);
         planning_.keep_datum(counter);
       }
+      counter.reserves = false;  // settle_rest() takes care of it until here
       const limiter::Reading settled =
           work_.counts.settle(of, counter.key, judgement.at.of(of), now.moment(of), counter.amount,
                               counter.undo, planned.matched);
@@ -243,7 +250,7 @@ void Settling::settle_reserved(bool every_one_matches) {
       if (counter.in_store && planned.matched) {
         settle_in_store(counter, looks_back);
       } else {
-        store_.end_in_store(counter, limiter::SharedVerb::release, judgement.asked);
+        store_.end_in_store(counter, SharedVerb::release, judgement.asked);
         counter.asked = PlannedCounter::kNone;
       }
       if (looks_back && planned.matched) continue;
@@ -324,28 +331,40 @@ void Settling::aborted(Instant at) {
   keep_for_closing();
 }
 
-void Settling::released(Instant at) {
+void Settling::released(Instant at) noexcept {
+  if (std::exchange(work_.judgement->reserved, false)) end_reservations(at, false);
+}
+
+void Settling::settle_rest(Instant at) noexcept { end_reservations(at, true); }
+
+/// Without a look at the answer, and at any rung. For want of memory, one that is exchanged is told
+/// to the others later; it is counted here by then.
+void Settling::end_reservations(Instant at, bool matched) noexcept {
   Judgement& judgement = *work_.judgement;
   const Instant now = judgement.answered_at(at);
-  if (!std::exchange(judgement.reserved, false)) return;
   for (PlannedCounter& counter : judgement.plan.counters) {
     if (!counter.reserves) continue;
     counter.reserves = false;
     const Counter& of = work_.counter_of(counter);
-    work_.counts.settle(of, counter.key, judgement.at.of(of), now.moment(of), counter.amount,
-                        counter.undo, false);
+    survives_no_memory([&] {
+      work_.counts.settle(of, counter.key, judgement.at.of(of), now.moment(of), counter.amount,
+                          counter.undo, matched);
+    });
     counter.undo = {};
-    store_.end_in_store(counter, limiter::SharedVerb::release, judgement.asked);
+    store_.end_in_store(counter, matched ? SharedVerb::settle : SharedVerb::release,
+                        judgement.asked);
   }
 }
 
-void Settling::ended() {
+void Settling::ended() noexcept {
   Judgement& judgement = *work_.judgement;
   for (PlannedCounter& counter : judgement.in_flight) {
     if (counter.undo.what != limiter::Undo::What::nothing) {
-      work_.counts.leave(work_.counter_of(counter), counter.key, counter.amount.amount);
+      survives_no_memory([&] {
+        work_.counts.leave(work_.counter_of(counter), counter.key, counter.amount.amount);
+      });
     }
-    store_.end_in_store(counter, limiter::SharedVerb::take_back, judgement.asked);
+    store_.end_in_store(counter, SharedVerb::take_back, judgement.asked);
   }
   judgement.in_flight.clear();
 }

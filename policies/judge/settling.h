@@ -43,15 +43,18 @@ class Settling final {
   /// The client left after its request had reached the app: counts as a match, never for `reset`.
   void aborted(Instant now);
   /// The app gave no good answer, or got no request: reservations are released.
-  void released(Instant now);
+  void released(Instant now) noexcept;
+  /// There is no memory for the answer: what is still reserved counts as a match.
+  void settle_rest(Instant now) noexcept;
   /// The replies to Judgement::closing are there: judges the rungs that depend on them.
   void closed(Instant now);
   /// Moves the end of the reservations and places in flight that the store holds for it.
   void renew();
   /// Last: gives back the place in flight.
-  void ended();
+  void ended() noexcept;
 
  private:
+  void end_reservations(Instant at, bool matched) noexcept;
   /// What is known from the answer.
   enum class Told : std::uint8_t {
     no,

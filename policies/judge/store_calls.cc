@@ -1,6 +1,7 @@
 #include "policies/judge/store_calls.h"
 
 #include "core/assert.h"
+#include "core/no_memory.h"
 #include "limiter/exchange/shared_key.h"
 #include "policies/set/peer_key.h"
 
@@ -90,14 +91,16 @@ StoreOps::Item& StoreCalls::add_best_effort_for(const PlannedCounter& planned, S
 /// Without a reply, it is unknown whether the store holds a place for the event. Nobody would
 /// settle that place, and a few of them would refuse others until they expire: so the place is
 /// given up.
-void StoreCalls::give_up_place(const PlannedCounter& planned, const StoreOps& asked) {
+void StoreCalls::give_up_place(const PlannedCounter& planned, const StoreOps& asked) noexcept {
   const StoreOps::Item& from = asked[planned.asked];
   const SharedError error = asked.reply(planned.asked).error;
   if (error != SharedError::timed_out && error != SharedError::lost) return;
   const bool flies = work_.counter_of(planned).spec.window == limiter::Window::none;
   const bool holds = from.op.verb == SharedVerb::reserve;
   if (!holds && !(flies && from.op.verb == SharedVerb::add)) return;
-  add_best_effort_for(planned, holds ? SharedVerb::release : SharedVerb::take_back, asked);
+  survives_no_memory([&] {
+    add_best_effort_for(planned, holds ? SharedVerb::release : SharedVerb::take_back, asked);
+  });
 }
 
 /// Counts what the store has not counted, without waiting. After a time-out nobody knows whether
@@ -107,14 +110,18 @@ void StoreCalls::count_in_store(const PlannedCounter& planned, const StoreOps& a
   add_best_effort_for(planned, SharedVerb::add, asked);
 }
 
-/// Ends the store's part of an event, without waiting: release, take_back, or settle at once.
-void StoreCalls::end_in_store(PlannedCounter& planned, SharedVerb verb, const StoreOps& asked) {
+/// Ends the store's part of an event, without waiting: release, take_back, or settle at once. What
+/// there is no memory to end expires in the store by itself.
+void StoreCalls::end_in_store(PlannedCounter& planned, SharedVerb verb,
+                              const StoreOps& asked) noexcept {
   if (!planned.in_store) return;
   planned.in_store = false;
   const limiter::SharedReply& reply = asked.reply(planned.asked);
-  StoreOps::Item& item = add_best_effort_for(planned, verb, asked);
-  item.op.at = reply.at;
-  item.parts[0].undo = reply.parts[planned.part].undo;
+  survives_no_memory([&] {
+    StoreOps::Item& item = add_best_effort_for(planned, verb, asked);
+    item.op.at = reply.at;
+    item.parts[0].undo = reply.parts[planned.part].undo;
+  });
 }
 
 void StoreCalls::reset_in_store(const Counter& counter, std::string_view key, const Place& place) {

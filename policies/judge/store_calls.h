@@ -42,9 +42,10 @@ class StoreCalls final {
   StoreOps::Item& add_best_effort_for(const PlannedCounter& planned, limiter::SharedVerb verb,
                                       const StoreOps& asked);
   const limiter::SharedPart& part_of(const PlannedCounter& planned, const StoreOps& asked) const;
-  void give_up_place(const PlannedCounter& planned, const StoreOps& asked);
+  void give_up_place(const PlannedCounter& planned, const StoreOps& asked) noexcept;
   void count_in_store(const PlannedCounter& planned, const StoreOps& asked);
-  void end_in_store(PlannedCounter& planned, limiter::SharedVerb verb, const StoreOps& asked);
+  void end_in_store(PlannedCounter& planned, limiter::SharedVerb verb,
+                    const StoreOps& asked) noexcept;
   void reset_in_store(const Counter& counter, std::string_view key, const Place& place);
 
  private:

@@ -64,7 +64,8 @@ class Counts {
     }
     return bank_.settle(counter.id, key, event_time, now, event, undo, matched);
   }
-  void uncharge(const Counter& counter, const limiter::CounterKey& key, const limiter::Undo& undo) {
+  void uncharge(const Counter& counter, const limiter::CounterKey& key,
+                const limiter::Undo& undo) noexcept {
     if (is_synced(counter)) [[unlikely]]
       return synced_->uncharge(counter.synced, key, undo);
     bank_.uncharge(counter.id, key, undo);

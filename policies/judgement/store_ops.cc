@@ -7,7 +7,7 @@ namespace weir::policies {
 StoreOps::Item& StoreOps::add(limiter::SharedVerb verb, std::string_view key,
                               const limiter::Amount& event, const limiter::SharedId& id) {
   if (size_ == items_.size()) items_.push_back(std::make_unique<Item>());
-  Item& item = *items_[size_++];
+  Item& item = *items_[size_];
   item.op = {};
   item.op.verb = verb;
   item.key = key;
@@ -20,18 +20,21 @@ StoreOps::Item& StoreOps::add(limiter::SharedVerb verb, std::string_view key,
     item.datum.text = item.text;
     item.op.event.datum = &item.datum;
   }
+  ++size_;  // last: without memory for it, there is no half of an operation
   return item;
 }
 
 StoreOps::Item& StoreOps::add_pattern(limiter::SharedVerb verb, std::string_view key,
                                       const limiter::PatternAsk& ask, const limiter::SharedId& id) {
   Item& item = add(verb, key, {}, id);
+  --size_;  // as in add()
   item.pattern = ask;
   item.place = ask.key;
   item.payload = ask.event.payload;
   item.pattern.key = item.place;
   item.pattern.event.payload = item.payload;
   item.op.pattern = &item.pattern;
+  ++size_;
   return item;
 }
 

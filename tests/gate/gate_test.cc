@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <new>
+#include <optional>
+#include <string>
 
+#include "core/no_memory.h"
 #include "tests/policies/world.h"
 #include "tests/support/allocations.h"
 
@@ -260,6 +264,104 @@ policies:
   const std::size_t before = test::allocations();
   EXPECT_EQ(judge(), Effect::Kind::pass);
   EXPECT_EQ(test::allocations(), before) << "no new ticket";
+}
+
+/// Judges requests, each by a new gate over the same counts, and lets the first, the second, the
+/// third... allocation of each fail.
+class GateWithoutMemory : public GateTest {
+ protected:
+  void use(const char* yaml) {
+    world.use(yaml);
+    gate.use(world.set_);
+  }
+  /// None: it had no memory. The answer's status; 0: it did not pass the request.
+  static std::optional<int> request(Gate& door, TestRequest& request, TimePoint now,
+                                    std::optional<int> answer) {
+    Nobody nobody;
+    std::optional<Decision> decision;
+    if (!survives_no_memory([&] { decision = door.judge(request.view(now), now, false, nobody); }))
+      return std::nullopt;
+    if (decision->effect.kind == Effect::Kind::answer) return 0;
+    if (decision->ticket == nullptr) return 200;
+    bool answered = true;
+    if (answer) {
+      Answer head;
+      head.status = *answer;
+      answered = survives_no_memory([&] { door.answered(*decision->ticket, head, now); });
+    }
+    door.finish(*decision->ticket, answer ? End::complete : End::aborted, now);
+    return answered ? 200 : 500;
+  }
+  /// Calls `look` after a request with status 200, or without memory before its answer or after it.
+  void sweep(std::optional<int> answer, const std::function<void(std::optional<int>)>& look) {
+    TestRequest asked("POST /login");
+    asked.header("X-User", "a name that is too long to be kept in place");
+    for (std::size_t n = 0;; ++n) {
+      SCOPED_TRACE("allocation " + std::to_string(n));
+      Gate door(shared, 0, GateLimits{10, 10, milliseconds{1'000}}, metrics.cells(0), nullptr);
+      door.use(world.set_);
+      now += milliseconds{3'600'000};
+      const test::FailingAllocation failing(n);
+      const auto status = request(door, asked, now, answer);
+      if (!failing.has_failed()) break;
+      look(status);
+    }
+  }
+};
+
+constexpr const char* kOnePerMinute = R"(
+events:
+  login: {match: POST /login}
+  failed: {is: login, when: status == 401}
+policies:
+  - {name: each, watch: request, key: ip, window: 1m, then: [{over: 1, do: deny}]}
+  - {name: user, watch: request, key: header.x_user, window: {last: 1m, exact: true}, then: [{over: 5, do: flag}]}
+  - {name: texts, watch: request, when: 'size(path) > 1', key: ip, window: 1m, then: [{over: 5, do: flag}]}
+  - {name: flying, watch: request, key: ip, metric: in_flight, then: [{over: 1, do: deny}]}
+  - {name: failures, watch: failed, key: ip, window: 1m, then: [{over: 1, do: deny, for: 1m}]}
+)";
+
+TEST_F(GateWithoutMemory, a_judgement_that_ends_early_counts_nothing) {
+  use(kOnePerMinute);
+  TestRequest again("POST /login");
+  again.header("X-User", "a name that is too long to be kept in place");
+  int cut = 0;
+  sweep(200, [&](std::optional<int> status) {
+    const bool passed = status.has_value();
+    cut += passed ? 0 : 1;
+    EXPECT_EQ(request(gate, again, now, 200), passed ? 0 : 200) << "the policy `each`";
+    now += milliseconds{120'000};
+    EXPECT_EQ(request(gate, again, now, 200), 200) << "a place in flight is left";
+  });
+  EXPECT_GT(cut, 10);
+}
+
+TEST_F(GateWithoutMemory, the_short_way_of_events_takes_back_as_well) {
+  use("policies: [{name: each, watch: request, key: ip, window: 1m, then: [{over: 1, do: "
+      "deny}]}]\n");
+  TestRequest again("POST /login");
+  sweep(200, [&](std::optional<int> status) {
+    EXPECT_EQ(request(gate, again, now, 200), status ? 0 : 200);
+  });
+}
+
+TEST_F(GateWithoutMemory, an_answer_that_nobody_could_look_at_counts_as_a_match) {
+  use(R"(
+events:
+  login: {match: POST /login}
+  failed: {is: login, when: 'status == 401 && response.header.x_reason != "a text that is not short"'}
+policies:
+  - {name: failures, watch: failed, key: [ip, header.x_user], window: 1m, then: [{over: 1, do: deny}]}
+  - {name: flying, watch: request, key: ip, metric: in_flight, then: [{over: 1, do: deny}]}
+)");
+  TestRequest again("POST /login");
+  again.header("X-User", "a name that is too long to be kept in place");
+  sweep(401, [&](std::optional<int> status) {
+    const bool counted = status.has_value();
+    EXPECT_EQ(request(gate, again, now, 401), counted ? 0 : 200);
+    now += milliseconds{120'000};
+    EXPECT_EQ(request(gate, again, now, 200), 200) << "a place in flight is left";
+  });
 }
 
 }  // namespace
