@@ -96,7 +96,7 @@ void CountExchange::take_in(PushBatch& batch) {
   if (retry == limiter::SharedRetry::later) end_round();  // the store is away
 }
 
-/// An answer goes on with the next tick: it does not know the time.
+/// An answer goes on with the next tick of the wheel.
 void CountExchange::arm() {
   if (left_ != 0) {
     if (has_room()) wheel_.arm(*this, now_);  // else the next answer does

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -52,6 +53,7 @@ class CountExchange final : private net::Timer {
   struct PushBatch final : store::Batch {
     explicit PushBatch(CountExchange& e) : exchange(e) {}
     void on_replies() override {
+      exchange.now_ = std::max(exchange.now_, replied_at);
       exchange.take_in(*this);
       exchange.arm();
     }
@@ -76,7 +78,7 @@ class CountExchange final : private net::Timer {
   const Shared& shared_;
   net::Wheel& wheel_;
   limiter::SharedId id_;  // of the last push
-  TimePoint now_{};       // at the last call: an answer comes at most a round trip later
+  TimePoint now_{};       // at the last call, or reply
   Spares<PushBatch> batches_;
   std::size_t under_way_ = 0;  // keys in lent batches
   std::size_t left_ = 0;       // keys that the round may still send; 0: there is none

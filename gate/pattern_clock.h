@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
@@ -48,7 +49,10 @@ class PatternClock final : private net::Timer {
   /// One pattern of the set in use. Patterns of former sets stay until their answers are there.
   struct Round final : store::Batch {
     explicit Round(PatternClock& c) : clock(c) {}
-    void on_replies() override { clock.take_in(*this, true); }
+    void on_replies() override {
+      clock.now_ = std::max(clock.now_, replied_at);
+      clock.take_in(*this, true);
+    }
 
     PatternClock& clock;
     std::shared_ptr<const policies::Loaded> loaded;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -46,7 +47,10 @@ class PatternPost final : private net::Timer {
   };
   struct Batch final : store::Batch {
     explicit Batch(PatternPost& p) : post(p) {}
-    void on_replies() override { post.take_in(*this); }
+    void on_replies() override {
+      post.now_ = std::max(post.now_, replied_at);
+      post.take_in(*this);
+    }
 
     PatternPost& post;
     policies::StoreOps operations;

@@ -17,6 +17,8 @@ class Batch {
   /// Waits until the deadline for a connection that is away, instead of failing at once: for
   /// settlements, for which no request waits.
   bool patient = false;
+  /// In on_replies(): when the last reply came, or the deadline was found to have passed.
+  TimePoint replied_at{};
 
   /// Every reply is there, be it an error. From the worker's loop, never from within submit(). New
   /// batches may be submitted from here.

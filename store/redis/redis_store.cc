@@ -127,7 +127,7 @@ void RedisStore::on_near(OpRef ref, const SharedReply& reply) {
   out.admitted = reply.admitted;
   out.at = reply.at;
   out.parts[0] = reply.parts[0];
-  tickets_.answered(ref);
+  tickets_.answered(ref, worker_.now());
 }
 
 /// whole: a radius has not been taken apart yet.
@@ -186,13 +186,13 @@ void RedisStore::finish(OpRef ref, SharedError error) {
   if (batch == nullptr) return;
   batch->replies[ref.op].error = error;
   ++errors_[static_cast<std::size_t>(error)];
-  tickets_.answered(ref);
+  tickets_.answered(ref, worker_.now());
 }
 
 void RedisStore::on_answer(Node& node, OpRef ref) {
   helped_at_ = worker_.now();
   if (ref.sent > 1) node.repeats().helped();
-  tickets_.answered(ref);
+  tickets_.answered(ref, worker_.now());
 }
 
 /// A server that is there and refuses (NOPERM, OOM, READONLY, MOVED outside of a cluster) looks

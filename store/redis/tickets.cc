@@ -53,7 +53,7 @@ const limiter::SharedOp* Tickets::op(const OpRef& ref) noexcept {
   return found != nullptr ? &found->ops[ref.op] : nullptr;
 }
 
-void Tickets::answered(const OpRef& ref) {
+void Tickets::answered(const OpRef& ref, TimePoint now) {
   Ticket& ticket = all_[ref.ticket - 1];
   if (--ticket.open != 0) return;
   // A connection that drops in the middle of a submission ends operations of other batches.
@@ -61,6 +61,7 @@ void Tickets::answered(const OpRef& ref) {
   Batch* const batch = ticket.batch;
   const bool notify = !ticket.submitting;
   close(ticket);
+  batch->replied_at = now;
   if (notify) batch->on_replies();
 }
 
@@ -68,11 +69,12 @@ void Tickets::cancel(Batch& batch) noexcept {
   if (batch.ticket_ != 0) close(all_[batch.ticket_ - 1]);
 }
 
-void Tickets::Ticket::on_timer(TimePoint) {
+void Tickets::Ticket::on_timer(TimePoint now) {
   // Operations without an answer still have the error that submit() set.
   Batch* const late = batch;
   owner->timed_out_ += open;
   owner->close(*this);
+  late->replied_at = now;
   late->on_replies();
 }
 

@@ -37,7 +37,7 @@ class Tickets {
   TimePoint deadline(const OpRef& ref) const noexcept { return all_[ref.ticket - 1].deadline(); }
   /// One reply is there (in the batch). The last one finishes the batch, which is notified: at
   /// once, or at the wheel's next tick where another batch is being submitted.
-  void answered(const OpRef& ref);
+  void answered(const OpRef& ref, TimePoint now);
   void cancel(Batch& batch) noexcept;
   std::size_t waiting() const noexcept { return all_.size() - free_.size(); }
   std::uint64_t timed_out() const noexcept { return timed_out_; }

@@ -31,8 +31,8 @@ TEST(Tickets, NobodyIsNotifiedWhileABatchIsSubmitted) {
 
   // The connection drops while another batch is gathered: both end.
   const OpRef gathered = tickets.open(now, kLate);
-  tickets.answered(flying);
-  tickets.answered(gathered);
+  tickets.answered(flying, kStart);
+  tickets.answered(gathered, kStart);
   EXPECT_EQ(before.notified, 0) << "who submits is in the middle of something";
   EXPECT_EQ(tickets.batch(gathered), nullptr) << "who submits sees that it is finished";
   tickets.submitted(gathered);
@@ -56,12 +56,14 @@ TEST(Tickets, ABatchIsNotifiedAtItsLastReplyOrAtItsDeadline) {
   const OpRef second = tickets.open(late, kLate);
   tickets.submitted(second);
   tickets.submitted(tickets.open(cancelled, kLate));
-  tickets.answered(first);
+  tickets.answered(first, kStart + milliseconds{3});
   EXPECT_EQ(answered.notified, 1);
+  EXPECT_EQ(answered.replied_at, kStart + milliseconds{3});
   tickets.cancel(cancelled);
   wheel.advance(kLate + net::Wheel::kTick);
   EXPECT_EQ(answered.notified, 1);
   EXPECT_EQ(late.notified, 1);
+  EXPECT_EQ(late.replied_at, kLate + net::Wheel::kTick);
   EXPECT_EQ(cancelled.notified, 0);
   EXPECT_EQ(tickets.timed_out(), 1U);
   EXPECT_EQ(tickets.batch(second), nullptr);
