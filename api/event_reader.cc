@@ -25,6 +25,8 @@ namespace {
 // Of a path or another text of an event that has been read: a body of 1 MiB may be one path.
 constexpr std::size_t kKeptBytes = 8 << 10;
 
+constexpr HeaderField kJson{"content-type", "application/json"};
+
 std::string quoted(std::string_view text) { return '"' + std::string(text.substr(0, 64)) + '"'; }
 
 std::string_view kind_text(Kind kind) {
@@ -61,6 +63,7 @@ std::optional<std::int64_t> whole(double real) {
 std::optional<JsonWrong> EventReader::read(std::string_view object, const policies::PolicySet& set,
                                            TimePoint now) {
   clear(now);
+  text_ = object;
   path_rules_ = set.path_rules;
   if (Wrong wrong = members_.read(object)) return wrong;
   if (const Member* const id = members_.find("request_id")) return read_settlement(*id);
@@ -137,6 +140,8 @@ EventReader::Wrong EventReader::check_status(const policies::PolicySet& set) {
 }
 
 void EventReader::clear(TimePoint now) {
+  whole_.reset();
+  arena_.reset();
   record_ = {};
   record_.time = now;
   request_ = {};
@@ -230,9 +235,10 @@ EventReader::Wrong EventReader::preset(const policies::PolicySet& set, SlotId id
                      quoted(member.name) + " is read of the answer: give `status` or `response`"};
   }
   Value value;
-  if (member.kind == Kind::object || member.kind == Kind::array)
-    return wrong_type("a single value");
-  if (member.kind != Kind::null) {
+  if (member.kind == Kind::object || member.kind == Kind::array) {
+    if (slot.kind != policies::Slot::Kind::column) return wrong_type("a single value");
+    value = nested(member);
+  } else if (member.kind != Kind::null) {
     switch (slot.type) {
       case Type::text: {
         value = Value::text(*text_of(member));
@@ -272,6 +278,13 @@ EventReader::Wrong EventReader::preset(const policies::PolicySet& set, SlotId id
   std::erase_if(presets_, [&](const policies::Preset& other) { return other.slot == id; });
   presets_.push_back({id, value});
   return std::nullopt;
+}
+
+// A list or map in a record: expressions look into it, and it is no part of a key, as where the
+// record stands in a file.
+Value EventReader::nested(const Member& member) {
+  const policies::PathStep name{std::string(member.name), 0, false};
+  return whole_.find(arena_, BodyState::complete, text_, {&kJson, 1}, {&name, 1}).value;
 }
 
 // A word that the event does not give is unknown: null, not the empty text of the request that was

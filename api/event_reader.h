@@ -10,6 +10,8 @@
 #include "api/json_members.h"
 #include "core/event.h"
 #include "net/http/target.h"
+#include "policies/lang/extractors/arena.h"
+#include "policies/lang/extractors/json.h"
 #include "policies/lang/frame.h"
 #include "policies/lang/record.h"
 #include "policies/set/policy_set.h"
@@ -53,6 +55,7 @@ class EventReader {
   Wrong read_settlement(const Member& id);
   Wrong read_column(const policies::PolicySet& set, const Member& member);
   Wrong preset(const policies::PolicySet& set, policies::SlotId slot, const Member& member);
+  Value nested(const Member& member);
   void preset_what_is_not_known(const policies::PolicySet& set);
   void finish_request();
   Wrong check_says_something() const;
@@ -84,6 +87,9 @@ class EventReader {
   std::optional<std::string_view> text_of(const Member& member);
 
   JsonMembers members_, inner_, innermost_;
+  std::string_view text_;
+  policies::BodyReader whole_;  // the text, for lists and maps in it
+  policies::Arena arena_;
   policies::Record record_;
   Request request_;
   Answer answer_;

@@ -182,8 +182,9 @@ class JsonMembers::Scan {
       return true;
     }
     out.kind = JsonMember::Kind::real;
-    const auto read = std::from_chars(from, to, out.real);
-    return read.ec == std::errc{} || fail(begin, "this number is too large or too small");
+    // Beyond every double, as for every other reader of records and bodies.
+    if (std::from_chars(from, to, out.real).ec != std::errc{}) out.kind = JsonMember::Kind::null;
+    return true;
   }
 
   /// At a quote. A view of the text itself unless something is escaped.

@@ -83,8 +83,6 @@ TEST(JsonMembers, SaysWhatIsWrongAndWhere) {
            {"{\"a\":1.}", "8 a digit is missing after the point"},
            {"{\"a\":1e}", "8 a digit is missing in the exponent"},
            {"{\"a\":1e+}", "9 a digit is missing in the exponent"},
-           {"{\"a\":1e999}", "6 this number is too large or too small"},
-           {"{\"a\":-1e999}", "6 this number is too large or too small"},
            {"{\"a\":0x10}", "7 a `,` or `}` is missing"},
            {"{\"a\":\"x}", "6 this text has no end"},
            {"{\"a\":\"x\ty\"}", "8 a control character in a text must be escaped"},
