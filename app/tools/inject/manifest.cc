@@ -11,14 +11,11 @@
 
 #include "app/tools/inject/edits.h"
 #include "app/tools/inject/objects.h"
+#include "app/tools/inject/stream.h"
 #include "embedded/sidecar.h"
 
 namespace weir::app {
 namespace {
-
-constexpr const char* kLabel = "weir.example/sidecar";
-constexpr int kGraceSeconds = 45;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// For a text that is not a number: very long.
 int whole_seconds(const std::string& text) {
@@ -239,27 +236,6 @@ std::string check_result(const std::string& text, std::size_t pods) {
              : "its form is beyond this command; use the kustomize component";
 }
 
-/// One stream of documents. What reads it may take a stream that begins with a brace for JSON to
-/// its end, so a separator stands before such a one too.
-std::string join(const std::vector<std::string>& texts) {
-  if (texts.size() == 1) return texts.front();
-  std::string out;
-  for (const std::string& text : texts) {
-    const std::size_t begin = text.find_first_not_of(" \t\r\n");
-    if (begin == std::string::npos) continue;
-    if (!out.empty() && out.back() != '\n') out += '\n';
-    const bool separated = text.compare(begin, 3, "---") == 0;
-    if (!separated && (!out.empty() || text[begin] == '{')) out += "---\n";
-    out += text;
-  }
-  return out;
-}
-
-std::string problem_of(const Manifest& manifest, const YAML::Exception& error) {
-  return manifest.name + ":" + std::to_string(error.mark.line + 1) + ":" +
-         std::to_string(error.mark.column + 1) + ": " + error.msg;
-}
-
 /// One run of the command.
 class Injection {
  public:
@@ -267,7 +243,7 @@ class Injection {
       : manifests_(std::move(manifests)), options_(options) {}
 
   Injected run() {
-    if (!read()) return fail();
+    if (!read_objects(manifests_, objects_, out_.problem)) return fail();
     for (Pod& pod : objects_.pods) {
       const bool is_said = !options_.app_port.empty() && !pod.there;
       pod.port = is_said ? options_.app_port : port_of(pod, objects_.services);
@@ -290,27 +266,6 @@ class Injection {
   Injected fail(std::size_t manifest, const std::string& why) {
     out_.problem = manifests_[manifest].name + ": " + why;
     return fail();
-  }
-
-  bool read() {
-    for (std::size_t i = 0; i < manifests_.size(); ++i) {
-      std::string& text = manifests_[i].text;
-      if (text.starts_with(kByteOrderMark)) {  // the parser does not count it
-        text.erase(0, kByteOrderMark.size());
-        marked_ = manifests_.size() == 1;
-      }
-      try {
-        for (const YAML::Node& document : YAML::LoadAll(text)) collect(document, i, objects_);
-      } catch (const YAML::Exception& error) {
-        out_.problem = problem_of(manifests_[i], error);
-        return false;
-      }
-    }
-    if (!objects_.pods.empty()) return true;
-    for (const Manifest& manifest : manifests_)
-      out_.problem += (out_.problem.empty() ? "" : ", ") + manifest.name;
-    out_.problem += ": no pod and nothing with a pod template in it";
-    return false;
   }
 
   void put_into_pods() {
@@ -376,14 +331,13 @@ class Injection {
         return fail();
       }
     }
-    out_.text = (marked_ ? std::string(kByteOrderMark) : std::string()) + join(texts);
+    out_.text = join_manifests(texts, manifests_);
     return std::move(out_);
   }
 
   std::vector<Manifest> manifests_;
   const InjectOptions& options_;
   Objects objects_;
-  bool marked_ = false;              // by a mark of the byte order
   std::vector<Injector> injectors_;  // of each manifest
   Injected out_;
 };

@@ -12,6 +12,7 @@ namespace weir::app {
 struct Manifest {
   std::string name;  ///< for problems
   std::string text;
+  bool marked = false;  ///< its file begins with a mark of the byte order, which `text` has not
 };
 
 struct InjectOptions {

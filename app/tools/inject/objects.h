@@ -16,6 +16,10 @@ inline constexpr std::string_view kPort = "8480";  ///< where weir's proxy liste
 /// With its admin API, its probes, its gRPC and its HTTP door.
 inline constexpr std::string_view kPorts[] = {kPort, "8481", "8482", "8483", "8484"};
 
+/// Which `weir inject` puts on a pod, and the grace that it gives to one without.
+inline constexpr const char* kLabel = "weir.example/sidecar";
+inline constexpr int kGraceSeconds = 45;
+
 /// A pod of the manifests: its template, and where it comes from.
 struct Pod {
   std::string kind, name, space;

@@ -1,0 +1,54 @@
+#include "app/tools/inject/stream.h"
+
+#include <string_view>
+
+namespace weir::app {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+}  // namespace
+
+bool read_objects(std::vector<Manifest>& manifests, Objects& out, std::string& problem) {
+  for (std::size_t i = 0; i < manifests.size(); ++i) {
+    std::string& text = manifests[i].text;
+    manifests[i].marked = text.starts_with(kByteOrderMark);
+    if (manifests[i].marked) text.erase(0, kByteOrderMark.size());  // the parser does not count it
+    try {
+      for (const YAML::Node& document : YAML::LoadAll(text)) collect(document, i, out);
+    } catch (const YAML::Exception& error) {
+      problem = problem_of(manifests[i], error);
+      return false;
+    }
+  }
+  if (!out.pods.empty()) return true;
+  for (const Manifest& manifest : manifests)
+    problem += (problem.empty() ? "" : ", ") + manifest.name;
+  problem += ": no pod and nothing with a pod template in it";
+  return false;
+}
+
+std::string join_manifests(const std::vector<std::string>& texts,
+                           const std::vector<Manifest>& manifests) {
+  if (texts.size() == 1)
+    return (manifests.front().marked ? std::string(kByteOrderMark) : std::string()) + texts.front();
+  std::string out;
+  // What reads the stream may take one that begins with a brace for JSON to its end, so a
+  // separator stands before such a document too.
+  for (const std::string& text : texts) {
+    const std::size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string::npos) continue;
+    if (!out.empty() && out.back() != '\n') out += '\n';
+    const bool separated = text.compare(begin, 3, "---") == 0;
+    if (!separated && (!out.empty() || text[begin] == '{')) out += "---\n";
+    out += text;
+  }
+  return out;
+}
+
+std::string problem_of(const Manifest& manifest, const YAML::Exception& error) {
+  return manifest.name + ":" + std::to_string(error.mark.line + 1) + ":" +
+         std::to_string(error.mark.column + 1) + ": " + error.msg;
+}
+
+}  // namespace weir::app
