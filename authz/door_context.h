@@ -29,13 +29,14 @@ struct DoorSettings {
   net::HeadLimits head;
   net::ChunkLimits chunks;
   std::size_t body_bytes_max = 64 << 10;  ///< that a policy may read
-  std::size_t buffer_bytes = 8 << 20;     ///< that one worker's connections keep
-  std::size_t connections_max = 1'024;    ///< of one worker
-  milliseconds head_time{10'000};         ///< from its first byte (or accept) to its end
-  milliseconds body_time{10'000};         ///< of a whole body
-  milliseconds idle{300'000};             ///< between two checks: proxies keep connections
-  milliseconds write{10'000};             ///< for an answer to be taken
-  milliseconds linger{1'000};             ///< for a caller to read an answer that closes
+  /// That one worker's connections keep: a part of the limit of net::Worker::blocks().
+  std::size_t buffer_bytes = 8 << 20;
+  std::size_t connections_max = 1'024;  ///< of one worker
+  milliseconds head_time{10'000};       ///< from its first byte (or accept) to its end
+  milliseconds body_time{10'000};       ///< of a whole body
+  milliseconds idle{300'000};           ///< between two checks: proxies keep connections
+  milliseconds write{10'000};           ///< for an answer to be taken
+  milliseconds linger{1'000};           ///< for a caller to read an answer that closes
 };
 
 /// Objects that the sessions of one worker share. The scratch members are valid within one step of
@@ -45,6 +46,7 @@ struct DoorContext {
               telemetry::MetricCells& m)
       : worker(w), settings(s), judge(j), unsettled(u), metrics(m), path(s.path) {
     blocks.set_limit(s.buffer_bytes);
+    blocks.draw_on(w.blocks());
   }
 
   net::Worker& worker;

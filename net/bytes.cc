@@ -31,6 +31,13 @@ void BlockPool::trim() noexcept {
 
 BlockPool::Block* BlockPool::take(std::size_t at_least) {
   const std::size_t size = std::bit_ceil(std::max(at_least + sizeof(Block), kSmallest));
+  if (whole_ != nullptr) {
+    if (in_use_ + size > limit_) throw std::bad_alloc();
+    Block* const block = whole_->take(at_least);
+    block->pool = this;
+    in_use_ += size;
+    return block;
+  }
   Class& c = classes_.at(class_of(size, kSmallest));
   void* memory = c.first;
   if (memory != nullptr) {
@@ -60,6 +67,7 @@ bool BlockPool::charge(std::size_t bytes) noexcept {
 void BlockPool::give_back(Block* block) noexcept {
   const std::size_t size = block->capacity + sizeof(Block);
   in_use_ -= size;
+  if (whole_ != nullptr) return whole_->give_back(block);
   Class& c = classes_[class_of(size, kSmallest)];
   if (c.bytes + size > kKeepBytes) {
     ::operator delete(block);

@@ -38,6 +38,10 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
+  /// This pool is a share of `whole`, which must outlive it: its blocks are blocks of `whole` and
+  /// count against the limits of both, and `whole` keeps those that are freed. Before the first
+  /// take(); no keeper and no charge() here.
+  void draw_on(BlockPool& whole) noexcept { whole_ = &whole; }
   /// Of all blocks together, in bytes; unlimited until it is called.
   void set_limit(std::size_t bytes) noexcept { limit_ = bytes; }
   std::size_t limit() const noexcept { return limit_; }
@@ -86,6 +90,7 @@ class BlockPool {
   std::size_t in_use_ = 0;
   std::size_t kept_ = 0;  // also by the keeper
   Keeper* keeper_ = nullptr;
+  BlockPool* whole_ = nullptr;
 };
 
 /// A queue of bytes in one block: appended behind, consumed in front; holds no block while empty.

@@ -320,6 +320,7 @@ int Wiring::build_workers() {
   }
   door_settings_ = door_settings(settings_);
   door_settings_.connections_max = shares.http_door;
+  door_settings_.buffer_bytes = check_buffer_bytes(settings_.limits, proxy_settings_.buffer_bytes);
   const std::string why =
       entrances_.make({settings_, proxy_settings_.buffer_bytes, shares.door, metrics_->rules()});
   if (!why.empty()) return fail(kUnreachable, why);

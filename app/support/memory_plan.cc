@@ -107,12 +107,18 @@ std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept 
   return 4 * (limits.head + limits.body);
 }
 
+std::uint64_t check_buffer_bytes(const config::Server::Limits& limits,
+                                 std::uint64_t of_worker) noexcept {
+  return std::max(of_worker / 4, least_buffer_bytes(limits));
+}
+
 MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server& server) {
   const config::Server::Limits& limits = server.limits;
   MemoryPlan out;
   out.log_bytes = log_bytes(server, 1, std::nullopt);
   out.memory = limits.memory;
   out.buffer_bytes = buffer_bytes(limits, std::nullopt);
+  if (!server.api.none) out.body_bytes = body_bytes(std::nullopt);
   if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
   if (!set.views.empty()) out.view_bytes = set.view_memory;
   for (const policies::Counter& counter : set.counters) {
@@ -157,8 +163,12 @@ std::string to_text(const MemoryPlan& plan) {
   if (!plan.fits)
     out += "  the tables do not fit: raise limits.memory, or lower limits.keys or keys:\n";
   out += "  besides at most " + human_size(plan.buffer_bytes) +
-         " for requests and answers under way (limits.buffers); over that unfinished requests get "
-         "503\n";
+         " for requests, checks and answers under way (limits.buffers); over that unfinished "
+         "requests get 503\n";
+  if (plan.body_bytes != 0) {
+    out += "  besides at most " + human_size(plan.body_bytes) +
+           " for bodies of events and of rate limit calls (api); over that they get 503\n";
+  }
   if (plan.pattern_bytes != 0) {
     out += "  besides at most " + human_size(plan.pattern_bytes) +
            " for open matches of patterns (an eighth of it); over that the idlest keys go\n";
@@ -204,6 +214,7 @@ std::string to_json(const MemoryPlan& plan) {
                     ",\"common_bytes\":" + std::to_string(plan.common_bytes) +
                     ",\"own_bytes\":" + std::to_string(plan.own_bytes) +
                     ",\"buffer_bytes\":" + std::to_string(plan.buffer_bytes) +
+                    ",\"body_bytes\":" + std::to_string(plan.body_bytes) +
                     ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) +
                     ",\"view_bytes\":" + std::to_string(plan.view_bytes) +
                     ",\"sync_bytes\":" + std::to_string(plan.sync_bytes) +

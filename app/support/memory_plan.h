@@ -27,7 +27,8 @@ struct MemoryPlan {
   std::uint64_t common_bytes = 0;
   std::uint64_t own_bytes = 0;  ///< of all tables of their own
   bool fits = true;
-  std::uint64_t buffer_bytes = 0;  ///< at most, of requests and answers under way
+  std::uint64_t buffer_bytes = 0;  ///< at most, of requests, checks and answers under way
+  std::uint64_t body_bytes = 0;    ///< at most, of bodies of the api door; 0: it has none
   std::uint64_t pattern_bytes =
       0;  ///< for open matches of patterns, beside limits.memory; 0: there are none
   std::uint64_t view_bytes =
@@ -72,6 +73,11 @@ std::string memory_advice(const config::Server& server, const Machine& machine, 
 
 /// The least that each worker may keep: some judged bodies, however large they may be.
 std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept;
+
+/// Of these bytes of one worker's connections, what the HTTP check door may keep: a quarter. The
+/// gRPC door may keep a half, so another quarter is always left to the proxy.
+std::uint64_t check_buffer_bytes(const config::Server::Limits& limits,
+                                 std::uint64_t of_worker) noexcept;
 
 MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server& server);
 

@@ -51,6 +51,27 @@ views: [{name: a, watch: request, by: path, window: {every: 1m}, top: 5}]
   EXPECT_EQ(plan_memory(*c.set, c.model().server).view_bytes, std::uint64_t{8} << 20);
 }
 
+TEST(MemoryPlan, names_the_bodies_of_the_api_door) {
+  const MemoryPlan plan = plan_memory(*load("weir: 1\n").set, {});
+  EXPECT_EQ(plan.body_bytes, std::uint64_t{8} << 20);
+  EXPECT_NE(to_text(plan).find("at most 8 MiB for bodies of events"), std::string::npos)
+      << to_text(plan);
+  const Configuration none = load("weir: 1\napi: {listen: none}\n");
+  ASSERT_TRUE(none.good());
+  const MemoryPlan without = plan_memory(*none.set, none.model().server);
+  EXPECT_EQ(without.body_bytes, 0U);
+  EXPECT_EQ(to_text(without).find("bodies of events"), std::string::npos);
+}
+
+TEST(MemoryPlan, checks_over_http_are_a_part_of_the_buffers) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  config::Server::Limits limits;
+  EXPECT_EQ(check_buffer_bytes(limits, 32 * kMiB), 8 * kMiB);
+  limits.body = 16 * kMiB;  // such a body has room, however many workers share the buffers
+  EXPECT_GE(check_buffer_bytes(limits, 64 * kMiB), 32 * kMiB);
+  EXPECT_LE(check_buffer_bytes(limits, least_buffer_bytes(limits)), least_buffer_bytes(limits));
+}
+
 TEST(MemoryPlan, a_default_is_not_held_against_a_small_cgroup) {
   const auto limits = [](const char* said) {
     return load(std::string("weir: 1\n").append(said).c_str()).model().server.limits;

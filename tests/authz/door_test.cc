@@ -105,6 +105,23 @@ class DoorTest : public ::testing::Test {
   std::unique_ptr<DoorServer> server;
 };
 
+// Of a head that has begun, and of a check that is held.
+TEST_F(DoorTest, what_it_keeps_is_a_part_of_what_the_worker_may_keep) {
+  start();
+  const auto kept = [this] {
+    std::size_t bytes = 0;
+    on_worker([&] { bytes = pool[0].blocks().in_use(); });
+    return bytes;
+  };
+  EXPECT_EQ(kept(), 0U);
+  {
+    auto begun = client();
+    ASSERT_TRUE(begun.send("GET /ext_authz/a HTTP/1.1\r\nX-Long: " + std::string(5'000, 'x')));
+    while (kept() < 5'000) std::this_thread::yield();
+  }
+  while (kept() != 0) std::this_thread::yield();
+}
+
 // The caller has sent all its checks before it reads. Each held one ends a batch of answers, so one
 // of them is held when the caller's window is full.
 TEST_F(DoorTest, a_held_check_is_released_after_a_stall) {

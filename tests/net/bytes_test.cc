@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <random>
 #include <string>
 
@@ -72,6 +73,33 @@ TEST(Bytes, the_pool_keeps_a_bounded_number_of_blocks) {
   Bytes one;
   one.append(pool, "y");
   EXPECT_EQ(one.view(), "y");
+}
+
+TEST(Bytes, a_share_of_a_pool_counts_against_both_limits) {
+  BlockPool whole;
+  whole.set_limit(64 << 10);
+  BlockPool share;
+  share.set_limit(16 << 10);
+  share.draw_on(whole);
+  {
+    Bytes kept;
+    kept.append(share, std::string(10'000, 'x'));
+    EXPECT_EQ(share.in_use(), std::size_t{16} << 10);
+    EXPECT_EQ(whole.in_use(), std::size_t{16} << 10);
+    Bytes more;
+    EXPECT_THROW(more.append(share, "y"), std::bad_alloc) << "over the limit of the share";
+    Bytes others;
+    others.append(whole, std::string(30'000, 'z'));
+    EXPECT_EQ(whole.in_use(), std::size_t{48} << 10);
+    EXPECT_EQ(share.in_use(), std::size_t{16} << 10);
+  }
+  EXPECT_EQ(share.in_use(), 0U);
+  EXPECT_EQ(whole.in_use(), 0U);
+  Bytes all;
+  all.append(whole, std::string(60'000, 'z'));
+  Bytes more;
+  EXPECT_THROW(more.append(share, "y"), std::bad_alloc) << "over the limit of the whole";
+  EXPECT_EQ(share.in_use(), 0U);
 }
 
 }  // namespace
