@@ -88,9 +88,8 @@ void write_rate_limits(std::string& out, const telemetry::Metrics& metrics) {
     out.append(std::to_string(value)).append("\n");
   };
   const std::int64_t errors = metrics.sum(Metric::rate_limit_errors);
-  counter("ratelimit_service_total_requests", "Calls of the rate limit service.",
-          "{grpc_method=\"ShouldRateLimit\"}",
-          metrics.sum(Metric::rate_limit_ok) + metrics.sum(Metric::rate_limit_over) + errors);
+  counter("ratelimit_service_total_requests", "Calls of the rate limit service over gRPC.",
+          "{grpc_method=\"ShouldRateLimit\"}", metrics.sum(Metric::rate_limit_grpc));
   counter("ratelimit_service_should_rate_limit_error", "Calls that could not be judged.",
           "{err_type=\"service_error\"}", errors);
   // Unlike weir's own count of reloads, this one counts the load at the start, too.

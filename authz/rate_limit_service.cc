@@ -88,6 +88,7 @@ RateLimitService::RateLimitService(gate::Gate& gate, telemetry::MetricCells& met
 RateLimitService::~RateLimitService() = default;
 
 void RateLimitService::start(net::grpc::Call& call, TimePoint now) {
+  metrics_.add(telemetry::Metric::rate_limit_grpc);
   active_.lend(*this).start(call, now);
 }
 

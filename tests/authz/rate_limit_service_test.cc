@@ -103,6 +103,7 @@ TEST_F(RateLimitServiceTest, AnswersOneStatusForEachDescriptorInTheirOrder) {
   EXPECT_NE(over.raw_body().find("per-address"), std::string::npos);
   EXPECT_EQ(metrics.cells(0).get(telemetry::Metric::rate_limit_ok), 2);
   EXPECT_EQ(metrics.cells(0).get(telemetry::Metric::rate_limit_over), 1);
+  EXPECT_EQ(metrics.cells(0).get(telemetry::Metric::rate_limit_grpc), 3);
 }
 
 TEST_F(RateLimitServiceTest, HitsOfACallAndOfADescriptor) {

@@ -92,6 +92,15 @@ class EnvoyProxyRateLimit(unittest.TestCase):
             site.replace(site.directory + "/limits.yaml", FILE.replace("100", "50"))
             eventually(lambda: loads() == [2, 1], what="the new file to be counted")
 
+    def test_calls_over_http_are_no_calls_of_grpc(self):
+        with Site() as site:
+            self.assertEqual(site.ask("/json", CALL).status, 200)
+            self.assertEqual(site.ask("/json", b"{").status, 400)
+            page = site.health("/metrics").body.decode()
+            self.assertIn('\nratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 0\n', page)
+            self.assertIn('\nweir_rate_limit_calls_total{result="ok"} 1\n', page)
+            self.assertIn('\nweir_rate_limit_calls_total{result="error"} 1\n', page)
+
     def test_nothing_is_served_that_nobody_configured(self):
         with Site(ratelimit="{shadow: false}") as site:
             self.assertEqual([site.ask("/json", CALL).status, site.ask("/healthcheck").status], [404, 404])
