@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
+#include <cmath>
+#include <cstdint>
 
 #include "limiter/lists/lists.h"
 #include "policies/set/describe.h"
@@ -9,6 +11,12 @@
 namespace weir::admin {
 
 namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t kNameShown = 64;  // of a member, in what is wrong with it
+
+}  // namespace
 
 std::variant<json::object, net::HttpReply> read_object(
     std::string_view body, std::initializer_list<std::string_view> known) {
@@ -27,7 +35,7 @@ std::variant<json::object, net::HttpReply> read_object(
     if (std::find(known.begin(), known.end(), text) != known.end()) continue;
     std::string words;
     for (const std::string_view word : known) words.append(words.empty() ? "" : ", ").append(word);
-    return problem(400, "unknown member \"" + std::string(text.substr(0, 64)) + "\"" +
+    return problem(400, "unknown member \"" + utf8_text(text.substr(0, kNameShown)) + "\"" +
                             (words.empty() ? ": there are none here" : "; known are " + words));
   }
   return std::move(value.get_object());
@@ -60,6 +68,24 @@ json::array texts(const std::vector<std::string>& from) {
 std::string_view text_of(const json::value& value) {
   const json::string& text = value.get_string();
   return {text.data(), text.size()};
+}
+
+std::string read_threshold(const json::value& value, std::string_view name, Number& out) {
+  constexpr double kBound = 0x1p63;
+  if (value.is_int64()) {
+    out = Number(value.get_int64());
+    return {};
+  }
+  const bool fits = value.is_double() && std::abs(value.get_double()) < kBound;
+  if (!fits) {
+    const bool is_number = value.is_double() || value.is_uint64();
+    return "\"" + utf8_text(name.substr(0, kNameShown)) + "\" is " +
+           (is_number ? "too large: a" : "no number: a") +
+           " threshold is a number from -9223372036854775808 to 9223372036854775807";
+  }
+  const double real = value.get_double();
+  out = std::trunc(real) == real ? Number(static_cast<std::int64_t>(real)) : Number::real(real);
+  return {};
 }
 
 json::value number_value(Number number) {

@@ -36,6 +36,9 @@ void put_until(boost::json::object& out, TimePoint until, TimePoint now);
 boost::json::array texts(const std::vector<std::string>& from);
 /// The value must be a string, and outlive the view.
 std::string_view text_of(const boost::json::value& value);
+/// The threshold `name` of a body: a number that fits into 64 bits; a whole one stays exact, also
+/// one that is written as 2e1 or 20.0. Returns what is wrong with it; empty: nothing.
+std::string read_threshold(const boost::json::value& value, std::string_view name, Number& out);
 /// Integers stay exact; a threshold that nothing reaches is "unlimited".
 boost::json::value number_value(Number number);
 

@@ -32,13 +32,8 @@ std::string read_limits(const json::value& value, config::Override& change) {
   for (const auto& [name, limit] : value.get_object()) {
     config::Override::Limit out;
     out.rung = utf8_text({name.data(), name.size()});
-    if (limit.is_int64()) {
-      out.limit = Number(limit.get_int64());
-    } else if (limit.is_double()) {
-      out.limit = Number::real(limit.get_double());
-    } else {
-      return "a threshold in `set` is a number";
-    }
+    if (std::string wrong = read_threshold(limit, out.rung, out.limit); !wrong.empty())
+      return "`set`: " + wrong;
     change.limits.push_back(std::move(out));
   }
   return {};

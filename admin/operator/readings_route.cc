@@ -53,7 +53,7 @@ std::string read_wish(const Call& call, Wish& wish) {
     const auto read = std::from_chars(text.data(), end, tried.value);
     if (text.empty() || read.ec != std::errc{} || read.ptr != end ||
         !(std::abs(tried.value) < 1e15))
-      return "`at` is a threshold, a number";
+      return "`at` is a threshold, a number below 1e15";
     wish.tried.push_back(tried);
   }
   return {};

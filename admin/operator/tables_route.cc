@@ -93,18 +93,19 @@ std::optional<TableFacts> table_named(const Call& call, std::string_view name) {
   return std::nullopt;
 }
 
-std::string read_limit(const json::value& value, std::optional<Number>& out) {
+std::string read_limit(const json::value& value, const std::string& name,
+                       std::optional<Number>& out) {
   if (value.is_null()) return {};
-  if (value.is_int64()) {
-    out = Number(value.get_int64());
-  } else if (value.is_double()) {
-    out = Number::real(value.get_double());
-  } else if (value.is_string() && value.get_string() == "unlimited") {
+  if (value.is_string() && value.get_string() == "unlimited") {
     out = Number::real(std::numeric_limits<double>::infinity());
-  } else {
-    return "a limit is a number, \"unlimited\", or null to take it out";
+    return {};
   }
-  return {};
+  if (!value.is_number())
+    return "\"" + name + "\": a limit is a number, \"unlimited\", or null to take it out";
+  Number number;
+  std::string wrong = read_threshold(value, name, number);
+  if (wrong.empty()) out = number;
+  return wrong;
 }
 
 std::string read_levels(const json::object& level, std::vector<std::string>& path,
@@ -118,8 +119,11 @@ std::string read_levels(const json::object& level, std::vector<std::string>& pat
         return wrong;
     } else {
       config::TableCell cell{path, {}};
-      if (value.is_null()) return "a limit in `values` is a number or \"unlimited\"";
-      if (std::string wrong = read_limit(value, cell.limit); !wrong.empty()) return wrong;
+      const std::string shown = config::path_text(path);
+      if (value.is_null())
+        return "`values`: \"" + shown + "\": a limit is a number or \"unlimited\"";
+      if (std::string wrong = read_limit(value, shown, cell.limit); !wrong.empty())
+        return "`values`: " + wrong;
       out.push_back(std::move(cell));
     }
     path.pop_back();
@@ -140,7 +144,8 @@ std::string read_cells(const json::object& body, const config::TableDef& table,
       const std::string key = utf8_text({name.data(), name.size()});
       if (std::string wrong = config::wrong_path(table, key); !wrong.empty()) return wrong;
       config::TableCell cell{config::read_path(table, key), {}};
-      if (std::string wrong = read_limit(value, cell.limit); !wrong.empty()) return wrong;
+      if (std::string wrong = read_limit(value, key, cell.limit); !wrong.empty())
+        return "`set`: " + wrong;
       if (!cell.limit && !config::limit_at(table, cell.path))
         return "there is no limit \"" + config::path_text(cell.path) + "\" to take out";
       out.push_back(std::move(cell));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
 #include <limits>
 
 #include "limiter/lists/lists.h"
@@ -26,6 +27,29 @@ TEST(Json, WritesNumbersExactly) {
   EXPECT_EQ(number_value(Number::real(0.5)), boost::json::value(0.5));
   EXPECT_EQ(number_value(Number::real(std::numeric_limits<double>::infinity())),
             boost::json::value("unlimited"));
+}
+
+TEST(Json, ReadsThresholdsThatFitInto64Bits) {
+  const auto read = [](const char* text) {
+    Number number;
+    const std::string wrong = read_threshold(boost::json::parse(text), "deny.over", number);
+    return wrong.empty() ? number.to_string() : wrong;
+  };
+  EXPECT_EQ(read("20"), "20");
+  EXPECT_EQ(read("20.0"), "20");
+  EXPECT_EQ(read("2e1"), "20");
+  EXPECT_EQ(read("-0"), "0");
+  EXPECT_EQ(read("-0.0"), "0");
+  EXPECT_EQ(read("2.5"), "2.5");
+  EXPECT_EQ(read("9223372036854775807"), "9223372036854775807");
+  EXPECT_EQ(read("-9223372036854775808"), "-9223372036854775808");
+  const std::string range =
+      ": a threshold is a number from -9223372036854775808 to 9223372036854775807";
+  for (const char* large : {"9223372036854775808", "18446744073709551615", "99999999999999999999",
+                            "-99999999999999999999", "1e30", "-1e300"})
+    EXPECT_EQ(read(large), "\"deny.over\" is too large" + range) << large;
+  for (const char* none : {"\"20\"", "true", "null", "[]", "{}"})
+    EXPECT_EQ(read(none), "\"deny.over\" is no number" + range) << none;
 }
 
 }  // namespace weir::admin::json_test
