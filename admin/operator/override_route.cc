@@ -121,6 +121,21 @@ std::string note_on_entries(const policies::PolicySet& set, std::string_view nam
   return out;
 }
 
+/// `ended: shadow, over 20; `: each of those that were set for a policy and are not any more.
+std::string ended_text(const std::vector<config::Override>& before,
+                       const std::vector<config::Override>& after, std::string_view policy) {
+  std::string out;
+  for (const config::Override& each : before) {
+    const auto is_same = [&](const config::Override& other) {
+      return other.policy == each.policy && other.here == each.here &&
+             config::override_text(other) == config::override_text(each);
+    };
+    if (each.policy != policy || std::any_of(after.begin(), after.end(), is_same)) continue;
+    out += (out.empty() ? "ended: " : ", ") + config::override_text(each);
+  }
+  return out.empty() ? out : out + "; ";
+}
+
 // What the change means for what was counted, honestly.
 std::string note_on(const config::Override& change, const policies::PolicySet& set,
                     const policies::Policy* policy) {
@@ -245,7 +260,8 @@ boost::asio::awaitable<net::HttpReply> end_override(Call& call) {
     call.entry.after = reply["overrides"];
   else
     call.entry.after = "as the files say it";
-  reply["note"] = (left ? std::string("what holds on all replicas holds here again")
+  reply["note"] = ended_text(all, call.operations.overrides(), call.name()) +
+                  (left ? std::string("what holds on all replicas holds here again")
                         : "the policy is as the files say it" + scope_note(call, scope));
   if (scope.peers) reply["replicas"] = co_await on_other_replicas(call);
   co_return json_reply(reply);

@@ -321,6 +321,7 @@ net::HttpReply undo_change(Call& call) {
                    "works once");
   json::object body;
   body["undo"] = utf8_text(call.name());
+  body["what"] = utf8_text(undone->what);
   body["restored"] = undone->restored;
   body["removed"] = undone->removed;
   body["left"] = undone->left;

@@ -72,10 +72,12 @@ std::optional<UndoLog::Undone> UndoLog::undo(std::string_view token, limiter::Li
   // The last piece first: a key may stand in several.
   for (std::size_t i = changes_.size(); i-- > 0;) {
     if (changes_[i].token != token) continue;
-    if (!out) out.emplace();
+    const bool is_last = !out;
+    if (is_last) out.emplace();
     const Change change = std::move(changes_[i]);
     changes_.erase(changes_.begin() + static_cast<std::ptrdiff_t>(i));
     entries_ -= change.steps.size();
+    if (is_last) out->what = change.what;
     if (teller_) teller_(change, true);
     const auto list = lists.by_name(change.list);
     for (auto step = change.steps.rbegin(); step != change.steps.rend(); ++step) {

@@ -41,6 +41,7 @@ class UndoLog {
   using Step = UndoStep;
   using Change = UndoChange;
   struct Undone {
+    std::string what;          ///< of the change: `removed 12 entries of banned`
     std::size_t restored = 0;  ///< entries that are back as they were
     std::size_t removed = 0;   ///< entries that the change had made and that are gone again
     std::size_t left = 0;      ///< entries that have ended, or were changed by others since

@@ -179,6 +179,7 @@ TEST_F(ApiTest, RemovingSaysWhatRemainsAndForgivingEmptiesTheCount) {
   EXPECT_EQ(get("/v1/changes").at("changes").at(0).at("undo"), json::value(token));
   reply = call("POST", "/v1/changes/" + token + "/undo");
   EXPECT_EQ(json::parse(reply.body).at("restored"), json::value(1));
+  EXPECT_EQ(json::parse(reply.body).at("what"), json::value("forgave a key of per-ip:deny"));
   EXPECT_EQ(process.judge("POST", "/api/login", "198.51.100.7"), Action::deny);
   EXPECT_EQ(call("POST", "/v1/changes/" + token + "/undo").status, 404);
 }

@@ -112,6 +112,9 @@ TEST(CtlText, ChangesOfManyEntriesShowTheNote) {
                                    "undo":"17"})")),
             "2 entries read into b: 2 new, 0 extended, 0 as before\nRedis is away\n"
             "to take it back within an hour: weir ctl undo 17\n");
+  EXPECT_EQ(undone_text(read(R"({"undo":"17","what":"removed 2 entries of b","restored":2,
+                                 "removed":0,"left":0,"note":""})")),
+            "undone (removed 2 entries of b): 2 entries are back\n");
   EXPECT_EQ(undone_text(read(R"({"undo":"17","restored":2,"removed":0,"left":0,
                                  "note":"Redis is away"})")),
             "undone: 2 entries are back\nRedis is away\n");

@@ -115,6 +115,7 @@ const JOBS = {
     await page.getByText('ticket 4711').waitFor();
     await page.getByRole('button', {name: `Restore ${POLICY} now`}).click();
     await told(page, `${POLICY} is as the files say it`);
+    await told(page, 'ended: shadow');
     assert.equal(await login(ATTACKER), 403);
   },
 
@@ -185,6 +186,7 @@ const JOBS = {
     assert.equal(asked('list', 'watched_users', 'alice').listed, false);
     await page.locator('.toast', {hasText: 'alice is released'}).getByRole('button', {name: 'Undo'}).click();
     await told(page, 'Taken back: 1 restored, 0 removed.');
+    await told(page, 'removed a key of watched_users');
     await page.getByRole('link', {name: 'alice'}).waitFor();
     assert.equal(asked('list', 'watched_users', 'alice').listed, true);
 

@@ -107,7 +107,8 @@ const changed = () => window.dispatchEvent(new Event('weir-changed'));
 /** Takes back a change of lists by its token of the undo log. */
 export const takeBack = (undo) => attempt(async () => {
   const back = await post(`/v1/changes/${encodeURIComponent(undo)}/undo`);
-  say(t('Taken back: {n} restored, {m} removed.', {n: back.restored, m: back.removed}), {lines: [back.note]});
+  const left = back.left ? t('Ended or changed since, and as they are: {n}.', {n: back.left}) : '';
+  say(t('Taken back: {n} restored, {m} removed.', {n: back.restored, m: back.removed}), {lines: [back.what, left, back.note]});
   changed();
 });
 
@@ -202,7 +203,8 @@ export async function override(policy, change) {
 export async function restore(policy) {
   return attempt(async () => {
     const answer = await remove(`${policyPath(policy)}/override${everywhere()}`);
-    say(t('{policy} is as the files say it.', {policy}), {lines: elsewhere(answer)});
+    const last = answer.overrides[answer.overrides.length - 1];  // of all replicas, where one of this replica alone has ended
+    say(last ? t('{policy}: {text} until {until}.', {policy, text: last.text, until: clock(last.until)}) : t('{policy} is as the files say it.', {policy}), {lines: [answer.note, ...elsewhere(answer)]});
     changed();
     return answer;
   });

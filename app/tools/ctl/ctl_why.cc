@@ -106,8 +106,9 @@ std::string undone_text(const json::value& answer) {
   add("removed", "entry is off again", "entries are off again");
   add("left", "entry has ended or changed since and stays as it is",
       "entries have ended or changed since and stay as they are");
-  return "undone: " + (out.empty() ? std::string("nothing was left of it") : out) + "\n" +
-         note_line(answer);
+  const std::string what = cell(answer, "what");
+  return "undone" + (what.empty() ? what : " (" + what + ")") + ": " +
+         (out.empty() ? std::string("nothing was left of it") : out) + "\n" + note_line(answer);
 }
 
 std::string hash_text(const json::value& answer) {
