@@ -47,6 +47,15 @@ void append_end(std::string& out, std::string_view content_type, std::string_vie
 constexpr std::string_view kForApp[] = {"X-Weir-Verdict", "X-Weir-Policy", "X-Weir-Score",
                                         kRequestId};
 
+/// How a client could spell them for an app that reads a dot as PHP does, like a hyphen. Envoy may
+/// pass only some headers on to weir, so these are removed without a look. Spellings with an
+/// underscore are dropped by `headers_with_underscores_action` (docs/integrations/envoy.md).
+constexpr std::string_view kDotted =
+    "x.weir.verdict, x.weir-verdict, x-weir.verdict, x.weir.policy, x.weir-policy, x-weir.policy, "
+    "x.weir.score, x.weir-score, x-weir.score, x.weir.request.id, x.weir.request-id, "
+    "x.weir-request.id, x.weir-request-id, x-weir.request.id, x-weir.request-id, "
+    "x-weir-request.id";
+
 bool has_line(std::string_view lines, std::string_view name) noexcept {
   while (!lines.empty()) {
     const std::size_t colon = lines.find(':');
@@ -68,19 +77,18 @@ void append_allowed(std::string& out, const CallerRow& caller, const Effect& eff
     out.append(kRequestId).append(": ").append(id->data(), id->size()).append("\r\n");
   }
   out += effect.response_headers;
-  bool first = true;
+  if (caller.envoy) out.append("x-envoy-auth-headers-to-remove: ").append(kDotted);
   for (const std::string_view name : kForApp) {
     const bool there = name == kRequestId ? id != nullptr : has_line(effect.upstream_headers, name);
     if (there) continue;
     if (caller.wants_all_fields) {
       out.append(name).append(":\r\n");
     } else if (caller.envoy) {
-      out += first ? "x-envoy-auth-headers-to-remove: " : ", ";
+      out += ", ";
       for (const char c : name) out += ascii::lower(c);
-      first = false;
     }
   }
-  if (!first) out += "\r\n";
+  if (caller.envoy) out += "\r\n";
   append_end(out, {}, {}, frame);
 }
 

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+
 namespace weir::authz::answer_test {
 namespace {
 
@@ -18,16 +23,52 @@ std::string allowed(const CallerRow& caller, std::string_view upstream,
   return out;
 }
 
+/// The headers that Envoy is to take away, in their order by the alphabet; and the rest of the
+/// answer.
+std::pair<std::set<std::string>, std::string> taken_away(std::string answer) {
+  constexpr std::string_view kField = "x-envoy-auth-headers-to-remove: ";
+  const std::size_t at = answer.find(kField);
+  if (at == std::string::npos) return {{}, answer};
+  const std::size_t end = answer.find("\r\n", at);
+  std::set<std::string> names;
+  std::istringstream list(answer.substr(at + kField.size(), end - at - kField.size()));
+  for (std::string name; std::getline(list >> std::ws, name, ',');) names.insert(name);
+  return {names, answer.erase(at, end + 2 - at)};
+}
+
+/// The name, and its spellings with dots: PHP reads them alike.
+std::set<std::string> spellings(const std::string& name) {
+  std::set<std::string> out{name};
+  for (std::size_t at = 0; (at = name.find('-', at)) != std::string::npos; ++at) {
+    for (std::string each : std::set<std::string>(out)) {
+      each[at] = '.';
+      out.insert(each);
+    }
+  }
+  return out;
+}
+
 TEST(Allowed, EnvoyIsToldWhichOfTheClientsOwnToTakeAway) {
-  EXPECT_EQ(allowed(ext_authz_caller(), ""),
-            kStart +
-                "x-envoy-auth-headers-to-remove: x-weir-verdict, x-weir-policy, x-weir-score, "
-                "x-weir-request-id\r\nContent-Length: 0\r\n\r\n");
-  EXPECT_EQ(allowed(ext_authz_caller(), "X-Weir-Verdict: flag\r\nX-Weir-Policy: p;value=6\r\n"),
-            kStart +
-                "X-Weir-Verdict: flag\r\nX-Weir-Policy: p;value=6\r\n"
-                "x-envoy-auth-headers-to-remove: x-weir-score, x-weir-request-id\r\n"
-                "Content-Length: 0\r\n\r\n");
+  std::set<std::string> all;
+  for (const char* name : {"x-weir-verdict", "x-weir-policy", "x-weir-score", "x-weir-request-id"})
+    all.merge(spellings(name));
+  const std::string end = "Content-Length: 0\r\n\r\n";
+  EXPECT_EQ(taken_away(allowed(ext_authz_caller(), "")), std::pair(all, kStart + end));
+  const std::string set = "X-Weir-Verdict: flag\r\nX-Weir-Policy: p;value=6\r\n";
+  all.erase("x-weir-verdict");
+  all.erase("x-weir-policy");
+  EXPECT_EQ(taken_away(allowed(ext_authz_caller(), set)), std::pair(all, kStart + set + end));
+}
+
+TEST(Allowed, EnvoyTakesSpellingsAwayBesideAnswersWithEveryHeader) {
+  gate::Unsettled::Id id;
+  id.fill('a');
+  const auto names =
+      taken_away(allowed(ext_authz_caller(),
+                         "X-Weir-Verdict: flag\r\nX-Weir-Policy: p\r\nX-Weir-Score: 3\r\n", &id))
+          .first;
+  EXPECT_EQ(names.count("x.weir.request.id"), 1U);
+  EXPECT_EQ(names.count("x-weir-verdict"), 0U);
 }
 
 TEST(Allowed, WhatCaddyCopiesIsAlwaysThere) {
