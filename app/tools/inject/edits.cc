@@ -1,6 +1,7 @@
 #include "app/tools/inject/edits.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "app/tools/inject/flow.h"
 
@@ -105,6 +106,128 @@ bool Edits::replace(const YAML::Node& map, std::string_view key, const std::stri
   }
   edits_.push_back({from, size, with});
   return true;
+}
+
+void Edits::erase(std::size_t from, std::size_t to) { edits_.push_back({from, to - from, {}}); }
+
+std::size_t Edits::line_of(std::size_t at) const {
+  const std::size_t end = at == 0 ? std::string_view::npos : text_.rfind('\n', at - 1);
+  return end == std::string_view::npos ? 0 : end + 1;
+}
+
+/// Where a key stands, or an item: in block form with its dash.
+std::size_t Edits::start_of(const YAML::Node& of, std::size_t member) const {
+  if (of.IsMap()) return at(std::next(of.begin(), static_cast<std::ptrdiff_t>(member))->first);
+  const std::size_t item = at(of[member]);
+  return is_flow(of) ? item : text_.rfind('-', item);
+}
+
+bool Edits::remove(const YAML::Node& of, const std::set<std::size_t>& which) {
+  const bool flow = is_flow(of);
+  if (which.empty()) return true;
+  if (which.size() == of.size() && !flow) return false;
+  for (auto each = which.begin(); each != which.end();) {
+    const std::size_t first = *each;
+    std::size_t last = first;
+    for (++each; each != which.end() && *each == last + 1; ++each) ++last;
+    if (flow)
+      remove_flow(of, first, last);
+    else if (!remove_block(of, first, last))
+      return false;
+  }
+  return true;
+}
+
+bool Edits::remove_block(const YAML::Node& of, std::size_t first, std::size_t last) {
+  const std::size_t from = start_of(of, first);
+  if (last + 1 < of.size()) {
+    erase(from, before_comments(from, start_of(of, last + 1)));
+    return true;
+  }
+  const std::size_t line = line_of(from);
+  if (text_.substr(line, from - line).find_first_not_of(' ') != std::string_view::npos)
+    return false;
+  erase(line, end_of_member(start_of(of, last)));
+  return true;
+}
+
+/// Up to `to`, or to the comments that stand on lines of their own before it.
+std::size_t Edits::before_comments(std::size_t from, std::size_t to) const {
+  std::size_t out = to;
+  for (std::size_t line = line_of(to); line > from;) {
+    line = line_of(line - 1);
+    const std::size_t begin = text_.find_first_not_of(" \r\n", line);
+    const std::size_t end = text_.find('\n', line);
+    if (line <= from || (begin < end && text_[begin] != '#')) break;
+    if (begin < end) out = begin;
+  }
+  return out;
+}
+
+/// The place behind the last line of a member that begins here: its other lines stand further to
+/// the right, or are the items of its list.
+std::size_t Edits::end_of_member(std::size_t at) const {
+  const std::size_t column = at - line_of(at);
+  const bool is_item = text_[at] == '-';
+  std::size_t line = std::min(text_.find('\n', at), text_.size() - 1) + 1;
+  std::size_t end = line;
+  while (line < text_.size()) {
+    const std::size_t next = std::min(text_.find('\n', line), text_.size() - 1) + 1;
+    const std::string_view content = text_.substr(line, next - line);
+    const std::size_t indent = content.find_first_not_of(" \r\n");
+    if (indent != std::string_view::npos) {
+      const bool dash = !is_item && indent == column && content[indent] == '-' &&
+                        content.substr(indent, 3) != "---";
+      if (indent <= column && !dash) break;
+      end = next;
+    }
+    line = next;
+  }
+  return end;
+}
+
+/// With the comma before or behind, and what was put between it and the next one.
+void Edits::remove_flow(const YAML::Node& of, std::size_t first, std::size_t last) {
+  const std::size_t from = start_of(of, first);
+  const std::size_t end = end_of_flow(start_of(of, last));
+  if (last + 1 == of.size())
+    return erase(first == 0 ? from : end_of_flow(start_of(of, first - 1)), end);
+  std::size_t to = text_.find(',', end) + 1;
+  const std::size_t line = line_of(from);
+  const std::size_t rest = text_.find_first_not_of(" \r", to);
+  const bool own_lines = line > 0 && rest != std::string_view::npos && text_[rest] == '\n' &&
+                         text_.find_first_not_of(" \t", line) == from;
+  if (own_lines) return erase(line, rest + 1);
+  if (to < text_.size() && text_[to] == ' ') ++to;
+  erase(from, to);
+}
+
+/// Where a member of a flow form ends: before its comma, or the bracket behind it.
+std::size_t Edits::end_of_flow(std::size_t at) const {
+  std::size_t depth = 0;
+  bool fresh = true;  // a quote would begin a text here
+  std::size_t end = at;
+  for (std::size_t i = at; i < text_.size(); ++i) {
+    const char c = text_[i];
+    const bool closes = c == ']' || c == '}';
+    if (depth == 0 && (closes || c == ',')) break;
+    if (c == '#' && i > at && (text_[i - 1] == ' ' || text_[i - 1] == '\n')) {
+      i = std::min(text_.find('\n', i), text_.size()) - 1;
+      continue;
+    }
+    if (fresh && (c == '"' || c == '\'')) {
+      for (++i; i < text_.size() && text_[i] != c; ++i)
+        if (c == '"' && text_[i] == '\\') ++i;
+    }
+    if (closes) --depth;
+    if (c == '[' || c == '{') ++depth;
+    const bool blank = c == ' ' || c == '\t' || c == '\r' || c == '\n';
+    if (!blank) {
+      fresh = c == '[' || c == '{' || c == ',' || c == ':';
+      end = i + 1;
+    }
+  }
+  return std::min(end, text_.size());
 }
 
 std::string Edits::apply() const {

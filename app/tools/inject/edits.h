@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,10 @@ class Edits {
   /// The value of a key, a scalar, quoted or not, becomes `with`. False, and no change: the value
   /// is not written behind its key as it is, but is empty, or has an anchor, or is an alias.
   [[nodiscard]] bool replace(const YAML::Node& map, std::string_view key, const std::string& with);
+  /// These members of a map, or items of a list, by their numbers; once for each map or list. What
+  /// add_key(), add_first() and add_last() have added goes without a trace. Comments between
+  /// members stay. False, and no change: nothing would be left of a map or list in block form.
+  [[nodiscard]] bool remove(const YAML::Node& of, const std::set<std::size_t>& which);
 
   std::string apply() const;
 
@@ -33,6 +38,14 @@ class Edits {
     std::string text;
   };
   void insert(std::size_t at, std::string text);
+  void erase(std::size_t from, std::size_t to);
+  bool remove_block(const YAML::Node& of, std::size_t first, std::size_t last);
+  void remove_flow(const YAML::Node& of, std::size_t first, std::size_t last);
+  std::size_t start_of(const YAML::Node& of, std::size_t member) const;
+  std::size_t line_of(std::size_t at) const;
+  std::size_t end_of_flow(std::size_t at) const;
+  std::size_t end_of_member(std::size_t at) const;
+  std::size_t before_comments(std::size_t from, std::size_t to) const;
   std::size_t open_of(const YAML::Node& node, char bracket) const;
   std::size_t end_of_block(std::size_t at, std::size_t column) const;
 

@@ -20,6 +20,7 @@ constexpr std::string_view kInjectExamples =
     "  weir inject -f deployment.yaml --app-port 8080 --image registry.example/weir:0.1.0\n"
     "  weir inject -f manifests/ -f more.yaml | kubectl apply -f -\n"
     "  kubectl get deployment shop -o yaml | weir inject -f - --classic\n"
+    "  weir inject --remove -f injected.yaml > deployment.yaml\n"
     "\n"
     "The manifests come out as they went in, with weir as a native sidecar of every pod (or as a "
     "second\n"
@@ -33,11 +34,15 @@ constexpr std::string_view kInjectExamples =
     "The policies are the key weir.yaml of a ConfigMap, which weir follows as it changes:\n"
     "  kubectl create configmap weir --from-file=weir.yaml\n"
     "Where no manifest names a port of the app, proxy.upstream of weir.yaml says it.\n"
-    "Exit codes: 0 done, 1 there is nothing to put it into, or no way to, 4 a file can't be read.";
+    "--remove gives the manifests back as they were before, but for the targetPort of a Service, "
+    "which is then a\n"
+    "number; what may be the pod's own stays, and a note names it.\n"
+    "Exit codes: 0 done, 1 there is no pod in the manifests, or no way to, 4 a file can't be read.";
 
 struct InjectFlags {
   std::vector<std::string> named, files;  // by -f, and without it
   bool recursive = false;
+  bool remove = false;
   InjectOptions options;
 };
 
@@ -116,7 +121,8 @@ int read_manifests(const InjectFlags& flags, std::vector<Manifest>& out) {
 int run_inject(const InjectFlags& flags) {
   std::vector<Manifest> manifests;
   if (const int code = read_manifests(flags, manifests); code != kOk) return code;
-  const Injected result = inject(std::move(manifests), flags.options);
+  const Injected result = flags.remove ? take_out(std::move(manifests), flags.options)
+                                       : inject(std::move(manifests), flags.options);
   if (!result.problem.empty()) {
     complain(result.problem);
     return kNo;
@@ -138,6 +144,8 @@ std::function<int()> declare_inject(CLI::App& app, const Globals&) {
   app.add_option("FILE", flags->files, "As with -f: what a shell makes of -f *.yaml")
       ->type_name("");
   app.add_flag("-R,--recursive", flags->recursive, "The directories below a directory as well");
+  app.add_flag("--remove", flags->remove,
+               "Take weir out of manifests that this command has changed, of both kinds");
   app.add_flag("--classic", flags->options.classic,
                "A second container instead of a native sidecar: before Kubernetes 1.30");
   app.add_option("--app-port", flags->options.app_port,

@@ -26,9 +26,9 @@ struct Injected {
   std::string text;                ///< the manifests, changed; several are one stream of documents
   std::vector<std::string> notes;  ///< for people: what was done, and what to look at
   std::string problem;             ///< why there is no text; empty: there is one
-  std::size_t pods = 0;            ///< that weir was put into
+  std::size_t pods = 0;            ///< that weir was put into, or taken out of
   std::size_t there = 0;           ///< that had it before
-  std::size_t left_out = 0;        ///< that are not to have it
+  std::size_t left_out = 0;        ///< that are not to have it, or had none
 };
 
 /// Any number of documents in each of them, as YAML or JSON: pods, whatever has a pod template,
@@ -37,5 +37,11 @@ struct Injected {
 /// nothing. So is a pod with the annotation `weir.example/inject: "false"`, and one in the network
 /// of its node, where weir's ports would be the node's.
 Injected inject(std::vector<Manifest> manifests, const InjectOptions& options);
+
+/// The way back: what inject() has made of manifests becomes what they were, except that the
+/// targetPort of a Service is the app's port by its number. A pod without weir is left as it is, so
+/// doing it twice changes nothing. Of `options` app_port alone is of use: where no manifest says
+/// it.
+Injected take_out(std::vector<Manifest> manifests, const InjectOptions& options);
 
 }  // namespace weir::app

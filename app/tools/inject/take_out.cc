@@ -1,0 +1,303 @@
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "app/tools/inject/edits.h"
+#include "app/tools/inject/manifest.h"
+#include "app/tools/inject/objects.h"
+#include "app/tools/inject/stream.h"
+
+namespace weir::app {
+namespace {
+
+constexpr const char* kGrace = "terminationGracePeriodSeconds";
+constexpr std::string_view kVolumes[] = {"weir-config", "weir-run"};
+
+/// The number of a member of a map; none: there is no such key.
+std::optional<std::size_t> place_of(const YAML::Node& map, std::string_view key) {
+  std::size_t i = 0;
+  for (const auto& member : map) {
+    if (member.first.IsScalar() && member.first.Scalar() == key) return i;
+    ++i;
+  }
+  return std::nullopt;
+}
+
+std::string key_at(const YAML::Node& map, std::size_t i) {
+  if (i >= map.size()) return {};
+  return scalar_of(std::next(map.begin(), static_cast<std::ptrdiff_t>(i))->first);
+}
+
+bool is_list(const YAML::Node& node) { return node.IsDefined() && node.IsSequence(); }
+
+/// The hook that inject gives to an app without one.
+bool is_hook_of_inject(const YAML::Node& lifecycle) {
+  if (!lifecycle.IsMap() || lifecycle.size() != 1) return false;
+  const YAML::Node hook = at_path(lifecycle, {"preStop"});
+  if (!hook.IsDefined() || !hook.IsMap() || hook.size() != 1) return false;
+  if (scalar_of(at_path(hook, {"sleep", "seconds"})) == "5") return true;
+  const YAML::Node command = at_path(hook, {"exec", "command"});
+  return is_list(command) && command.size() == 2 && scalar_of(command[0]) == "sleep" &&
+         scalar_of(command[1]) == "5";
+}
+
+/// Whether a key stands where inject puts it: in flow form first, else before `before`.
+bool stands_as_added(const YAML::Node& map, std::size_t number,
+                     std::initializer_list<std::string_view> before) {
+  if (is_flow(map)) return number == 0;
+  const std::string next = key_at(map, number + 1);
+  return std::find(before.begin(), before.end(), next) != before.end();
+}
+
+/// Whether a list or map under this key, of which nothing would be left, goes with its key. In flow
+/// form inject has put its keys in front; one behind others was there, and empty.
+bool goes_with_key(const YAML::Node& map, std::size_t number, const YAML::Node& value) {
+  if (!is_flow(value)) return true;
+  if (!is_flow(map)) return false;
+  for (std::size_t i = 0; i < number; ++i) {
+    const std::string key = key_at(map, i);
+    if (key != kGrace && key != "volumes" && key != "initContainers") return false;
+  }
+  return true;
+}
+
+/// Takes weir out of the objects of one manifest.
+class Remover {
+ public:
+  Remover(const std::string& text, Injected& out) : edits_(text), out_(out) {}
+
+  /// Gives why it cannot.
+  std::string take_from(const Pod& pod) {
+    std::set<std::size_t> keys;  // of the pod's spec
+    for (const char* list : {"initContainers", "containers"}) {
+      const auto is_weir = [](const YAML::Node& one) {
+        return scalar_of(at_path(one, {"name"})) == "weir";
+      };
+      if (!take_items(pod, list, is_weir, keys)) return beyond(pod);
+    }
+    const auto is_unused = [&](const YAML::Node& volume) { return is_unused_volume(pod, volume); };
+    if (!take_items(pod, "volumes", is_unused, keys)) return beyond(pod);
+    take_grace(pod, keys);
+    if (!edits_.remove(pod.spec, keys) || !take_hooks(pod) || !take_label(pod)) return beyond(pod);
+    note(pod, "weir is out of it");
+    return {};
+  }
+
+  /// The ports of the Service that lead to weir lead to the app again. Gives why they cannot.
+  std::string point_back(const YAML::Node& service, const Pod& pod) {
+    const std::string title = "service/" + scalar_of(at_path(service, {"metadata", "name"}));
+    for (const YAML::Node& port : tcp_ports(at_path(service, {"spec"}))) {
+      const std::string target = scalar_of(at_path(port, {"targetPort"}));
+      if (target != kPort && target != "weir-proxy") continue;
+      if (!pointed_.insert(port.Mark().pos).second) continue;
+      if (pod.port.empty())
+        return title +
+               ": weir.yaml says where the app listens, and no manifest does; say "
+               "--app-port";
+      const std::size_t number = *place_of(port, "targetPort");
+      const bool was_none =
+          scalar_of(at_path(port, {"port"})) == pod.port && stands_as_added(port, number, {"port"});
+      const bool done =
+          was_none ? edits_.remove(port, {number}) : edits_.replace(port, "targetPort", pod.port);
+      if (!done) return title + ": its targetPort has an anchor or an alias; write the port there";
+      out_.notes.push_back(title + ": targetPort is the app's again, " + pod.port);
+    }
+    return {};
+  }
+
+  std::string apply() const { return edits_.apply(); }
+
+ private:
+  void note(const Pod& pod, const std::string& words) {
+    out_.notes.push_back(pod.title() + ": " + words);
+  }
+  static std::string beyond(const Pod& pod) {
+    return pod.title() + ": its form is beyond this command; take weir out by hand";
+  }
+
+  /// Items of a list of the pod; the list itself (`keys`) where inject has made it.
+  template <class F>
+  bool take_items(const Pod& pod, const char* name, F&& is_ours, std::set<std::size_t>& keys) {
+    const YAML::Node list = at_path(pod.spec, {name});
+    if (!is_list(list)) return true;
+    std::set<std::size_t> items;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (is_ours(list[i])) items.insert(i);
+    }
+    if (items.empty() || items.size() < list.size()) return edits_.remove(list, items);
+    const std::size_t number = *place_of(pod.spec, name);
+    if (!goes_with_key(pod.spec, number, list)) return edits_.remove(list, items);
+    keys.insert(number);
+    return true;
+  }
+
+  bool is_unused_volume(const Pod& pod, const YAML::Node& volume) {
+    const std::string name = scalar_of(at_path(volume, {"name"}));
+    if (std::find(std::begin(kVolumes), std::end(kVolumes), name) == std::end(kVolumes))
+      return false;
+    for (const char* list : {"initContainers", "containers"}) {
+      for (const YAML::Node& container : at_path(pod.spec, {list})) {
+        if (scalar_of(at_path(container, {"name"})) == "weir" ||
+            count_named(container, "volumeMounts", name) == 0)
+          continue;
+        note(pod, "it keeps the volume " + name + ", which container " +
+                      scalar_of(at_path(container, {"name"})) + " mounts");
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void take_grace(const Pod& pod, std::set<std::size_t>& keys) {
+    const auto number = place_of(pod.spec, kGrace);
+    if (!number || scalar_of(at_path(pod.spec, {kGrace})) != std::to_string(kGraceSeconds)) return;
+    if (stands_as_added(pod.spec, *number, {"volumes", "initContainers", "containers"}))
+      keys.insert(*number);
+    else
+      note(pod, std::string(kGrace) + " stays " + std::to_string(kGraceSeconds) +
+                    "; it may be the pod's own");
+  }
+
+  bool take_hooks(const Pod& pod) {
+    for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
+      const std::string name = scalar_of(at_path(container, {"name"}));
+      const YAML::Node lifecycle = at_path(container, {"lifecycle"});
+      if (name == "weir" || !lifecycle.IsDefined() || !is_hook_of_inject(lifecycle)) continue;
+      const std::size_t number = *place_of(container, "lifecycle");
+      const bool as_added = is_flow(container) ? number == 0 : number == 1 || container.size() == 2;
+      if (!as_added) {
+        note(pod, "container " + name + " keeps its preStop hook; it may be its own");
+      } else if (!edits_.remove(container, {number})) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool take_label(const Pod& pod) {
+    const YAML::Node labels = at_path(pod.metadata, {"labels"});
+    if (!labels.IsDefined() || !labels.IsMap() || labels.is(pod.selector)) return true;
+    const auto number = place_of(labels, kLabel);
+    if (!number) return true;
+    const std::size_t of_labels = *place_of(pod.metadata, "labels");
+    if (labels.size() > 1 || !goes_with_key(pod.metadata, of_labels, labels))
+      return edits_.remove(labels, {*number});
+    return edits_.remove(pod.metadata, {of_labels});
+  }
+
+  Edits edits_;
+  std::set<int> pointed_;  // ports of Services, by their place: an alias is the same text
+  Injected& out_;
+};
+
+/// Reads the result again: no pod has weir, and none was added or removed.
+std::string check_removed(const std::string& text, std::size_t pods) {
+  Objects after;
+  for (const YAML::Node& document : YAML::LoadAll(text)) collect(document, 0, after);
+  const bool none = std::all_of(after.pods.begin(), after.pods.end(),
+                                [](const Pod& pod) { return count_weir(pod.spec) == 0; });
+  return none && after.pods.size() == pods
+             ? std::string()
+             : "its form is beyond this command; take weir out by hand";
+}
+
+/// One run of the command.
+class Removal {
+ public:
+  Removal(std::vector<Manifest> manifests, const InjectOptions& options)
+      : manifests_(std::move(manifests)), options_(options) {}
+
+  Injected run() {
+    if (!read_objects(manifests_, objects_, out_.problem)) return fail();
+    for (const Manifest& manifest : manifests_) removers_.emplace_back(manifest.text, out_);
+    std::vector<Pod>& pods = objects_.pods;
+    for (std::size_t i = 0; i < pods.size(); ++i) {
+      Pod& pod = pods[i];
+      if (!pod.there) {
+        ++out_.left_out;
+        out_.notes.push_back(pod.title() + ": has no weir; left as it is");
+        continue;
+      }
+      pod.port = options_.app_port.empty() ? port_of(pod, objects_.services) : options_.app_port;
+      if (count_named(pod.spec, "containers", "weir") == at_path(pod.spec, {"containers"}).size())
+        return fail(pod.from, pod.title() + ": it has no container but weir");
+      ++out_.pods;
+      // Two workloads may share one template by an alias: its text stands there once.
+      const bool written = std::any_of(pods.begin(), pods.begin() + static_cast<std::ptrdiff_t>(i),
+                                       [&](const Pod& other) { return other.spec.is(pod.spec); });
+      if (written) continue;
+      if (const std::string why = removers_[pod.from].take_from(pod); !why.empty())
+        return fail(pod.from, why);
+    }
+    for (const Objects::Service& service : objects_.services) {
+      if (const std::string why = point_back(service); !why.empty()) return fail(service.from, why);
+    }
+    return finish();
+  }
+
+ private:
+  Injected fail(std::size_t manifest, const std::string& why) {
+    out_.problem = manifests_[manifest].name + ": " + why;
+    return fail();
+  }
+  Injected fail() {
+    out_.text.clear();
+    return std::move(out_);
+  }
+
+  std::string point_back(const Objects::Service& service) {
+    const Pod* to = nullptr;
+    for (const Pod& pod : objects_.pods) {
+      if (!pod.there || !selects_pod(service.node, pod)) continue;
+      if (to != nullptr && to->port != pod.port)
+        return "service/" + scalar_of(at_path(service.node, {"metadata", "name"})) +
+               ": it leads to " + to->title() + " on " + to->port + " and to " + pod.title() +
+               " on " + pod.port + "; give them selectors of their own";
+      to = &pod;
+    }
+    return to == nullptr ? std::string() : removers_[service.from].point_back(service.node, *to);
+  }
+
+  Injected finish() {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < manifests_.size(); ++i) {
+      texts.push_back(removers_[i].apply());
+      const auto pods =
+          static_cast<std::size_t>(std::count_if(objects_.pods.begin(), objects_.pods.end(),
+                                                 [&](const Pod& pod) { return pod.from == i; }));
+      try {
+        if (const std::string why = check_removed(texts.back(), pods); !why.empty())
+          return fail(i, why);
+      } catch (const YAML::Exception& error) {
+        return fail(i,
+                    "its form is beyond this command; take weir out by hand (" + error.msg + ")");
+      }
+    }
+    out_.text = join_manifests(texts, manifests_);
+    return std::move(out_);
+  }
+
+  std::vector<Manifest> manifests_;
+  const InjectOptions& options_;
+  Objects objects_;
+  std::vector<Remover> removers_;  // of each manifest
+  Injected out_;
+};
+
+}  // namespace
+
+Injected take_out(std::vector<Manifest> manifests, const InjectOptions& options) {
+  try {
+    return Removal(std::move(manifests), options).run();
+  } catch (const YAML::Exception& error) {  // of a form that nothing above expects
+    Injected out;
+    out.problem = "the manifests: " + error.msg;
+    return out;
+  }
+}
+
+}  // namespace weir::app

@@ -1,0 +1,366 @@
+#include <gmock/gmock.h>
+#include <yaml-cpp/yaml.h>
+
+#include <string>
+#include <vector>
+
+#include "app/tools/inject/manifest.h"
+#include "tests/app/program.h"
+#include "tests/app/scratch.h"
+
+/// weir out of the manifests that it was put into: they are what they were.
+namespace weir::app::take_out_test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kShop = R"(# our shop
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop}   # the name
+spec:
+  template:
+    metadata:
+      labels:
+        app: shop
+    spec:
+      # above the containers
+      containers:
+      - name: app   # ours
+        image: "shop:1"
+        ports:
+        - {name: http, containerPort: 8080}
+      # below the containers
+---
+apiVersion: v1
+kind: Service
+metadata: {name: shop}
+spec:
+  selector: {app: shop}
+  ports:
+    - {port: 80, targetPort: 8080}   # by number
+)";
+
+InjectOptions options(bool classic, const char* port = "") {
+  InjectOptions out;
+  out.image = "weir:1";
+  out.classic = classic;
+  out.app_port = port;
+  return out;
+}
+
+std::string injected(const std::string& text, bool classic = false) {
+  const Injected out = inject({{"x", text}}, options(classic));
+  EXPECT_EQ(out.problem, "") << text;
+  return out.text;
+}
+
+Injected taken(const std::string& text, const char* port = "") {
+  return take_out({{"x", text}}, options(false, port));
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+    text.replace(at, what.size(), with);
+}
+
+TEST(TakeOut, gives_manifests_back_byte_for_byte) {
+  const std::string forms[] = {
+      kShop,
+      // Without labels; lists of its own, in flow form and in block form; no line end at the end.
+      R"(kind: Pod
+metadata:
+  name: p
+spec:
+  initContainers:
+    - name: migrate
+      image: m
+  containers:
+    - image: a
+      name: app
+      lifecycle: {preStop: {exec: {command: [stop]}}}
+      ports: [{containerPort: 7000}]
+  volumes: []
+  terminationGracePeriodSeconds: 30)",
+      R"(kind: StatefulSet
+metadata: {name: s}
+spec:
+  template:
+    metadata: {name: s, labels: {}}
+    spec:
+      volumes:
+      - name: data
+        emptyDir: {}
+
+      # theirs
+      containers:
+        -  name: app
+           args: ["it's", "a \"b\", c]", '}', x#y]
+           ports:
+             - containerPort: 3000
+        -  image: second
+      restartPolicy: Always
+)",
+      "{kind: Pod, metadata: {name: p, labels: {a: b}}, spec: {containers: [{name: app, args: "
+      "['a, b', \"]\\\"\"], ports: [{containerPort: 80}]}, {name: b}], volumes: []}}",
+      R"({
+  "kind": "List",
+  "items": [
+    {
+      "kind": "DaemonSet",
+      "metadata": {"name": "d"},
+      "spec": {
+        "template": {
+          "metadata": {
+            "labels": {
+              "app": "d"
+            }
+          },
+          "spec": {
+            "containers": [
+              {
+                "name": "app",
+                "ports": [
+                  {"containerPort": 3000}
+                ]
+              }
+            ],
+            "volumes": [
+              {"name": "a", "emptyDir": {}}
+            ]
+          }
+        }
+      }
+    },
+    {
+      "kind": "Service",
+      "metadata": {"name": "d"},
+      "spec": {
+        "selector": {"app": "d"},
+        "ports": [
+          {
+            "port": 3000
+          }
+        ]
+      }
+    }
+  ]
+}
+)",
+      R"(kind: List
+items:
+- kind: Deployment
+  metadata: {name: a}
+  spec:
+    template: &shared
+      metadata:
+        labels: {app: a}
+      spec:
+        containers:
+        - {name: a, ports: [{containerPort: 3000}]}
+- kind: DaemonSet
+  metadata: {name: b}
+  spec: {template: *shared}
+- kind: Service
+  metadata: {name: s}
+  spec:
+    selector: {app: a}
+    ports:
+    - name: http
+      port: 3000
+)",
+      "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a}]}\n",
+  };
+  for (const std::string& form : forms) {
+    for (const bool classic : {false, true}) {
+      for (const bool returns : {false, true}) {
+        std::string text = form;
+        if (returns) replace_all(text, "\n", "\r\n");
+        const std::string with = injected(text, classic);
+        ASSERT_NE(with, text);
+        const Injected out = taken(with);
+        EXPECT_EQ(out.problem, "") << with;
+        // A list in block form that goes to the end of the text ends with a line then.
+        EXPECT_EQ(out.text, text) << with;
+        EXPECT_EQ(taken(text).text, text) << "there is nothing to take out";
+      }
+    }
+  }
+}
+
+TEST(TakeOut, doing_it_twice_changes_nothing) {
+  const Injected once = taken(injected(kShop));
+  EXPECT_EQ(once.pods, 1U);
+  const Injected twice = taken(once.text);
+  EXPECT_EQ(twice.problem, "");
+  EXPECT_EQ(twice.text, once.text);
+  EXPECT_EQ(twice.pods, 0U);
+  EXPECT_THAT(twice.notes, testing::Contains("deployment/shop: has no weir; left as it is"));
+}
+
+TEST(TakeOut, keeps_the_mark_of_the_byte_order) {
+  const std::string text = std::string("\xEF\xBB\xBF") + kShop;
+  EXPECT_EQ(taken(injected(text)).text, text);
+}
+
+TEST(TakeOut, points_services_at_the_number_of_the_app) {
+  std::string text = kShop;
+  replace_all(text, "targetPort: 8080", "targetPort: http");
+  EXPECT_EQ(taken(injected(text)).text, kShop);
+  // The pod and its Service may be in different files.
+  const std::string with = injected(kShop);
+  const std::size_t second = with.find("---\n");
+  const Injected out =
+      take_out({{"pod", with.substr(0, second)}, {"service", with.substr(second)}}, options(false));
+  EXPECT_EQ(out.text, kShop);
+  EXPECT_THAT(out.notes, testing::Contains("service/shop: targetPort is the app's again, 8080"));
+}
+
+TEST(TakeOut, keeps_what_people_have_written_since) {
+  std::string text = injected(kShop, true);
+  replace_all(text, "      # below the containers\n",
+              "      # a second one\n      - name: logs\n        image: l\n"
+              "      # below the containers\n");
+  replace_all(text, "image: weir:1", "image: weir:2\n        # pinned");
+  replace_all(text, "      containers:\n",
+              "      # what follows are containers\n      containers:\n");
+  std::string expected = kShop;
+  replace_all(expected, "      # below the containers\n",
+              "      # a second one\n      - name: logs\n        image: l\n"
+              "      # below the containers\n");
+  replace_all(expected, "      containers:\n",
+              "      # what follows are containers\n      containers:\n");
+  const Injected out = taken(text);
+  ASSERT_EQ(out.problem, "");
+  EXPECT_EQ(out.text, expected) << text;
+}
+
+// As `kubectl get -o yaml` has it: keys by the alphabet.
+TEST(TakeOut, leaves_what_may_be_the_own_of_a_pod_and_says_so) {
+  const Injected out = taken(R"(kind: Deployment
+metadata:
+  name: shop
+spec:
+  template:
+    metadata:
+      labels:
+        app: shop
+        weir.example/sidecar: "true"
+    spec:
+      containers:
+      - image: shop:1
+        imagePullPolicy: Always
+        lifecycle:
+          preStop:
+            sleep:
+              seconds: 5
+        name: app
+        volumeMounts:
+        - mountPath: /run/weir
+          name: weir-run
+      initContainers:
+      - env:
+        - name: WEIR_PROXY_UPSTREAM
+          value: http://127.0.0.1:8080
+        name: weir
+      restartPolicy: Always
+      terminationGracePeriodSeconds: 45
+      tolerations: []
+      volumes:
+      - configMap:
+          name: weir
+        name: weir-config
+      - emptyDir: {}
+        name: weir-run
+)");
+  ASSERT_EQ(out.problem, "");
+  EXPECT_EQ(out.text, R"(kind: Deployment
+metadata:
+  name: shop
+spec:
+  template:
+    metadata:
+      labels:
+        app: shop
+    spec:
+      containers:
+      - image: shop:1
+        imagePullPolicy: Always
+        lifecycle:
+          preStop:
+            sleep:
+              seconds: 5
+        name: app
+        volumeMounts:
+        - mountPath: /run/weir
+          name: weir-run
+      restartPolicy: Always
+      terminationGracePeriodSeconds: 45
+      tolerations: []
+      volumes:
+      - emptyDir: {}
+        name: weir-run
+)");
+  EXPECT_THAT(out.notes,
+              testing::ElementsAre(
+                  "deployment/shop: it keeps the volume weir-run, which container app mounts",
+                  "deployment/shop: terminationGracePeriodSeconds stays 45; it may be the pod's "
+                  "own",
+                  "deployment/shop: container app keeps its preStop hook; it may be its own",
+                  "deployment/shop: weir is out of it"));
+}
+
+TEST(TakeOut, takes_the_last_members_of_a_map_and_of_a_list) {
+  const Injected out = taken(R"(kind: Pod
+metadata:
+  name: p
+  labels:
+    weir.example/sidecar: "true"
+spec:
+  containers:
+  - name: app
+  - name: weir
+    image: weir:1
+    args:
+    - serve
+  volumes:
+  - name: weir-config
+    configMap: {name: weir}
+
+# the end
+)");
+  ASSERT_EQ(out.problem, "");
+  EXPECT_EQ(out.text,
+            "kind: Pod\nmetadata:\n  name: p\nspec:\n  containers:\n  - name: app\n\n# the end\n");
+}
+
+TEST(TakeOut, says_why_not) {
+  const std::string pod =
+      "kind: Pod\nmetadata: {name: p, labels: {app: a}}\nspec:\n  containers:\n";
+  EXPECT_THAT(taken(pod + "  - {name: weir}\n").problem,
+              HasSubstr("x: pod/p: it has no container but weir"));
+  EXPECT_THAT(taken("kind: Secret\n").problem, HasSubstr("no pod"));
+  EXPECT_THAT(taken("a: [").problem, HasSubstr("x:1:"));
+  const std::string unknown =
+      pod +
+      "  - {name: a}\n  - {name: weir}\n---\nkind: Service\nmetadata: {name: s}\nspec: "
+      "{selector: {app: a}, ports: [{port: 80, targetPort: 8480}]}\n";
+  EXPECT_THAT(taken(unknown).problem, HasSubstr("service/s: weir.yaml says where the app listens"));
+  EXPECT_THAT(taken(unknown, "3000").text, HasSubstr("targetPort: 3000"));
+}
+
+TEST(TakeOut, is_a_command) {
+  const Scratch scratch;
+  scratch.write("shop.yaml", kShop);
+  const Outcome with = run_weir({"inject", "-f", "shop.yaml"}, scratch.path());
+  scratch.write("with.yaml", with.out);
+  const Outcome out = run_weir({"inject", "--remove", "-f", "with.yaml"}, scratch.path());
+  EXPECT_EQ(out.code, 0) << out.err;
+  EXPECT_EQ(out.out, kShop);
+  EXPECT_THAT(out.err, HasSubstr("deployment/shop: weir is out of it"));
+  scratch.write("none.yaml", "kind: Secret\n");
+  EXPECT_EQ(run_weir({"inject", "--remove", "-f", "none.yaml"}, scratch.path()).code, 1);
+}
+
+}  // namespace
+}  // namespace weir::app::take_out_test
