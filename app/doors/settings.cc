@@ -11,6 +11,13 @@
 
 namespace weir::app {
 
+namespace {
+
+/// For the name of an address to listen on. A resolver without an answer takes many seconds.
+constexpr milliseconds kNameOfDoor{5'000};
+
+}  // namespace
+
 bool has_doors(const config::Server& settings) noexcept {
   return !settings.api.none && (settings.api.ext_authz || !settings.api.forward_auth.empty());
 }
@@ -57,7 +64,7 @@ std::string endpoint_text(const config::Endpoint& endpoint) {
 
 Result<net::SocketAddress> door_address(const config::Endpoint& endpoint, std::string* message) {
   if (endpoint.is_unix()) return net::SocketAddress::unix_path(endpoint.path);
-  return resolve(endpoint.host, endpoint.port, message);
+  return resolve_within(endpoint.host, endpoint.port, kNameOfDoor, message);
 }
 
 boost::system::error_code is_taken(const net::SocketAddress& address) {

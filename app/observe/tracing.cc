@@ -95,7 +95,7 @@ void Tracing::export_all() {
 }
 
 Tracing::Sent Tracing::send(const std::string& body, std::string& why) {
-  const auto address = resolve(host_, port_, &why);
+  const auto address = resolve_within(host_, port_, kExport, &why);
   if (!address) {
     if (why.empty()) why = address.error().message();
     return Sent::later;

@@ -23,6 +23,7 @@
 #include "app/remote/included_texts.h"
 #include "app/remote/list_feeds.h"
 #include "app/serve/app_failures.h"
+#include "app/serve/end_watch.h"
 #include "app/serve/full_lists.h"
 #include "app/serve/policy_swap.h"
 #include "app/serve/rate_limit_paths.h"
@@ -133,6 +134,7 @@ class Wiring final : admin::Operations, app::Swap {
   boost::asio::awaitable<void> exchange_last_counts();
   void end();
 
+  EndWatch end_watch_;  // over all that follows: destroyed last
   Options options_;
   Log log_;
   Clock clock_;

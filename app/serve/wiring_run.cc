@@ -25,6 +25,8 @@ constexpr milliseconds kDoorGrace{1'000};
 constexpr const char* kNoRedis = "there is no `redis:` in this configuration";
 constexpr milliseconds kLogFlush{500};  // where its reader may have stalled
 constexpr milliseconds kLastExchange{500}, kLastExchangeStep{10};
+// From the last answer on, for all that is still to be sent and joined.
+constexpr milliseconds kLastSteps{5'000};
 }  // namespace
 
 int Wiring::run() {
@@ -298,9 +300,10 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
 
 void Wiring::end() {
   second_.cancel();
-  // The doors are closed. What follows may hang on a name server for longer than the process lives.
+  // The doors are closed. What follows may hang on a name server.
   tables_->write_again();
   if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
+  end_watch_.begin(kLastSteps, kOk);
   feeds_->stop();
   if (fleet_ != nullptr) fleet_->stop();
   if (options_.included != nullptr) options_.included->stop();

@@ -8,8 +8,15 @@
 #include <boost/beast/http/string_body.hpp>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "app/support/thread.h"
+#include "core/no_memory.h"
 
 namespace weir::app {
 namespace {
@@ -127,6 +134,36 @@ Result<net::SocketAddress> resolve(const std::string& host, std::uint16_t port,
     return make_error_code(status == EAI_AGAIN ? Error::unavailable : Error::not_found);
   }
   return all.front();
+}
+
+Result<net::SocketAddress> resolve_within(const std::string& host, std::uint16_t port,
+                                          milliseconds limit, std::string* message) {
+  if (const auto address = Address::parse(host)) return net::SocketAddress::tcp(*address, port);
+  struct Question {
+    std::mutex mutex;
+    std::condition_variable answered;
+    std::optional<Result<net::SocketAddress>> found;
+    std::string why;
+  };
+  const auto question = std::make_shared<Question>();
+  start_thread("weir/names", [question, host, port] {
+    std::string why;
+    Result<net::SocketAddress> found = make_error_code(Error::unavailable);
+    // For want of memory there is no answer.
+    static_cast<void>(survives_no_memory([&] { found = resolve(host, port, &why); }));
+    const std::lock_guard lock(question->mutex);
+    question->found.emplace(std::move(found));
+    question->why = std::move(why);
+    question->answered.notify_all();
+  }).detach();
+  std::unique_lock lock(question->mutex);
+  if (!question->answered.wait_for(lock, limit, [&] { return question->found.has_value(); })) {
+    if (message != nullptr)
+      *message = "no answer within " + std::to_string(limit.count()) + " ms (/etc/resolv.conf)";
+    return make_error_code(Error::timed_out);
+  }
+  if (message != nullptr) *message = question->why;
+  return *question->found;
 }
 
 std::vector<net::SocketAddress> resolve_all(const std::string& host, std::uint16_t port,

@@ -28,6 +28,10 @@ Result<HttpAnswer> http_request(const net::SocketAddress& address, std::string_v
 Result<net::SocketAddress> resolve(const std::string& host, std::uint16_t port,
                                    std::string* message);
 
+/// The same, on a thread of its own that nobody waits for longer than so long: Error::timed_out.
+Result<net::SocketAddress> resolve_within(const std::string& host, std::uint16_t port,
+                                          milliseconds limit, std::string* message);
+
 /// All of a name's addresses, IPv4 before IPv6. Empty: `message` says why.
 std::vector<net::SocketAddress> resolve_all(const std::string& host, std::uint16_t port,
                                             std::string* message);

@@ -1,0 +1,50 @@
+"""A name server that never answers delays neither requests nor the drain, and start and end by a bounded time only."""
+
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from origin import Origin
+from weir_process import SANITIZED, Weir, free_port
+
+SLACK = 30 if SANITIZED else 8  # seconds of a machine that others use, too
+POLICY = "policies: [{name: p, watch: request, key: ip, window: 1m, %sthen: [{over: 5, do: flag}]}]\n"
+
+
+@unittest.skipUnless(os.environ.get("WEIR_SLOW_NAMES"), "WEIR_SLOW_NAMES: the library that is preloaded")
+class SlowNames(unittest.TestCase):
+    def setUp(self):
+        os.environ["LD_PRELOAD"] = os.environ["WEIR_SLOW_NAMES"]
+        self.addCleanup(os.environ.pop, "LD_PRELOAD")
+
+    def test_redis_and_a_collector_whose_names_nobody_answers(self):
+        extra = "redis: {url: 'redis://redis.slow.test:6379', secret: 0123456789abcdef0123456789abcdef}\n" \
+                "tracing: {endpoint: 'http://traces.slow.test:4318', sample: 100%}\n" \
+                "drain: {delay: 0s, timeout: 1s}\n"
+        began = time.monotonic()
+        with Origin() as origin, Weir(POLICY % "share: redis, ", origin.port, extra=extra) as weir:
+            self.assertLess(time.monotonic() - began, SLACK)
+            self.assertEqual(weir.get("/").status, 200)
+            self.assertEqual(weir.admin("GET", "/v1/status").status, 200)  # the control thread answers
+            self.assertEqual(weir.reload()[0], 200)
+            weir.signal(signal.SIGTERM)
+            stopped = time.monotonic()
+            self.assertEqual(weir.process.wait(60), 0)
+            self.assertLess(time.monotonic() - stopped, 7 + SLACK)
+            self.assertTrue(weir.logged("weir ends"))
+
+    def test_an_address_to_listen_on(self):
+        began = time.monotonic()
+        done = subprocess.run([os.environ["WEIR_BINARY"], "serve", "--upstream", "http://127.0.0.1:9", "--listen", f"doors.slow.test:{free_port()}"],
+                              env={**os.environ, "WEIR_ADMIN_LISTEN": f"127.0.0.1:{free_port()}", "WEIR_HEALTH_LISTEN": f"127.0.0.1:{free_port()}",
+                                   "WEIR_GRPC_LISTEN": "none", "WEIR_API_LISTEN": "none"},
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("doors.slow.test", done.stderr)
+        self.assertLess(time.monotonic() - began, 5 + SLACK)
+
+
+if __name__ == "__main__":
+    unittest.main()
