@@ -28,7 +28,6 @@ ChunkedDecoder::Step ChunkedDecoder::next(std::string_view input) noexcept {
       const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, input.size() - i));
       step.data = input.substr(i, n);
       left_ -= n;
-      body_bytes_ += n;
       if (left_ == 0) state_ = State::data_cr;
       i += n;
       break;

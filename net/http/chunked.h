@@ -36,7 +36,6 @@ class ChunkedDecoder {
   /// nothing (the rest is the next message). After a refusal it must not be called again.
   Step next(std::string_view input) noexcept;
   bool done() const noexcept { return state_ == State::done; }
-  std::uint64_t body_bytes() const noexcept { return body_bytes_; }  ///< data seen so far
 
  private:
   enum class State : std::uint8_t {
@@ -70,7 +69,6 @@ class ChunkedDecoder {
   std::uint32_t extension_bytes_ = 0;
   std::uint32_t trailer_bytes_ = 0;
   std::uint64_t left_ = 0;  ///< of the current chunk
-  std::uint64_t body_bytes_ = 0;
 };
 
 /// Writes the line before a chunk of `size` > 0 data bytes, such as `1f\r\n`, into `out`. Returns

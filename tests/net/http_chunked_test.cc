@@ -33,7 +33,6 @@ std::string decode(std::string_view bytes, const std::vector<std::size_t>& ends,
     at = end - input.size();
     if (decoder.done()) break;
   }
-  EXPECT_EQ(decoder.body_bytes(), body.size());
   if (!decoder.done()) return "incomplete: " + body;
   return body + "+" + std::string{bytes.substr(at)};
 }
