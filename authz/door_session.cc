@@ -7,14 +7,14 @@
 #include <exception>
 #include <utility>
 
+#include "net/turn.h"
+
 namespace weir::authz {
 namespace {
 
 using telemetry::Metric;
 
 constexpr std::uint32_t kDoorEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
-// Of one session, checks included; then the other connections get their turn.
-constexpr int kStepsPerTurn = 32;
 
 }  // namespace
 
@@ -145,7 +145,7 @@ int DoorSession::reads_ahead() const noexcept {
 }
 
 void DoorSession::advance() {
-  for (ctx_.steps_left = kStepsPerTurn;; --ctx_.steps_left) {
+  for (ctx_.steps_left = net::kTurnSteps;; --ctx_.steps_left) {
     if (ctx_.steps_left <= 0 && state_ != State::closed) {
       readable_ = true;
       return ctx_.worker.reactor().go_on_later(*this);
@@ -258,7 +258,7 @@ void DoorSession::finish_close() {
 }
 
 void DoorSession::discard_input() {
-  for (int i = 0; i < kStepsPerTurn && readable_; ++i) {
+  for (int i = 0; i < net::kTurnSteps && readable_; ++i) {
     const std::span<char> scratch = ctx_.worker.scratch_in();
     const net::IoResult result = ctx_.worker.reactor().receive(*this, fd_.get(), scratch);
     if (result.bytes == 0 && !result.would_block) return close();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <new>
 #include <span>
@@ -10,21 +9,15 @@
 #include "net/fd.h"
 #include "net/outbox.h"
 #include "net/reactor.h"
+#include "net/turn.h"
 #include "proxy/context.h"
 #include "proxy/eviction.h"
 #include "proxy/parts.h"
 
 namespace weir::proxy {
 
-/// Bytes of one stream, in one direction, in one round of the loop; then the other streams get
-/// their turn. A small request waits for this many bytes times the number of busy streams. With
-/// twice as many a client's socket takes a part only, and the rest costs a turn of its own
-/// (bench/results/fair.md).
-inline constexpr std::size_t kTurnBytes = 32 << 10;
-/// The part of a buffer that one turn may fill.
-inline std::span<char> for_one_turn(std::span<char> buffer) noexcept {
-  return buffer.first(std::min(buffer.size(), kTurnBytes));
-}
+using net::for_one_turn;
+using net::kTurnBytes;
 inline constexpr std::size_t kReadMore = 4 << 10;
 
 /// The client's end of a session: its socket, received bytes that are not processed yet, bytes that

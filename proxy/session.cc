@@ -9,9 +9,6 @@ namespace {
 
 using telemetry::Metric;
 
-// Of one session, requests included; then the other connections get their turn.
-constexpr int kStepsPerTurn = 32;
-
 }  // namespace
 
 void Session::open(net::Fd fd, const Address& peer, bool counted) {
@@ -83,7 +80,7 @@ int Session::reads_ahead() const noexcept {
 }
 
 void Session::advance() {
-  for (ctx_.steps_left = kStepsPerTurn;; --ctx_.steps_left) {
+  for (ctx_.steps_left = net::kTurnSteps;; --ctx_.steps_left) {
     if (ctx_.steps_left <= 0 && state_ != State::reading_on) {
       readable_ = true;
       return look_again();
