@@ -6,6 +6,7 @@
 #include "authz/door_session.h"
 #include "core/assert.h"
 #include "net/http/content_coding.h"
+#include "net/turn.h"
 
 namespace weir::authz {
 namespace {
@@ -165,7 +166,7 @@ bool DoorSession::read_deadline(const net::RequestHead& check) noexcept {
 // in_ holds the head, then the decoded part of the body, then raw bytes. A body that no policy
 // reads is thrown away while it is decoded.
 bool DoorSession::read_body() {
-  for (;;) {
+  for (std::size_t taken = 0;;) {
     if (!take_body()) {
       keep_alive_ = false;
       if (state_ == State::reading_body) {
@@ -194,8 +195,13 @@ bool DoorSession::read_body() {
       return true;
     }
     if (!readable_) return false;
+    if (taken >= net::kTurnBytes) {
+      ctx_.worker.reactor().go_on_later(*this);
+      return false;
+    }
     const std::size_t n = receive(in_.room(ctx_.blocks, kReadMore));
     if (n == 0) return false;
+    taken += n;
     in_.added(n);
   }
 }

@@ -258,13 +258,12 @@ void DoorSession::finish_close() {
 }
 
 void DoorSession::discard_input() {
-  for (int i = 0; i < net::kTurnSteps && readable_; ++i) {
-    const std::span<char> scratch = ctx_.worker.scratch_in();
-    const net::IoResult result = ctx_.worker.reactor().receive(*this, fd_.get(), scratch);
-    if (result.bytes == 0 && !result.would_block) return close();
-    if (result.bytes < scratch.size()) readable_ = false;
+  for (std::size_t taken = 0; readable_;) {
+    if (taken >= net::kTurnBytes) return ctx_.worker.reactor().go_on_later(*this);
+    const std::size_t n = receive(ctx_.worker.scratch_in());
+    if (n == 0) return;
+    taken += n;
   }
-  if (readable_) ctx_.worker.reactor().go_on_later(*this);
 }
 
 void DoorSession::caller_gone() {

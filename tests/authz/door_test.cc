@@ -15,6 +15,7 @@
 #include "gate/judge.h"
 #include "gate/unsettled.h"
 #include "net/socket.h"
+#include "net/turn.h"
 #include "net/worker_pool.h"
 #include "telemetry/metrics.h"
 #include "tests/support/http_client.h"
@@ -90,6 +91,20 @@ class DoorTest : public ::testing::Test {
     done.get_future().wait();
   }
   HttpClient client() { return HttpClient(port); }
+  std::uint64_t turn() {
+    std::uint64_t number = 0;
+    on_worker([&] { number = pool[0].reactor().turn(); });
+    return number;
+  }
+  /// Waits until no connection is left, or for 20 s.
+  bool all_closed() {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (std::size_t open = 1; open != 0;) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      on_worker([&] { open = server->open_connections(); });
+    }
+    return true;
+  }
   /// Another caller's check takes so long.
   void pass(milliseconds time) {
     EXPECT_EQ(client().ask(check("/hold/" + std::to_string(time.count()))).status, 200);
@@ -148,16 +163,55 @@ TEST_F(DoorTest, a_held_check_is_released_after_a_stall) {
 TEST_F(DoorTest, pipelined_checks_leave_the_others_their_turn) {
   constexpr std::uint64_t kChecks = 1'000;
   start();
-  std::uint64_t before = 0;
-  std::uint64_t after = 0;
   auto c = client();
-  on_worker([&] { before = pool[0].reactor().turn(); });
+  const std::uint64_t before = turn();
   std::string text;
   for (std::uint64_t i = 0; i < kChecks; ++i) text += check("/");
   ASSERT_TRUE(c.send(text));
   for (std::uint64_t i = 0; i < kChecks; ++i) ASSERT_EQ(c.read().status, 200) << i;
-  on_worker([&] { after = pool[0].reactor().turn(); });
-  EXPECT_GE(after - before, kChecks / 32);
+  EXPECT_GE(turn() - before, kChecks / net::kTurnSteps);
+}
+
+// The same of a body that is thrown away behind the answer.
+TEST_F(DoorTest, an_unread_body_leaves_the_others_their_turn) {
+  constexpr std::size_t kBytes = 4 << 20;
+  start();
+  auto c = client();
+  const std::uint64_t before = turn();
+  ASSERT_TRUE(c.send("POST /ext_authz/ HTTP/1.1\r\nHost: a\r\nContent-Length: " +
+                     std::to_string(kBytes) + "\r\n\r\n" + std::string(kBytes, 'b')));
+  EXPECT_EQ(c.read().status, 200);
+  EXPECT_EQ(c.ask(check("/")).status, 200) << "the connection goes on behind the body";
+  EXPECT_GE(turn() - before, kBytes / net::Worker::kScratchBytes);
+}
+
+// The same of bytes behind an answer that closes.
+TEST_F(DoorTest, bytes_behind_the_last_answer_leave_the_others_their_turn) {
+  constexpr std::size_t kBytes = 32 << 20;
+  settings.linger = std::chrono::seconds(60);
+  start();
+  auto c = client();
+  const std::uint64_t before = turn();
+  ASSERT_TRUE(c.send("no head\r\n\r\n"));
+  EXPECT_EQ(c.read().status, 400);
+  ASSERT_TRUE(c.send(std::string(kBytes, 'b')));
+  c.stream().shutdown_write();
+  EXPECT_TRUE(all_closed());
+  EXPECT_GE(turn() - before, kBytes / net::Worker::kScratchBytes);
+}
+
+// Its last bytes and its end are one event.
+TEST_F(DoorTest, a_caller_that_ends_behind_the_last_answer_is_closed_at_once) {
+  settings.linger = std::chrono::seconds(60);
+  start();
+  auto c = client();
+  ASSERT_TRUE(c.send("no head\r\n\r\n"));
+  EXPECT_EQ(c.read().status, 400);
+  on_worker([&] {
+    c.send("more");
+    c.stream().shutdown_write();
+  });
+  EXPECT_TRUE(all_closed());
 }
 
 // The newcomer and the check are events of one batch, in either order: the check is received ahead
