@@ -7,12 +7,12 @@
 
 #include "net/bytes.h"
 #include "net/fd.h"
+#include "net/http/parts.h"
 #include "net/outbox.h"
 #include "net/reactor.h"
 #include "net/turn.h"
 #include "proxy/context.h"
 #include "proxy/eviction.h"
-#include "proxy/parts.h"
 
 namespace weir::proxy {
 

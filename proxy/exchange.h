@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "gate/judge.h"
+#include "net/http/body_reader.h"
 #include "proxy/answer_tap.h"
 #include "proxy/downstream.h"
 #include "proxy/hop_headers.h"
@@ -92,8 +93,8 @@ class Exchange : public Downstream, UpstreamUser {
   char peer_text_[46];
   gate::Ticket* ticket_ = nullptr;
   UpstreamConnection* upstream_ = nullptr;
-  BodyReader body_;
-  BodyReader answer_body_;
+  net::BodyReader body_;
+  net::BodyReader answer_body_;
   // The request head, to be sent again; for upgrades the websocket key before it. While the request
   // is held, the lines that the effect adds to the request.
   net::Bytes kept_;

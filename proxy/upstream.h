@@ -5,15 +5,19 @@
 
 #include "net/bytes.h"
 #include "net/fd.h"
+#include "net/http/parts.h"
 #include "net/outbox.h"
+#include "net/read_events.h"
 #include "net/reactor.h"
 #include "net/socket.h"
 #include "net/worker_pool.h"
-#include "proxy/parts.h"
 #include "proxy/settings.h"
 #include "telemetry/metrics.h"
 
 namespace weir::proxy {
+
+using net::kReadEvents;
+using net::Parts;
 
 class UpstreamPool;
 
@@ -27,10 +31,6 @@ class UpstreamUser {
  protected:
   ~UpstreamUser() = default;
 };
-
-/// Events that are watched on both sides. Writability is watched only while connecting and after a
-/// short write: a Unix socket would report it each time that its peer has read something.
-inline constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 /// One connection to the app: in use by one session, or idle in the pool. Registered with the
 /// reactor during its whole life, so that a close by the app is seen at once, also while the

@@ -1,12 +1,10 @@
-#include "proxy/parts.h"
+#include "net/http/parts.h"
 
 #include <cstring>
 
 #include "core/assert.h"
 
-namespace weir::proxy {
-
-using net::Framing;
+namespace weir::net {
 
 void Parts::add(std::string_view bytes) noexcept {
   if (bytes.empty()) return;
@@ -17,7 +15,7 @@ void Parts::add(std::string_view bytes) noexcept {
   bytes_ += bytes.size();
 }
 
-net::IoResult Parts::transmit(int fd, std::span<char> scratch) const noexcept {
+IoResult Parts::transmit(int fd, std::span<char> scratch) const noexcept {
   constexpr std::size_t kJoin = 2 << 10;
   if (count_ == 1) return net::transmit(fd, {static_cast<const char*>(parts_[0].iov_base), bytes_});
   if (bytes_ > kJoin) return net::transmit(fd, span());
@@ -39,4 +37,4 @@ void Parts::add_body(Framing framing, std::string_view data, bool last) noexcept
   if (last) add(net::kLastChunk);
 }
 
-}  // namespace weir::proxy
+}  // namespace weir::net
