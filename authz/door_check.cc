@@ -4,88 +4,23 @@
 #include <cstring>
 
 #include "authz/door_session.h"
-#include "core/assert.h"
 #include "net/http/content_coding.h"
-#include "net/turn.h"
 
 namespace weir::authz {
 namespace {
 
 using telemetry::Metric;
 
-constexpr std::size_t kReadMore = 4 << 10;
 // After the answer, the rest of a body up to this size is read and thrown away.
-constexpr std::size_t kDiscardBytes = 4 << 20;
+constexpr std::size_t kDrainBytes = 4 << 20;
 // An answer is to be with its caller before it stops waiting: this much earlier, or an eighth.
 constexpr milliseconds kMargin{20};
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-bool DoorSession::read_head() {
-  if (!in_.empty()) {
-    if (starved_) {
-      if (!readable_) return false;
-      const std::size_t n = receive(in_.room(ctx_.blocks, kReadMore));
-      if (n == 0) return false;
-      in_.added(n);
-    }
-    const std::size_t used = take_checks({in_.data(), in_.size()});
-    if (state_ == State::closed) return false;
-    in_.consume(std::min(used, in_.size()));
-    return true;
-  }
-  if (!readable_) return false;
-  const std::span<char> scratch = ctx_.worker.scratch_in(*this);
-  const std::size_t n = receive(scratch);
-  if (n == 0) return false;
-  const std::size_t used = take_checks(scratch.first(n));
-  switch (state_) {
-    case State::closed:
-      return false;
-    case State::closing:
-    case State::lingering:
-      return true;
-    default:
-      in_.append(ctx_.blocks, {scratch.data() + used, n - used});
-      return true;
-  }
-}
-
-std::size_t DoorSession::take_checks(std::span<char> input) {
-  std::size_t used = 0;
-  while (used < input.size() && state_ == State::reading_head && out_.empty() &&
-         ctx_.steps_left > 0) {
-    const std::span<char> rest = input.subspan(used);
-    switch (net::parse_request_head({rest.data(), rest.size()}, ctx_.settings.head, progress_,
-                                    ctx_.check)) {
-      case net::HeadStatus::incomplete:
-        starved_ = true;
-        if (!head_begun_) {
-          head_begun_ = true;  // from its first byte: sending slowly does not move the deadline
-          expect(ctx_.settings.head_time);
-        }
-        return used;
-      case net::HeadStatus::refused: {
-        const net::HttpRefusalRow& row = net::http_refusal_row(ctx_.check.refusal);
-        ctx_.metrics.add(Metric::requests_malformed);
-        lose_track();
-        problem(row.status, row.detail);
-        return input.size();
-      }
-      case net::HeadStatus::complete:
-        --ctx_.steps_left;
-        progress_ = {};
-        starved_ = false;
-        used += on_head(rest);
-        break;
-    }
-  }
-  return used;
-}
-
 std::size_t DoorSession::on_head(std::span<char> input) {
-  const net::RequestHead& check = ctx_.check;
+  const net::RequestHead& check = ctx_.request;
   time_ = ctx_.worker.now();
   http_1_0_ = check.http_1_0;
   keep_alive_ = check.keep_alive;
@@ -93,7 +28,7 @@ std::size_t DoorSession::on_head(std::span<char> input) {
   head_bytes_ = check.size;
   decoded_ = 0;
   body_.start(check.framing, check.content_length, ctx_.settings.chunks);
-  discarded_ = 0;
+  drained_ = 0;
   body_state_ = BodyState::not_read;
   door_ = find_door(ctx_.settings.doors, check.target);
   unlink();
@@ -135,7 +70,7 @@ std::size_t DoorSession::on_head(std::span<char> input) {
       input.size() - head_bytes_ >= body_.left()) {
     request.body_state = body_state_ = BodyState::complete;
     request.body = body_.take(input.subspan(head_bytes_)).data;
-    decoded_ = request.body.size();
+    decoded_ = static_cast<std::uint32_t>(request.body.size());
     return judge(request, head_bytes_ + decoded_, true);
   }
   state_ = State::reading_body;
@@ -144,10 +79,15 @@ std::size_t DoorSession::on_head(std::span<char> input) {
   return 0;
 }
 
-// What follows on the connection belongs to no check that could be read.
-void DoorSession::lose_track() noexcept {
-  keep_alive_ = is_head_ = false;
-  body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);
+void DoorSession::refuse(net::HttpRefusal refusal) {
+  if (state_ == State::reading_body) {
+    keep_alive_ = false;
+    return problem(400, "the body is not framed as its head says");
+  }
+  const net::HttpRefusalRow& row = net::http_refusal_row(refusal);
+  ctx_.metrics.add(Metric::requests_malformed);
+  lose_track();
+  problem(row.status, row.detail);
 }
 
 bool DoorSession::read_deadline(const net::RequestHead& check) noexcept {
@@ -163,76 +103,48 @@ bool DoorSession::read_deadline(const net::RequestHead& check) noexcept {
   return true;
 }
 
-// in_ holds the head, then the decoded part of the body, then raw bytes. A body that no policy
-// reads is thrown away while it is decoded.
-bool DoorSession::read_body() {
+bool DoorSession::judge_body() {
+  if (body_state_ == BodyState::too_large) ctx_.metrics.add(Metric::limit_body);
+  return judge_kept(true);
+}
+
+bool DoorSession::drain_body() {
   for (std::size_t taken = 0;;) {
-    if (!take_body()) {
-      keep_alive_ = false;
-      if (state_ == State::reading_body) {
-        problem(400, "the body is not framed as its head says");
-      } else {
+    if (!in_.empty()) {
+      const auto piece = body_.take({in_.data(), in_.size()});
+      if (piece.malformed()) {
+        keep_alive_ = false;
         begin_close();
+        return true;
       }
-      return true;
-    }
-    const bool wanted = state_ == State::reading_body;
-    if (wanted && decoded_ > ctx_.settings.body_bytes_max) {
-      ctx_.metrics.add(Metric::limit_body);
-      body_state_ = BodyState::too_large;
-      return judge_kept(true);
+      drained_ += static_cast<std::uint32_t>(piece.used);
+      in_.consume(piece.used);
     }
     if (body_.done()) {
-      if (wanted) {
-        body_state_ = BodyState::complete;
-        return judge_kept(true);
-      }
       next_check();
       return true;
     }
-    if (discarded_ > kDiscardBytes) {
+    if (drained_ > kDrainBytes) {
       begin_close();
       return true;
     }
     if (!readable_) return false;
     if (taken >= net::kTurnBytes) {
-      ctx_.worker.reactor().go_on_later(*this);
+      look_again();
       return false;
     }
-    const std::size_t n = receive(in_.room(ctx_.blocks, kReadMore));
+    const std::size_t n = receive(in_.room(ctx_.blocks, net::kReadMore));
     if (n == 0) return false;
     taken += n;
     in_.added(n);
   }
 }
 
-/// Decodes what has come of the body; false: it is malformed.
-bool DoorSession::take_body() {
-  const bool wanted = state_ == State::reading_body;
-  const std::size_t before = wanted ? head_bytes_ + decoded_ : 0;
-  if (in_.size() <= before || body_.done()) return true;
-  const std::span<char> raw{in_.data() + before, in_.size() - before};
-  const auto piece = body_.take(raw);
-  if (piece.malformed()) return false;
-  const std::size_t kept = wanted ? piece.data.size() : 0;
-  if (!wanted) discarded_ += piece.used;
-  decoded_ += kept;
-  if (piece.used == kept) return true;
-  if (before + kept == 0) {
-    in_.consume(piece.used);
-  } else {
-    std::memmove(raw.data() + kept, raw.data() + piece.used, raw.size() - piece.used);
-    in_.truncate(in_.size() - (piece.used - kept));
-  }
-  return true;
-}
-
 bool DoorSession::judge_kept(bool may_wait) {
-  net::HeadProgress progress;
-  const auto status = net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.check);
-  WEIR_ASSERT(status == net::HeadStatus::complete);
+  parse_kept_head();
   Request request;
-  to_request(ctx_.check, *door_, ctx_.settings.client, ctx_.path, peer_, time_, ctx_.room, request);
+  to_request(ctx_.request, *door_, ctx_.settings.client, ctx_.path, peer_, time_, ctx_.room,
+             request);
   request.body_state = body_state_;
   if (body_state_ == BodyState::complete) request.body = in_.view().substr(head_bytes_, decoded_);
   const std::size_t used = judge(request, head_bytes_ + decoded_, may_wait);
@@ -282,7 +194,7 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
 
 /// The judge bounds the wait for other requests; the caller may wait for less. The shared store
 /// answers within its own budget: a second judgement in that time would count the event twice.
-void DoorSession::wait_for_others() {
+void DoorSession::wait_for_others() noexcept {
   if (!out_.empty()) return;
   net::Wheel::disarm(*this);
   if (deadline_ == TimePoint::max() || waits_for_store()) return;
@@ -341,22 +253,19 @@ void DoorSession::release_held() {
   if (state_ != State::closed) in_.consume(std::min(size, in_.size()));
 }
 
-// Called from within another session's step, so going on is left to the end of the turn.
+// Called from within another session's step.
 void DoorSession::resume(TimePoint now) {
   if (state_ != State::parked) return;
   state_ = State::reading_body;
   guarded([&] { judge_kept(now < ctx_.judge.waiting_until(*this)); });
   if (state_ == State::parked) return;
   ctx_.judge.unpark(*this);
-  if (state_ == State::closed || resumed_) return;
-  resumed_ = true;
-  next_resumed_ = ctx_.resumed;
-  ctx_.resumed = this;
+  go_on_after_turn();
 }
 
 AnswerFrame DoorSession::frame() noexcept {
   const bool can_go_on = body_.done() || (body_.framing() == net::Framing::length
-                                              ? body_.left() <= kDiscardBytes
+                                              ? body_.left() <= kDrainBytes
                                               : body_.framing() == net::Framing::chunked);
   keep_alive_ = keep_alive_ && !ctx_.draining && can_go_on;
   return {ctx_.date.at(Clock::wall()), keep_alive_, http_1_0_, is_head_};
@@ -366,7 +275,7 @@ void DoorSession::answer(std::string_view bytes) {
   if (!send(bytes)) return;
   if (!keep_alive_) return begin_close();
   if (body_.done()) return next_check();
-  state_ = State::discarding;
+  state_ = State::draining;
   expect(ctx_.settings.body_time);
 }
 
@@ -379,10 +288,7 @@ void DoorSession::problem(int status, std::string_view detail) {
 }
 
 void DoorSession::next_check() {
-  state_ = State::reading_head;
-  served_ = true;
-  head_begun_ = false;
-  starved_ = false;
+  next_head();
   kept_.clear();
   expect(ctx_.settings.idle);
 }

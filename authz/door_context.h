@@ -11,6 +11,7 @@
 #include "gate/unsettled.h"
 #include "net/bytes.h"
 #include "net/http/chunked.h"
+#include "net/http/client_connection.h"
 #include "net/http/date.h"
 #include "net/http/head.h"
 #include "net/listener.h"
@@ -41,15 +42,19 @@ struct DoorSettings {
 
 /// Objects that the sessions of one worker share. The scratch members are valid within one step of
 /// one session.
-struct DoorContext {
+struct DoorContext : net::ConnectionShare {
   DoorContext(net::Worker& w, const DoorSettings& s, gate::Judge& j, gate::Unsettled& u,
               telemetry::MetricCells& m)
-      : worker(w), settings(s), judge(j), unsettled(u), metrics(m), path(s.path) {
-    blocks.set_limit(s.buffer_bytes);
-    blocks.draw_on(w.blocks());
+      : ConnectionShare(w, own_blocks, s.head, s.chunks, s.body_bytes_max),
+        settings(s),
+        judge(j),
+        unsettled(u),
+        metrics(m),
+        path(s.path) {
+    own_blocks.set_limit(s.buffer_bytes);
+    own_blocks.draw_on(w.blocks());
   }
 
-  net::Worker& worker;
   const DoorSettings& settings;
   gate::Judge& judge;
   gate::Unsettled& unsettled;
@@ -57,21 +62,14 @@ struct DoorContext {
   PathRules path;  ///< of the policies in force
   /// Takes a connection whose request is for no door, with what has come of it; null: 404.
   std::function<void(net::Fd, std::string)> others;
-  net::BlockPool blocks;
+  net::BlockPool own_blocks;  ///< a share of the worker's: checks keep no more
   net::HttpDate date;
-  bool draining = false;  ///< every answer says Connection: close
-  bool stopping = false;  ///< and callers that are idle are closed
 
-  DoorSession* resumed = nullptr;  ///< sessions that go on at the end of the turn
-  DoorSession* oldest = nullptr;   ///< of all open ones, the one whose last request is longest ago
+  DoorSession* oldest = nullptr;  ///< of all open ones, the one whose last request is longest ago
   DoorSession* newest = nullptr;
   DoorSession* retired = nullptr;  ///< closed in this turn
   std::size_t open_count = 0;
 
-  /// How many more steps the session that advances may take in this turn: a step of its state, or
-  /// a check.
-  int steps_left = 0;
-  net::RequestHead check;
   AskedRoom room;
   std::string answer;  ///< being written
 };

@@ -107,12 +107,7 @@ void DoorServer::on_timer(TimePoint /*now*/) { abort_all(); }
 
 void DoorServer::end_of_turn(TimePoint /*now*/) {
   DoorContext& ctx = *context_;
-  while (ctx.resumed != nullptr) {
-    DoorSession* const session = ctx.resumed;
-    ctx.resumed = session->next_resumed_;
-    session->next_resumed_ = nullptr;
-    session->run_resumed();
-  }
+  net::ClientConnection::run_resumed(ctx);
   reclaim();
   if (ctx.stopping && stopped_ && ctx.open_count == 0) {
     net::Wheel::disarm(*this);

@@ -1,20 +1,14 @@
 // The connection: reading, writing, deadlines. door_check.cc handles the check itself.
 #include "authz/door_session.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <exception>
 #include <utility>
-
-#include "net/turn.h"
 
 namespace weir::authz {
 namespace {
 
 using telemetry::Metric;
-
-constexpr std::uint32_t kDoorEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 }  // namespace
 
@@ -30,16 +24,12 @@ void DoorSession::out_of_memory() noexcept {
 }
 
 void DoorSession::open(net::Fd fd, const Address& peer) {
-  fd_ = std::move(fd);
-  state_ = State::reading_head;
-  readable_ = peer_ended_ = watching_writable_ = starved_ = served_ = head_begun_ = false;
-  progress_ = {};
-  body_.start(net::Framing::none, 0, ctx_.settings.chunks);
+  start(std::move(fd));
   peer_ = peer == Address{} ? Address::v4(0x7f000001) : peer;  // a Unix socket: this machine
   link_newest();
   ++ctx_.open_count;
   ctx_.metrics.add(Metric::check_connections);
-  if (!ctx_.worker.reactor().add(fd_.get(), kDoorEvents, *this)) return close();
+  if (!watch()) return close();
   expect(ctx_.settings.head_time);
 }
 
@@ -57,10 +47,8 @@ void DoorSession::unlink() noexcept {
 
 void DoorSession::close() {
   if (state_ == State::closed) return;
-  if (put_off_ != 0) {
-    ctx_.worker.reactor().outbox().flush(*this);
-    if (state_ == State::closed) return;
-  }
+  send_put_off();
+  if (state_ == State::closed) return;
   state_ = State::closed;
   fd_.close();
   net::Wheel::disarm(*this);
@@ -75,8 +63,7 @@ void DoorSession::close() {
 /// Hands the connection over to the server of all other targets. False: there is none.
 bool DoorSession::hand_over(std::string_view input) {
   if (!ctx_.others) return false;
-  if (put_off_ != 0) ctx_.worker.reactor().outbox().flush(*this);
-  if (state_ == State::closed) return true;
+  if (!send_put_off()) return true;
   if (!out_.empty()) {  // the peer does not read its earlier answer
     close();
     return true;
@@ -85,11 +72,6 @@ bool DoorSession::hand_over(std::string_view input) {
   ctx_.others(std::move(fd_), std::string(input));
   close();
   return true;
-}
-
-void DoorSession::expect(milliseconds within) noexcept {
-  if (!out_.empty()) return;
-  ctx_.worker.wheel().arm(*this, ctx_.worker.now() + within);
 }
 
 void DoorSession::expect_by(TimePoint deadline) noexcept {
@@ -111,164 +93,31 @@ void DoorSession::expect_by_state() noexcept {
     case State::held:
       expect_by(held_until_);
       break;
-    case State::discarding:
+    case State::draining:
       expect(ctx_.settings.body_time);
+      break;
+    case State::lingering:
+      expect(ctx_.settings.linger);
       break;
     case State::closing:  // ends now
     case State::closed:
-    case State::lingering:  // have no bytes for the caller
+    case State::exchanging:  // of a proxy
+    case State::reading_on:
+    case State::tunnelling:
       break;
   }
 }
 
-void DoorSession::on_events(std::uint32_t events) {
-  guarded([&] { take_events(events); });
-}
-
-void DoorSession::take_events(std::uint32_t events) {
-  if (state_ == State::closed) return;
-  if ((events & EPOLLERR) != 0) return caller_gone();
-  if ((events & EPOLLIN) != 0) readable_ = true;
-  if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) {
-    readable_ = peer_ended_ = true;
-    // A caller that waits no longer has given its request up.
-    if (state_ == State::parked || state_ == State::held) return caller_gone();
-  }
-  if ((events & EPOLLOUT) != 0 && !out_.empty() && !flush()) return;
-  advance();
-}
-
-int DoorSession::reads_ahead() const noexcept {
-  const bool will =
-      state_ == State::reading_head && !readable_ && in_.empty() && out_.empty() && !resumed_;
-  return will ? fd_.get() : -1;
-}
-
-void DoorSession::advance() {
-  for (ctx_.steps_left = net::kTurnSteps;; --ctx_.steps_left) {
-    if (ctx_.steps_left <= 0 && state_ != State::closed) {
-      readable_ = true;
-      return ctx_.worker.reactor().go_on_later(*this);
-    }
-    switch (state_) {
-      case State::reading_head:
-        if (!out_.empty()) return;
-        if (!read_head()) {
-          const bool idle = state_ == State::reading_head && served_ && in_.empty();
-          if (idle && ctx_.stopping) begin_close();
-          return;
-        }
-        break;
-      case State::reading_body:
-      case State::discarding:
-        if (!read_body()) return;
-        break;
-      case State::closing:
-        if (!out_.empty()) return;
-        finish_close();
-        break;
-      case State::lingering:
-        return discard_input();
-      case State::parked:
-      case State::held:
-      case State::closed:
-        return;
-    }
-  }
-}
-
-std::size_t DoorSession::receive(std::span<char> into) {
-  const net::IoResult result = ctx_.worker.reactor().receive(*this, fd_.get(), into);
-  if (result.bytes != 0) {
-    if (result.bytes < into.size() && !peer_ended_) readable_ = false;
-    return result.bytes;
-  }
-  readable_ = false;
-  if (result.ended) {
-    peer_ended_ = true;
-    begin_close();
-  } else if (!result.would_block) {
-    caller_gone();
-  }
-  return 0;
-}
+void DoorSession::expect_write() noexcept { arm(ctx_.settings.write); }
 
 bool DoorSession::send(std::string_view bytes) {
-  iovec part{const_cast<char*>(bytes.data()), bytes.size()};
-  if (out_.empty() && ctx_.worker.reactor().outbox().put(*this, {&part, 1}, bytes.size())) {
-    ++put_off_;
-    return true;
-  }
-  if (put_off_ != 0) ctx_.worker.reactor().outbox().flush(*this);
-  if (state_ == State::closed) return false;
-  ++put_off_;
-  send_now(bytes);
-  return state_ != State::closed;
+  net::Parts parts;
+  parts.add(bytes);
+  return ClientConnection::send(parts);
 }
 
-void DoorSession::send_now(std::string_view bytes) {
-  --put_off_;
-  if (out_.empty()) {
-    const net::IoResult result = net::transmit(fd_.get(), bytes);
-    if (result.error != 0) return caller_gone();
-    if (result.bytes == bytes.size()) return;
-    bytes.remove_prefix(result.bytes);
-  }
-  guarded([&] {
-    out_.append(ctx_.blocks, bytes);
-    watch_writable(true);
-    ctx_.worker.wheel().arm(*this, ctx_.worker.now() + ctx_.settings.write);
-  });
-}
-
-bool DoorSession::flush() {
-  const net::IoResult result = net::transmit(fd_.get(), out_.view());
-  if (result.error != 0) {
-    caller_gone();
-    return false;
-  }
-  out_.consume(result.bytes);
-  if (!out_.empty()) return true;
-  watch_writable(false);
-  expect_by_state();
-  return true;
-}
-
-void DoorSession::watch_writable(bool yes) noexcept {
-  if (yes == watching_writable_) return;
-  watching_writable_ = yes;
-  ctx_.worker.reactor().modify(fd_.get(), kDoorEvents | (yes ? std::uint32_t{EPOLLOUT} : 0U),
-                               *this);
-}
-
-void DoorSession::begin_close() {
-  state_ = State::closing;
-  kept_.clear();
-  if (put_off_ != 0) ctx_.worker.reactor().outbox().flush(*this);
-  if (state_ != State::closed && out_.empty()) finish_close();
-}
-
-void DoorSession::finish_close() {
-  // Closing over unread bytes is a reset, which may take the answer out of the caller's hands.
-  if (peer_ended_ || (!readable_ && in_.empty() && body_.done())) return close();
-  ::shutdown(fd_.get(), SHUT_WR);
-  state_ = State::lingering;
-  in_.clear();
-  expect(ctx_.settings.linger);
-}
-
-void DoorSession::discard_input() {
-  for (std::size_t taken = 0; readable_;) {
-    if (taken >= net::kTurnBytes) return ctx_.worker.reactor().go_on_later(*this);
-    const std::size_t n = receive(ctx_.worker.scratch_in());
-    if (n == 0) return;
-    taken += n;
-  }
-}
-
-void DoorSession::caller_gone() {
-  if (put_off_ != 0) ctx_.worker.reactor().outbox().forget(*this);
-  put_off_ = 0;
+void DoorSession::client_gone() {
+  forget_put_off();
   const TimePoint now = ctx_.worker.now();
   if (state_ == State::parked) ctx_.judge.unpark(*this);
   if (state_ == State::held) {
@@ -283,17 +132,13 @@ void DoorSession::caller_gone() {
 void DoorSession::abort() {
   if (state_ == State::closed) return;
   if (fd_.get() >= 0) net::set_abort_on_close(fd_.get());
-  caller_gone();
+  client_gone();
 }
 
 bool DoorSession::recycle() {
   const bool waits = state_ == State::reading_head && (in_.empty() || starved_);
   if (!waits || put_off_ != 0 || !out_.empty()) return false;
-  char next = 0;
-  if (ctx_.worker.reactor().has_received(*this) ||
-      ::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
-    return false;
-  }
+  if (has_unread_bytes()) return false;
   close();
   return true;
 }
@@ -302,10 +147,6 @@ void DoorSession::stop_if_idle() {
   if (state_ != State::reading_head || !served_) return;
   readable_ = true;  // a check that has arrived but has not been delivered yet is answered
   guarded([&] { advance(); });
-}
-
-void DoorSession::on_timer(TimePoint /*now*/) {
-  guarded([&] { take_timer(); });
 }
 
 void DoorSession::take_timer() {
@@ -339,17 +180,15 @@ void DoorSession::take_timer() {
     case State::held:
       release_held();
       break;
-    case State::discarding:
+    case State::draining:
     case State::closing:
     case State::lingering:
+    case State::exchanging:
+    case State::reading_on:
+    case State::tunnelling:
       return close();
   }
   advance();
-}
-
-void DoorSession::run_resumed() {
-  resumed_ = false;
-  guarded([&] { advance(); });
 }
 
 }  // namespace weir::authz

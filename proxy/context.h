@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gate/judge.h"
+#include "net/http/client_connection.h"
 #include "net/http/content_coding.h"
 #include "net/http/date.h"
 #include "net/http/head.h"
@@ -25,11 +26,15 @@ class Session;
 
 /// Objects that the sessions of one worker share. The scratch members are valid within one step of
 /// one session: no kept data may point into them.
-struct Context {
+struct Context : net::ConnectionShare {
   Context(net::Worker& w, const Settings& s, gate::Judge& j, telemetry::MetricCells& m)
-      : worker(w), settings(s), judge(j), metrics(m), upstreams(w, s, m), notes(w, s, ids) {}
+      : ConnectionShare(w, w.blocks(), s.head, s.chunks, s.body_bytes_max),
+        settings(s),
+        judge(j),
+        metrics(m),
+        upstreams(w, s, m),
+        notes(w, s, ids) {}
 
-  net::Worker& worker;
   const Settings& settings;
   gate::Judge& judge;
   telemetry::MetricCells& metrics;
@@ -37,14 +42,11 @@ struct Context {
   RequestIds ids;
   NoteBook notes;
   net::HttpDate date;
-  bool draining = false;  ///< every response says Connection: close
-  bool stopping = false;  ///< and clients that are idle are closed
 
   PathRules path_rules;
   std::vector<std::string> used_names;  ///< see UpstreamHeadOptions
   std::vector<std::string_view> used_name_views;
 
-  Session* resumed = nullptr;  ///< sessions that go on at the end of the turn
   Session* open = nullptr;     ///< all open sessions
   Session* retired = nullptr;  ///< closed in this turn
   std::size_t open_count = 0;
@@ -52,10 +54,6 @@ struct Context {
   TimePoint silent_from = TimePoint::max();  ///< from then on it pays to look for silent ones
   std::vector<Session*> evictable;           ///< while room is being made
 
-  /// How many more steps the session that advances may take in this turn: a step of its state, or
-  /// a request.
-  int steps_left = 0;
-  net::RequestHead request;
   const Intake* in_hand = nullptr;  ///< whose head `request` is, while it is read and judged
   net::RequestHead
       unjudged;  ///< of a request that ends without a judgement, for its line in the log

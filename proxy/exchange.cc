@@ -136,7 +136,7 @@ bool Exchange::will_read_upstream() const noexcept {
   return state_ == State::exchanging && out_.empty();
 }
 
-void Exchange::relay() {
+void Exchange::exchange() {
   pump_request();
   if (state_ != State::exchanging) return;
   if (peer_ended_ && body_.done()) pass_client_end();

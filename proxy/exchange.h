@@ -31,7 +31,7 @@ class Exchange : public Downstream, UpstreamUser {
   // exchange.cc
   std::size_t begin_exchange(std::string_view upstream_lines, std::string_view response_lines,
                              std::span<char> input);
-  void relay();
+  void exchange();
   void update_deadline() noexcept;
   bool can_drain() const noexcept;
   void count_status(int status) noexcept;
@@ -48,24 +48,12 @@ class Exchange : public Downstream, UpstreamUser {
   void end_reading_on(bool whole);
 
   // What the session does.
-  virtual void advance() = 0;
-  virtual void refuse(net::HttpRefusal refusal) = 0;
   virtual void reply_problem(int status, std::string_view lines = {}) = 0;
   virtual void next_request() = 0;
   virtual void begin_draining() = 0;
-  virtual void begin_close() = 0;
   virtual void begin_tunnel(std::span<char> first) = 0;
-  virtual void close() = 0;
 
-  // The connection.
-  bool starved_ : 1 = false;  // the kept bytes are not a complete head
-  bool served_ : 1 = false;   // not the first request
-  bool head_begun_ : 1 = false;
-  bool resumed_ : 1 = false;  // in the list of those that go on at the end of the turn
   // The request.
-  bool http_1_0_ : 1 = false;
-  bool keep_alive_ : 1 = false;
-  bool is_head_ : 1 = false;
   bool retryable_ : 1 = false;
   bool expects_continue_ : 1 = false;  // the client waits for a 100
   bool continued_ : 1 = false;         // and got it from us
@@ -81,19 +69,15 @@ class Exchange : public Downstream, UpstreamUser {
   // The tunnel; here is room.
   bool up_shut_ : 1 = false;    // of a tunnel: the client's end has been passed on to the app
   bool down_shut_ : 1 = false;  // the app's end has been passed on to the client
-  BodyState body_state_ = BodyState::not_read;
   net::Framing answer_framing_ = net::Framing::none;  // towards the client
   std::uint8_t interims_ = 0;
   std::uint8_t peer_text_size_ = 0;
   std::uint8_t key_bytes_ = 0;  // of the websocket key at the front of kept_
-  std::uint32_t head_bytes_ = 0;
-  std::uint32_t decoded_ = 0;  // body bytes behind the head in in_ that are decoded already
   net::HeadProgress progress_out_;
   Peer peer_;
   char peer_text_[46];
   gate::Ticket* ticket_ = nullptr;
   UpstreamConnection* upstream_ = nullptr;
-  net::BodyReader body_;
   net::BodyReader answer_body_;
   // The request head, to be sent again; for upgrades the websocket key before it. While the request
   // is held, the lines that the effect adds to the request.

@@ -2,9 +2,7 @@
 #include "proxy/intake.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "core/assert.h"
 #include "net/http/content_coding.h"
 
 namespace weir::proxy {
@@ -30,69 +28,14 @@ bool is_idempotent(net::Method method) noexcept {
 
 }  // namespace
 
-bool Intake::read_head() {
-  if (!in_.empty()) {
-    if (starved_) {
-      if (!readable_) return false;
-      const std::size_t n = receive(in_.room(ctx_.worker.blocks(), kReadMore));
-      if (n == 0) return false;
-      in_.added(n);
-    }
-    const std::size_t used = take_requests({in_.data(), in_.size()});
-    if (state_ == State::closed) return false;
-    in_.consume(std::min(used, in_.size()));
-    return true;
-  }
-  if (!readable_) return false;
-  const std::span<char> scratch = ctx_.worker.scratch_in(*this);
-  const std::size_t n = receive(scratch);
-  if (n == 0) return false;
-  const std::size_t used = take_requests(scratch.first(n));
-  switch (state_) {
-    case State::closed:
-      return false;
-    case State::closing:
-    case State::lingering:
-      return true;
-    default:
-      in_.append(ctx_.worker.blocks(), {scratch.data() + used, n - used});
-      return true;
-  }
-}
-
-std::size_t Intake::take_requests(std::span<char> input) {
-  std::size_t used = 0;
-  while (used < input.size() && state_ == State::reading_head && out_.empty() &&
-         ctx_.steps_left > 0) {
-    const std::span<char> rest = input.subspan(used);
-    switch (net::parse_request_head({rest.data(), rest.size()}, ctx_.settings.head, progress_in_,
-                                    ctx_.request)) {
-      case net::HeadStatus::incomplete:
-        starved_ = true;
-        if (!head_begun_) {
-          head_begun_ = true;  // from its first byte: sending slowly does not move the deadline
-          time_ = ctx_.worker.now();
-          expect(Phase::head, ctx_.settings.head_time);
-        }
-        return used;
-      case net::HeadStatus::refused:
-        progress_in_ = {};
-        refuse(ctx_.request.refusal);
-        return input.size();
-      case net::HeadStatus::complete:
-        --ctx_.steps_left;
-        progress_in_ = {};
-        starved_ = false;
-        ctx_.in_hand = this;
-        used += on_head(rest);
-        ctx_.in_hand = nullptr;
-        break;
-    }
-  }
+std::size_t Intake::on_head(std::span<char> input) {
+  ctx_.in_hand = this;
+  const std::size_t used = take_head(input);
+  ctx_.in_hand = nullptr;
   return used;
 }
 
-std::size_t Intake::on_head(std::span<char> input) {
+std::size_t Intake::take_head(std::span<char> input) {
   const net::RequestHead& head = ctx_.request;
   const TimePoint first_byte = head_begun_ ? time_ : ctx_.worker.now();
   time_ = ctx_.worker.now();
@@ -175,52 +118,13 @@ bool Intake::want_body(Request& request, std::span<char> input) {
   return false;
 }
 
-// in_ holds the head, then the body as far as it is decoded, then raw bytes.
-bool Intake::read_body() {
-  for (std::size_t taken = 0;;) {
-    const std::size_t before = head_bytes_ + decoded_;
-    if (in_.size() > before) {
-      const std::span<char> raw{in_.data() + before, in_.size() - before};
-      const auto piece = body_.take(raw);
-      if (piece.malformed()) {
-        refuse(piece.refusal);
-        return true;
-      }
-      decoded_ += static_cast<std::uint32_t>(piece.data.size());
-      const std::size_t gap = piece.used - piece.data.size();
-      if (gap != 0) {
-        std::memmove(raw.data() + piece.data.size(), raw.data() + piece.used,
-                     raw.size() - piece.used);
-        in_.truncate(in_.size() - gap);
-      }
-    }
-    if (decoded_ > ctx_.settings.body_bytes_max) {
-      ctx_.metrics.add(Metric::limit_body);
-      body_state_ = BodyState::too_large;
-      return judge_kept(true);
-    }
-    if (body_.done()) {
-      body_state_ = BodyState::complete;
-      return judge_kept(true);
-    }
-    if (!readable_) return false;
-    if (taken >= kTurnBytes) {
-      look_again();
-      return false;
-    }
-    const std::size_t n = receive(in_.room(ctx_.worker.blocks(), kReadMore));
-    if (n == 0) return false;
-    taken += n;
-    in_.added(n);
-    expect_body(in_.size());
-  }
+bool Intake::judge_body() {
+  if (body_state_ == BodyState::too_large) ctx_.metrics.add(Metric::limit_body);
+  return judge_kept(true);
 }
 
 bool Intake::judge_kept(bool may_wait) {
-  net::HeadProgress progress;
-  const auto status =
-      net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.request);
-  WEIR_ASSERT(status == net::HeadStatus::complete);
+  parse_kept_head();
   Request request;
   to_event(ctx_.request, ctx_.settings, ctx_.path_rules, peer_, time_, ctx_.path_room, ctx_.target,
            request);
@@ -281,10 +185,7 @@ void Intake::release_held(bool client_left) {
   if (!client_left) state_ = State::draining;  // abort() must not take the hold back once more
   ctx_.judge.unhold(ctx_.worker.now());
   if (client_left) return finish(gate::End::not_sent);
-  net::HeadProgress progress;
-  const auto status =
-      net::parse_request_head(in_.view(), ctx_.settings.head, progress, ctx_.request);
-  WEIR_ASSERT(status == net::HeadStatus::complete);
+  parse_kept_head();
   Request request;  // only its target is of use: what the app gets
   to_event(ctx_.request, ctx_.settings, ctx_.path_rules, peer_, time_, ctx_.path_room, ctx_.target,
            request);
@@ -326,9 +227,7 @@ void Intake::refuse(net::HttpRefusal refusal) {
     default:
       break;
   }
-  // Nothing more of this connection can be understood; but read on until the client has its answer.
-  body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);
-  keep_alive_ = is_head_ = false;
+  lose_track();
   LocalAnswer answer;
   fill_refusal(answer, refusal);
   if (refusal == net::HttpRefusal::connect) answer.lines = kAllow;

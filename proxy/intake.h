@@ -17,10 +17,7 @@ class Intake : public Tunnel, protected gate::Waiter {
   explicit Intake(Context& context) noexcept : Tunnel(context) {}
   ~Intake() = default;
 
-  // A step of a state each. False: more bytes are needed, or the session is closed.
-  bool read_head();
-  bool read_body();
-  bool drain_body();
+  bool drain_body() final;
   /// Judges the request that is kept in in_: its body is there, or its wait is over.
   bool judge_kept(bool may_wait);
   void expect_body(std::size_t received) noexcept;
@@ -33,20 +30,17 @@ class Intake : public Tunnel, protected gate::Waiter {
   void refuse(net::HttpRefusal refusal) final;
   void reply_problem(int status, std::string_view lines = {}) final;
 
-  TimePoint time_{};               // of the request
-  net::HeadProgress progress_in_;  // of a head that is not whole yet
-
  private:
+  bool judge_body() final;
+  void on_body_bytes() noexcept final { expect_body(in_.size()); }
   // Each takes the bytes from the head on, and returns how many of them are dealt with.
-  std::size_t take_requests(std::span<char> input);
-  std::size_t on_head(std::span<char> input);
+  std::size_t on_head(std::span<char> input) final;
+  std::size_t take_head(std::span<char> input);
   std::size_t judge(Request& request, std::span<char> input, bool may_wait);
   std::size_t hold(const gate::Decision& decision);
   bool want_body(Request& request, std::span<char> input);
   void reply(LocalAnswer answer);
   void begin_draining() final;
-
-  std::uint32_t drained_ = 0;
 };
 
 }  // namespace weir::proxy

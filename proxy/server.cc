@@ -180,12 +180,7 @@ void Server::end_of_turn(TimePoint now) {
     // Twice a tick of the wheel is under the 20 ms that the judge asks for.
     if (ctx.judge.has_waiters()) ctx.worker.wheel().arm(waker_, now + net::Wheel::kTick);
   }
-  while (ctx.resumed != nullptr) {
-    Session* session = ctx.resumed;
-    ctx.resumed = session->next_resumed_;
-    session->next_resumed_ = nullptr;
-    session->run_resumed();
-  }
+  net::ClientConnection::run_resumed(ctx);
   reclaim();
   if (ctx.stopping && stopped_ && ctx.open_count == 0) {
     ctx.upstreams.close_idle();

@@ -12,12 +12,8 @@ using telemetry::Metric;
 }  // namespace
 
 void Session::open(net::Fd fd, const Address& peer, bool counted) {
-  fd_ = std::move(fd);
+  start(std::move(fd));
   counted_ = counted;
-  state_ = State::reading_head;
-  readable_ = peer_ended_ = watching_writable_ = starved_ = served_ = head_begun_ = false;
-  progress_in_ = {};
-  body_.start(net::Framing::none, 0, ctx_.settings.chunks);
   peer_.address =
       peer == Address{} ? Address::v4(0x7f000001) : peer;  // a Unix socket: this machine
   peer_.trusted = ctx_.settings.client_rules.trusts(peer_.address);
@@ -27,13 +23,15 @@ void Session::open(net::Fd fd, const Address& peer, bool counted) {
   if (ctx_.open != nullptr) ctx_.open->previous_open_ = this;
   ctx_.open = this;
   ++ctx_.open_count;
-  if (!ctx_.worker.reactor().add(fd_.get(), kReadEvents, *this)) return close();
+  if (!watch()) return close();
   expect(Phase::head, ctx_.settings.head_time);
   ctx_.silent_from = std::min(ctx_.silent_from, idle_since() + ctx_.settings.silence);
 }
 
 void Session::close() {
-  if (state_ == State::closed || !send_put_off()) return;
+  if (state_ == State::closed) return;
+  send_put_off();
+  if (state_ == State::closed) return;
   note_unjudged();
   state_ = State::closed;
   ctx_.notes.end(notes_);
@@ -54,71 +52,17 @@ void Session::close() {
   ctx_.retired = this;
 }
 
-void Session::on_events(std::uint32_t events) {
-  guarded([&] { take_events(events); });
-}
-
-void Session::take_events(std::uint32_t events) {
-  if (state_ == State::closed || state_ == State::reading_on) return;
-  if ((events & EPOLLERR) != 0) return client_gone();
-  if ((events & EPOLLIN) != 0) readable_ = true;
-  if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) {
-    readable_ = peer_ended_ = true;
-    // A client that has sent its request and shut its side may still wait for the answer. But
-    // places among the waiting are few, and one that hangs up gives its place back.
-    if (state_ == State::parked || state_ == State::held) return client_gone();
-  }
-  if ((events & EPOLLOUT) != 0 && !out_.empty() && !flush()) return;
-  advance();
-}
-
-// A client that is quiet between two requests: only its own event wakes it.
-int Session::reads_ahead() const noexcept {
-  const bool will =
-      state_ == State::reading_head && !readable_ && in_.empty() && out_.empty() && !resumed_;
-  return will ? fd_.get() : -1;
-}
-
-void Session::advance() {
-  for (ctx_.steps_left = net::kTurnSteps;; --ctx_.steps_left) {
-    if (ctx_.steps_left <= 0 && state_ != State::reading_on) {
-      readable_ = true;
-      return look_again();
-    }
-    switch (state_) {
-      case State::reading_head:
-        if (!out_.empty()) return;
-        if (!read_head()) {
-          const bool idle = state_ == State::reading_head && served_ && in_.empty();
-          if (idle && ctx_.stopping) begin_close();
-          return;
-        }
-        break;
-      case State::reading_body:
-        if (!read_body()) return;
-        break;
-      case State::draining:
-        if (!drain_body()) return;
-        break;
-      case State::exchanging:
-        relay();
-        if (state_ == State::exchanging) return;
-        break;
-      case State::reading_on:
-        return read_on();
-      case State::tunnelling:
-        return tunnel();
-      case State::closing:
-        if (!out_.empty()) return;
-        finish_close();
-        break;
-      case State::lingering:
-        return discard_input();
-      case State::parked:
-      case State::held:
-      case State::closed:
-        return;
-    }
+bool Session::relay() {
+  switch (state_) {
+    case State::exchanging:
+      exchange();
+      return state_ != State::exchanging;
+    case State::reading_on:
+      read_on();
+      return false;
+    default:
+      tunnel();
+      return false;
   }
 }
 
@@ -198,7 +142,7 @@ void Session::abort() {
 }
 
 // Every state is named, so that none keeps the deadline of a stall that is over.
-void Session::expect_by_state() {
+void Session::expect_by_state() noexcept {
   switch (state_) {
     case State::reading_head:  // which waited for the stall, so its time begins now
       head_begun_ ? expect(Phase::head, ctx_.settings.head_time)
@@ -222,51 +166,30 @@ void Session::expect_by_state() {
     case State::parked:  // the judge watches its deadline
       expect_nothing();
       break;
+    case State::lingering:
+      expect(Phase::linger, ctx_.settings.linger);
+      break;
     case State::closing:  // ends now
     case State::closed:
-    case State::reading_on:
-    case State::lingering:  // have no bytes for the client
+    case State::reading_on:  // has no bytes for the client
       break;
   }
 }
 
 void Session::next_request() {
   ctx_.notes.end(notes_);
-  state_ = State::reading_head;
-  served_ = true;
-  head_begun_ = false;
-  starved_ = false;
+  next_head();
   lines_.clear();
   kept_.clear();
   ctx_.went_idle = true;
   expect(Phase::idle, ctx_.settings.idle);
 }
 
-void Session::begin_close() {
+void Session::drop_request() {
   note_unjudged();
   ctx_.notes.end(notes_);
-  state_ = State::closing;
   lines_.clear();
   kept_.clear();
-  if (send_put_off() && out_.empty()) finish_close();
-}
-
-void Session::finish_close() {
-  // Closing over unread bytes is a reset, which may take the answer out of the client's hands.
-  if (peer_ended_ || (!readable_ && in_.empty() && body_.done())) return close();
-  ::shutdown(fd_.get(), SHUT_WR);
-  state_ = State::lingering;
-  in_.clear();
-  expect(Phase::linger, ctx_.settings.linger);
-}
-
-void Session::discard_input() {
-  for (std::size_t taken = 0; readable_;) {
-    if (taken >= kTurnBytes) return look_again();
-    const std::size_t n = receive(ctx_.worker.scratch_in());
-    if (n == 0) return;
-    taken += n;
-  }
 }
 
 bool Session::is_idle() const noexcept {
@@ -277,13 +200,6 @@ bool Session::is_idle() const noexcept {
 
 TimePoint Session::idle_since() const noexcept {
   return deadline() - (served_ ? ctx_.settings.idle : ctx_.settings.head_time);
-}
-
-/// Whether the client has sent bytes that are not read yet.
-bool Session::has_unread_bytes() const {
-  char next = 0;
-  return ctx_.worker.reactor().has_received(*this) ||
-         ::recv(fd_.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 bool Session::recycle() {
@@ -304,10 +220,6 @@ void Session::stop_if_idle() {
   }
 }
 
-void Session::on_timer(TimePoint /*now*/) {
-  guarded([&] { take_timer(); });
-}
-
 void Session::take_timer() {
   if (state_ == State::closed) return;
   switch (phase_) {
@@ -320,8 +232,7 @@ void Session::take_timer() {
       }
       ctx_.metrics.add(Metric::timeout_head);
       if (in_.empty()) return close();
-      body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);  // more may come: linger
-      keep_alive_ = is_head_ = false;
+      lose_track();
       reply_problem(408);
       break;
     case Phase::idle:
@@ -368,8 +279,8 @@ void Session::take_timer() {
 }
 
 // Called from within another session's step: judging uses nothing that such a step still needs
-// after its call of the judge (the request head, the path, the head being written), but reading
-// would overwrite the scratch buffer, so going on is left to the end of the turn.
+// after its call of the judge (the request head, the path, the head being written). Going on is
+// left to the end of the turn.
 void Session::resume(TimePoint now) {
   if (state_ != State::parked) return;
   state_ = State::reading_body;
@@ -381,15 +292,7 @@ void Session::resume(TimePoint now) {
   }
   if (state_ == State::parked) return;
   ctx_.judge.unpark(*this);  // the wait is over: the next one gets a deadline of its own
-  if (state_ == State::closed || resumed_) return;
-  resumed_ = true;
-  next_resumed_ = ctx_.resumed;
-  ctx_.resumed = this;
-}
-
-void Session::run_resumed() {
-  resumed_ = false;
-  guarded([&] { advance(); });
+  go_on_after_turn();
 }
 
 std::size_t Session::held_bytes() const noexcept {
@@ -409,10 +312,7 @@ void Session::evict() {
   ctx_.metrics.add(Metric::limit_buffers);
   switch (eviction_rank()) {
     case 0:
-      if (state_ == State::reading_head) {
-        body_.start(net::Framing::until_close, 0, ctx_.settings.chunks);  // more may come: linger
-        is_head_ = false;
-      }
+      if (state_ == State::reading_head) lose_track();
       keep_alive_ = false;
       reply_problem(503, kRetryAfter);
       if (state_ != State::closed) in_.clear();

@@ -16,9 +16,10 @@ namespace weir::proxy {
 ///     exchanging -> reading_on (the client has left) -> closed
 ///     any -> closing -> lingering -> closed
 ///
-/// It is built in layers, each in a header of its own: Downstream (the client's socket), Exchange
-/// (the app's half), Tunnel (after a 101), Intake (from a request's head to its effect), and this
-/// one, which knows the states: what leads from one to the next, and how each of them ends.
+/// It is built in layers, each in a header of its own: net::ClientEnd and net::ClientConnection
+/// (the client's socket, the requests that come in by it), Downstream (what the proxy notes of
+/// them), Exchange (the app's half), Tunnel (after a 101), Intake (from a request's head to its
+/// effect), and this one, which knows how each state ends.
 ///
 /// Reads go to the worker's scratch buffer; the session keeps bytes only while a head or a judged
 /// body is incomplete, while its request waits, while a write was short, or while a request may
@@ -29,8 +30,6 @@ class Session final : public Intake {
 
   /// `counted`: it has a place of its address in the connection budget; close() gives it back.
   void open(net::Fd fd, const Address& peer, bool counted);
-  /// Goes on after resume(); for the end of a turn.
-  void run_resumed();
   /// No further request is accepted: closes the connection if no request is in progress. A
   /// connection that has not sent anything yet has until Settings::silence.
   void stop_if_idle();
@@ -56,25 +55,17 @@ class Session final : public Intake {
  private:
   friend class Server;
 
-  void on_events(std::uint32_t events) override;
-  void take_events(std::uint32_t events);
-  int reads_ahead() const noexcept override;
-  void on_timer(TimePoint now) override;
-  void take_timer();
-  bool has_unread_bytes() const;
+  bool relay() override;
+  void take_timer() override;
   void resume(TimePoint now) override;
-  void advance() override;
   void client_ended() override;
   void client_gone() override;
-  void expect_by_state() override;
+  void expect_by_state() noexcept override;
   void next_request() override;
-  void begin_close() override;
-  void finish_close();
-  void discard_input();
+  void drop_request() override;
   void close() override;
   void out_of_memory() noexcept override;
 
-  Session* next_resumed_ = nullptr;
   Session* previous_open_ = nullptr;
   Session* next_open_ = nullptr;  // also links retired and free sessions
 };
