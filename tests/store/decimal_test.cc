@@ -31,13 +31,15 @@ CounterSpec hits_per_minute() {
 
 class Decimal : public ::testing::Test {
  protected:
-  SharedReply ask(SharedVerb verb, std::int64_t hits, const std::string& key = kKey) {
+  SharedReply ask(SharedVerb verb, std::int64_t hits, const std::string& key = kKey,
+                  bool again = false) {
     SharedPart part;
     part.counter = &counter_;
     Ask one;
     limiter::SharedOp& op = one.add(verb, {part}, key);
     op.event.amount = hits;
     op.id = {7, ++sequence_};
+    op.again = again;
     one.run(world_, *store_);
     return one.answers.empty() ? SharedReply{} : one.answers.front();
   }
@@ -83,6 +85,13 @@ TEST_F(Decimal, AnUndoIsOfTheWindowAlone) {
   EXPECT_EQ(value(SharedVerb::add, 5), 5);
   EXPECT_EQ(ask(SharedVerb::reset, 0).error, SharedError::none);
   EXPECT_EQ(redis_.integer({"EXISTS", kKey}), 0);
+}
+
+TEST_F(Decimal, AnUndoThatMayHaveBeenDoneIsNotDone) {
+  EXPECT_EQ(value(SharedVerb::add, 15), 15);
+  EXPECT_EQ(ask(SharedVerb::take_back, 5).error, SharedError::none);
+  EXPECT_EQ(ask(SharedVerb::take_back, 5, kKey, true).error, SharedError::none);
+  EXPECT_EQ(redis_.text({"GET", kKey}), "10");
 }
 
 TEST_F(Decimal, WhatElseTheKeyHoldsIsLeftAlone) {

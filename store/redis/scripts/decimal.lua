@@ -1,6 +1,6 @@
 -- A total of one window as decimal text. The key says which window it is. envoyproxy/ratelimit writes the
 -- same (INCRBY, then EXPIRE by the whole unit), so both count together. The caller chooses the window. The
--- key expires when its window is over, and no event is remembered.
+-- key expires when its window is over, and no event is remembered: an undo that may have been done already is not done.
 forms[FORM_DECIMAL] = {
   open = function(o, p, key)
     local raw = call('GET', key)
@@ -14,7 +14,7 @@ forms[FORM_DECIMAL] = {
     return true
   end,
   take_back = function(s, o)
-    if not s.there or s.total < o.amount then return end -- the window is over
+    if o.retry or not s.there or s.total < o.amount then return end -- done perhaps; the window is over
     s.total = call('DECRBY', s.key, string.format('%.0f', o.amount))
   end,
 }
