@@ -59,6 +59,18 @@ const SharedErrorRow& row_of(SharedError error) noexcept {
   return kErrors[static_cast<std::size_t>(error)];
 }
 
+bool may_have_happened(SharedError error) noexcept {
+  switch (error) {
+    case SharedError::timed_out:
+    case SharedError::lost:
+    case SharedError::malformed:
+    case SharedError::refused:  // a script may have failed in its middle
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string name_in_store(const Hash128& identity) {
   std::string out;
   append_hex(out, identity.lo, 16);

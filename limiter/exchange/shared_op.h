@@ -128,6 +128,8 @@ struct SharedErrorRow {
   std::string_view help;
 };
 const SharedErrorRow& row_of(SharedError error) noexcept;
+/// Whether an operation with this error may have taken effect all the same, in whole or in part.
+bool may_have_happened(SharedError error) noexcept;
 
 struct SharedReading {
   /// value, settled, has_value, in_flight, datum. With add, look and reserve they include the

@@ -50,7 +50,7 @@ void Node::gather(OpRef ref, const SharedOp& op, unsigned slot, bool asking, Tim
   if (!group.empty() && (group.slot != slot || group.asking != asking)) send_group(index);
   group.slot = slot;
   group.asking = asking;
-  const bool again = op.again || ref.sent > 0;
+  const bool again = op.again || ref.unsure;
   if (ref.sent < 255) ++ref.sent;
   ++gathered_;
   ref.width = 1;
@@ -265,7 +265,11 @@ void Node::on_down(SharedError why) {
   const SharedError error = why == SharedError::timed_out   ? SharedError::timed_out
                             : why == SharedError::malformed ? SharedError::malformed
                                                             : SharedError::lost;
-  while (!flying.empty()) owner_.on_error(*this, flying.pop(), error, {});
+  while (!flying.empty()) {
+    OpRef ref = flying.pop();
+    ref.unsure = true;
+    owner_.on_error(*this, ref, error, {});
+  }
   for (std::size_t i = 0; i < lost_.size(); ++i) owner_.on_error(*this, lost_[i], error, {});
   while (!single.empty()) {
     ScriptCall& call = *single.pop();
@@ -362,6 +366,7 @@ void Node::answer_one(OpRef ref, const Reply& reply, std::size_t& at, TimePoint 
   sound = sound && next <= reply.size() &&
           (plain ? read_plain_answer(reply, at++, op, out) : read_answer(reply, at, op, out));
   if (!sound) {
+    ref.unsure = true;
     owner_.on_error(*this, ref, SharedError::malformed, {});
     return;
   }

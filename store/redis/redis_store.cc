@@ -220,16 +220,17 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
     if (is_cluster()) want_slots(worker_.now());
   }
   if (error == SharedError::cluster_down && is_cluster()) want_slots(worker_.now());
-  // The connection broke: the operation may have been executed or not.
-  const bool unsure = error == SharedError::lost || error == SharedError::timed_out ||
-                      error == SharedError::malformed;
-  if (unsure && ref.sent > 0 && !counts_once(*op)) return finish(ref, error);
+  // The connection broke. What it had not sent yet has not been executed.
+  const bool broke = error == SharedError::lost || error == SharedError::timed_out ||
+                     error == SharedError::malformed;
+  if (broke && ref.unsure && !counts_once(*op)) return finish(ref, error);
+  ref.unsure = ref.unsure || (!broke && limiter::may_have_happened(error));
   const bool patient = tickets_.batch(ref)->patient;
   const limiter::SharedRetry retry = limiter::row_of(error).retry;
   // If there is no time for another attempt, the server's answer is final.
   const bool in_time = worker_.now() + kTryAgain < tickets_.deadline(ref);
   const bool refused = retry == limiter::SharedRetry::again;
-  if (refused && !unsure && ref.sent > 1) node.repeats().failed(worker_.now());
+  if (refused && !broke && ref.sent > 1) node.repeats().failed(worker_.now());
   const bool may = refused && ref.sent < kSendsMax && in_time;
   if (error == SharedError::no_script) {
     --ref.sent;  // nothing was executed

@@ -14,9 +14,10 @@ struct OpRef {
   std::uint32_t ticket = 0;
   std::uint32_t generation = 0;
   std::uint16_t op = 0;
-  std::uint8_t sent = 0;   ///< how often it has gone out; from the second time on it says so
+  std::uint8_t sent = 0;   ///< how often it has gone out
   std::uint8_t moved = 0;  ///< how often it was sent elsewhere
   std::uint8_t width = 0;  ///< of its answer, for who must step over it
+  bool unsure = false;     ///< an attempt may have been executed: the next one says so
 };
 
 /// The waiting batches. A batch may be gone (its deadline passed, it was cancelled) while its

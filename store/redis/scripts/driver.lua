@@ -65,7 +65,7 @@ local function run(o, parts, out)
     if i == 1 and o.retry then
       if verb == RESERVE and p.held_key then
         there = call('ZSCORE', p.held_key, reservation(o, p)) ~= false
-      elseif admits or verb == SETTLE then
+      elseif admits or (verb == SETTLE and p.metric ~= IN_FLIGHT) then
         there = form.had(s, o, p)
       end
       judged = admits and not there
@@ -75,8 +75,8 @@ local function run(o, parts, out)
   if event or verb == READ then
     for i = 1, n do
       local p = parts[i]
-      -- A counted event is part of the settled count. A reservation of our own is not part of it.
-      local with = event and not (there and verb == ADD)
+      -- A counted event is part of the settled count, one in flight too. A reservation of our own is not.
+      local with = event and not (there and (verb == ADD or not p.held))
       p.settled = p.form.value(p.s, o, p, with)
       p.value = p.held and p.form.value(p.s, o, p, with, p.held) or p.settled
       local v = judged and judged_value(p.value)

@@ -14,7 +14,7 @@ forms[FORM_GAUGES] = {
     end
     return s
   end,
-  had = function(s) return s.name ~= nil end,
+  had = function() return false end, -- what is there may be an older number
   value = function(s, o, p, event) return s.others + (event and o.amount or s.ours) end,
   add = function(s, o)
     local name = o.id .. pack_('<d', o.amount)
