@@ -21,6 +21,8 @@ constexpr milliseconds kTryAgain{8};  // TRYAGAIN, LOADING: a tick of the wheel
 // While no server takes operations, a look at all parked ones finds only those whose time is over.
 // A server that comes up is told of at once.
 constexpr milliseconds kLookAgain{100};
+// A slot that is on its way may have arrived, or stayed: then its node knows.
+constexpr milliseconds kAskAgain{100};
 
 }  // namespace
 
@@ -256,7 +258,10 @@ void RedisStore::redirect(Node& node, OpRef ref, std::string_view text) {
   if (target == nullptr) return finish(ref, SharedError::moved);
   const SharedOp& op = *tickets_.op(ref);
   --ref.sent;  // nothing was executed
-  if (!target->admits() || !target->has_room()) return park(ref, worker_.now() + kTryAgain);
+  if (!target->admits() || !target->has_room()) {
+    --ref.moved;  // it did not get there: an attempt counts when it is made
+    return park(ref, worker_.now() + kTryAgain, to->ask ? target : nullptr);
+  }
   ++resent_;
   target->add(ref, op, to->slot, to->ask, Clock::wall());
 }
@@ -304,15 +309,24 @@ void RedisStore::on_call_error(Node& node, ScriptCall& call, SharedError error,
   call.on_failure(error, text);
 }
 
-void RedisStore::park(OpRef ref, TimePoint not_before) {
+void RedisStore::park(OpRef ref, TimePoint not_before, Node* asking) {
   if (parked_.size() >= kParkedMax) return finish(ref, SharedError::full);
-  parked_.push_back({ref, not_before});
+  parked_.push_back({ref, not_before, asking, worker_.now() + kAskAgain});
   wake(is_away() ? worker_.now() + kLookAgain : not_before);
 }
 
 bool RedisStore::is_away() const noexcept {
   return std::none_of(nodes_.begin(), nodes_.end(),
                       [](const auto& node) { return node->admits(); });
+}
+
+bool RedisStore::send_parked(const Parked& parked, const SharedOp& op) {
+  Node* const node = parked.asking;
+  if (node == nullptr || worker_.now() >= parked.ask_again) return send(parked.ref, op);
+  if (!node->admits() || !node->has_room()) return false;
+  ++resent_;
+  node->add(parked.ref, op, slot(op), true, Clock::wall());
+  return true;
 }
 
 void RedisStore::unpark() {
@@ -322,7 +336,7 @@ void RedisStore::unpark() {
   for (const Parked& parked : unparking_) {
     const SharedOp* const op = tickets_.op(parked.ref);
     if (op == nullptr) continue;
-    if (parked.not_before <= now && send(parked.ref, *op)) continue;
+    if (parked.not_before <= now && send_parked(parked, *op)) continue;
     parked_.push_back(parked);
   }
   if (!parked_.empty()) wake(now + (is_away() ? kLookAgain : kTryAgain));

@@ -71,6 +71,8 @@ class RedisStore final : public SharedStore,
   struct Parked {
     OpRef ref;
     TimePoint not_before;
+    Node* asking;         ///< where its slot is on its way to; null: to whoever has the slot
+    TimePoint ask_again;  ///< whoever has the slot, if that node has not come up by then
   };
 
   void tell_up();
@@ -97,7 +99,8 @@ class RedisStore final : public SharedStore,
   void redirect(Node& node, OpRef ref, std::string_view text);
   Node* target_of(Node& node, const Redirect& to);
   bool send(OpRef ref, const limiter::SharedOp& op);
-  void park(OpRef ref, TimePoint not_before);
+  void park(OpRef ref, TimePoint not_before, Node* asking = nullptr);
+  bool send_parked(const Parked& parked, const limiter::SharedOp& op);
   void unpark();
   bool is_away() const noexcept;  ///< no server takes operations now
   void finish(OpRef ref, limiter::SharedError error);
