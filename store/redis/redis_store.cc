@@ -48,7 +48,7 @@ RedisStore::RedisStore(net::Worker& worker, Settings settings, std::uint64_t see
   }
 }
 
-RedisStore::~RedisStore() { stop(); }
+RedisStore::~RedisStore() { disconnect(); }
 
 void RedisStore::start() {
   if (running_) return;
@@ -60,6 +60,11 @@ void RedisStore::start() {
 }
 
 void RedisStore::stop() {
+  disconnect();
+  tickets_.cancel_all();
+}
+
+void RedisStore::disconnect() {
   if (!running_) return;
   running_ = false;
   worker_.reactor().remove_hook(*this);

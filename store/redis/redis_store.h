@@ -42,6 +42,7 @@ class RedisStore final : public SharedStore,
  public:
   /// `seed`: of jitter; any number.
   RedisStore(net::Worker& worker, Settings settings, std::uint64_t seed);
+  /// Looks at no batch: their owners may be gone.
   ~RedisStore() override;
 
   void start();
@@ -75,6 +76,7 @@ class RedisStore final : public SharedStore,
     TimePoint ask_again;  ///< whoever has the slot, if that node has not come up by then
   };
 
+  void disconnect();
   void tell_up();
   void on_up(Node& node) override;
   void on_down(Node& node, limiter::SharedError why) override;

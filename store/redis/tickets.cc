@@ -69,6 +69,12 @@ void Tickets::cancel(Batch& batch) noexcept {
   if (batch.ticket_ != 0) close(all_[batch.ticket_ - 1]);
 }
 
+void Tickets::cancel_all() noexcept {
+  for (Ticket& ticket : all_) {
+    if (ticket.batch != nullptr) close(ticket);
+  }
+}
+
 void Tickets::Ticket::on_timer(TimePoint now) {
   // Operations without an answer still have the error that submit() set.
   Batch* const late = batch;

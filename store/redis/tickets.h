@@ -40,6 +40,7 @@ class Tickets {
   /// once, or at the wheel's next tick where another batch is being submitted.
   void answered(const OpRef& ref, TimePoint now);
   void cancel(Batch& batch) noexcept;
+  void cancel_all() noexcept;
   std::size_t waiting() const noexcept { return all_.size() - free_.size(); }
   std::uint64_t timed_out() const noexcept { return timed_out_; }
 

@@ -123,5 +123,20 @@ TEST(Waiting, ASettlementWaitsForTheNodeThatItsSlotMovesTo) {
   EXPECT_EQ(ask.answers[0].error, SharedError::denied);
 }
 
+TEST(Waiting, AStoreThatHasStoppedNotifiesNobody) {
+  RedisServer redis;
+  World world;
+  const auto store = test::connected(world, test::unix_settings(redis.path()));
+  const SharedCounter counter = with_outcomes(limiter::Window::ring);
+  redis.pause();
+  Ask ask;
+  add(ask, SharedVerb::reserve, counter, 1);
+  submit(world, *store, ask, milliseconds(50));
+  world.turn([&] { store->stop(); });
+  world.until([&] { return ask.told != 0; }, milliseconds(150));
+  EXPECT_EQ(ask.told, 0);
+  store->cancel(ask);  // which is not there any more
+}
+
 }  // namespace
 }  // namespace weir::store::waiting_test
