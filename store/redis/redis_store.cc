@@ -241,7 +241,10 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
   const bool may = refused && ref.sent < kSendsMax && in_time;
   if (error == SharedError::no_script) {
     --ref.sent;  // nothing was executed
-    if (++ref.moved <= kRedirectsMax && send(ref, *op)) return;
+    if (++ref.moved <= kRedirectsMax) {
+      if (send(ref, *op)) return;
+      if (patient) return park(ref, worker_.now());
+    }
     complain(node, error, text);
     return finish(ref, error);
   }

@@ -123,6 +123,32 @@ TEST(Waiting, ASettlementWaitsForTheNodeThatItsSlotMovesTo) {
   EXPECT_EQ(ask.answers[0].error, SharedError::denied);
 }
 
+/// The server has lost the script, and is too late just then to be asked again.
+TEST(Waiting, ASettlementWaitsForAServerThatHasLostTheScript) {
+  RedisServer redis;
+  World world;
+  Settings settings = test::unix_settings(redis.path());
+  settings.timeout = milliseconds(10'000);
+  const auto store = test::connected(world, settings);
+  const SharedCounter ring = with_outcomes(limiter::Window::ring),
+                      fixed = with_outcomes(limiter::Window::every);
+  const auto known = static_cast<ScriptIndex>(limiter::SharedForm::ring);
+  redis.text({"SCRIPT", "FLUSH"});
+  redis.text({"SCRIPT", "LOAD", std::string(script(known).text)});
+  redis.pause();
+  Ask late, settles;
+  for (std::uint64_t i = 0; i < Breaker::kFailures; ++i) add(late, SharedVerb::reserve, ring, i);
+  submit(world, *store, late, milliseconds(20));
+  add(settles, SharedVerb::settle, fixed, 99);
+  settles.patient = true;
+  submit(world, *store, settles, milliseconds(20'000));
+  ASSERT_TRUE(world.until([&] { return late.told > 0; }));
+  redis.resume();
+  ASSERT_TRUE(world.until([&] { return settles.told > 0; }, milliseconds(20'000)));
+  EXPECT_EQ(settles.answers[0].error, SharedError::none)
+      << row_of(settles.answers[0].error).name;
+}
+
 TEST(Waiting, AStoreThatHasStoppedNotifiesNobody) {
   RedisServer redis;
   World world;
