@@ -89,6 +89,9 @@ struct SharedOp {
   milliseconds lifetime{0};  ///< reserve, in_flight: until the reservation of a dead replica ends
   std::optional<TimePoint> now;  ///< replay only; else the store's own clock
   bool again = false;  ///< add: it may have been counted before, and then it is not counted again
+  /// add, reserve: once more, to move the end. Sent once: later it could come after what ends the
+  /// event, and begin it again. The next renewal makes up for one that failed.
+  bool renews = false;
 };
 
 /// Whether an operation that failed may be tried again.

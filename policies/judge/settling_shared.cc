@@ -105,11 +105,12 @@ void Settling::closed(Instant at) {
 void Settling::renew() {
   const Judgement& judgement = *work_.judgement;
   for (const PlannedCounter& counter : judgement.in_flight) {
-    if (counter.in_store) store_.add_best_effort_for(counter, SharedVerb::add, judgement.asked);
+    if (counter.in_store)
+      store_.add_best_effort_for(counter, SharedVerb::add, judgement.asked).op.renews = true;
   }
   for (const PlannedCounter& counter : judgement.plan.counters) {
     if (counter.in_store && counter.reserves)
-      store_.add_best_effort_for(counter, SharedVerb::reserve, judgement.asked);
+      store_.add_best_effort_for(counter, SharedVerb::reserve, judgement.asked).op.renews = true;
   }
 }
 

@@ -94,7 +94,8 @@ void NearCalls::gather(Call& call) {
   SharedOp& cell = call.cells.front();
   put_together(call);
   // Also what the caller takes for not counted, because of a cell that could not be read.
-  const bool counted = admits(cell.verb) && own.error == SharedError::none && own.admitted;
+  const bool counted =
+      admits(cell.verb) && !cell.renews && own.error == SharedError::none && own.admitted;
   call.takes_back = counted && (call.reply.error != SharedError::none || !call.reply.admitted);
   if (!call.takes_back) {
     owner_.on_near(call.ref, call.reply);

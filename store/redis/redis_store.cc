@@ -166,7 +166,7 @@ bool RedisStore::submit(Batch& batch, TimePoint deadline, bool whole) {
 void RedisStore::begin(OpRef ref, const SharedOp& op, bool patient) {
   ++operations_;
   if (send(ref, op)) return;
-  if (patient && running_) {
+  if (patient && !op.renews && running_) {
     park(ref, worker_.now());
   } else {
     finish(ref, SharedError::unavailable);
@@ -232,13 +232,13 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
                      error == SharedError::malformed;
   if (broke && ref.unsure && !counts_once(*op)) return finish(ref, error);
   ref.unsure = ref.unsure || (!broke && limiter::may_have_happened(error));
-  const bool patient = tickets_.batch(ref)->patient;
+  const bool patient = tickets_.batch(ref)->patient && !op->renews;
   const limiter::SharedRetry retry = limiter::row_of(error).retry;
   // If there is no time for another attempt, the server's answer is final.
   const bool in_time = worker_.now() + kTryAgain < tickets_.deadline(ref);
   const bool refused = retry == limiter::SharedRetry::again;
   if (refused && !broke && ref.sent > 1) node.repeats().failed(worker_.now());
-  const bool may = refused && ref.sent < kSendsMax && in_time;
+  const bool may = refused && !op->renews && ref.sent < kSendsMax && in_time;
   if (error == SharedError::no_script) {
     --ref.sent;  // nothing was executed
     if (++ref.moved <= kRedirectsMax) {
@@ -267,6 +267,7 @@ void RedisStore::redirect(Node& node, OpRef ref, std::string_view text) {
   const SharedOp& op = *tickets_.op(ref);
   --ref.sent;  // nothing was executed
   if (!target->admits() || !target->has_room()) {
+    if (op.renews) return finish(ref, SharedError::moved);
     --ref.moved;  // it did not get there: an attempt counts when it is made
     return park(ref, worker_.now() + kTryAgain, to->ask ? target : nullptr);
   }

@@ -149,6 +149,31 @@ TEST(Waiting, ASettlementWaitsForAServerThatHasLostTheScript) {
       << row_of(settles.answers[0].error).name;
 }
 
+/// Nothing would end what a late renewal has begun again.
+TEST(Waiting, ARenewalIsNotSentAgainAfterTheEndOfItsEvent) {
+  RedisServer redis;
+  FaultyPeer peer(redis);
+  World world;
+  const auto store = test::connected(world, test::unix_settings(peer.path()));
+  const SharedCounter counter = with_outcomes(limiter::Window::ring);
+  Ask begins, renews, ends, reads;
+  add(begins, SharedVerb::reserve, counter, 1);
+  begins.run(world, *store);
+  add(renews, SharedVerb::reserve, counter, 1).renews = true;
+  renews.patient = true;
+  add(ends, SharedVerb::release, counter, 1);
+  ends.patient = true;
+  peer.arm_one(Fault::refused);
+  submit(world, *store, renews, milliseconds(5'000));
+  submit(world, *store, ends, milliseconds(5'000));
+  ASSERT_TRUE(world.until([&] { return renews.told > 0 && ends.told > 0; }));
+  EXPECT_EQ(renews.answers[0].error, SharedError::read_only) << "the next one makes up for it";
+  EXPECT_EQ(ends.answers[0].error, SharedError::none);
+  add(reads, SharedVerb::read, counter, 2);
+  reads.run(world, *store);
+  EXPECT_EQ(reads.answers[0].parts[0].reading.in_flight, 0U);
+}
+
 TEST(Waiting, AStoreThatHasStoppedNotifiesNobody) {
   RedisServer redis;
   World world;
