@@ -72,7 +72,7 @@ void PatternClock::take_in(Round& round, bool late) {
     if (reply.error != limiter::SharedError::none) continue;
     asked = std::min(asked, reply.pattern.asked);
     more = more || (!reply.pattern.matches.empty() && reply.pattern.next <= reply.at - kGrace);
-    patterns_.take_due(round.pattern, reply, static_cast<unsigned>(shard), instant(now_), true);
+    patterns_.take_due(round.pattern, reply, static_cast<unsigned>(shard), instant(now_), kLease);
     count(reply.pattern, metrics_);
   }
   patterns_.fire_due();

@@ -1,6 +1,11 @@
 #include "policies/judge/immediate_outbox.h"
 
 namespace weir::policies {
+namespace {
+
+constexpr milliseconds kNoLease{0};  // who asks acts at once
+
+}  // namespace
 
 bool ImmediateOutbox::ask(Judgement&, StoreOps& operations, TimePoint now) {
   ask_(operations, now);
@@ -40,12 +45,12 @@ void ImmediateOutbox::fire_due(PatternJudging& patterns, TimePoint watermark) {
     for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i].shared == nullptr || !known[i].shared->has_deadlines()) continue;
       operations_.clear();
-      patterns.ask_due(patterns.set(), i, watermark, milliseconds{0}, operations_);
+      patterns.ask_due(patterns.set(), i, watermark, kNoLease, operations_);
       ask_(operations_, watermark);
       for (unsigned shard = 0; shard < operations_.size(); ++shard) {
         const limiter::SharedReply& reply = operations_.reply(shard);
         if (reply.error != limiter::SharedError::none) return;  // the caller has noted it
-        patterns.take_due(i, reply, shard, at, false);
+        patterns.take_due(i, reply, shard, at, kNoLease);
       }
     }
     patterns.fire_due();

@@ -75,9 +75,9 @@ class PatternJudging final {
   void ask_due(const PolicySet& set, std::size_t pattern, TimePoint at, milliseconds lease,
                StoreOps& into) const;
   /// Takes one shard's answer, for a pattern of the set in use; after the last one, call
-  /// fire_due().
+  /// fire_due(). `lease`: what ask_due() was told.
   void take_due(std::size_t pattern, const limiter::SharedReply& reply, unsigned shard, Instant now,
-                bool lent);
+                milliseconds lease);
   void fire_due();
   /// At or before the earliest deadline of shared patterns that a reply has named.
   TimePoint& shared_due() noexcept { return shared_due_; }

@@ -230,28 +230,26 @@ void PatternJudging::ask_due(const PolicySet& set, std::size_t index, TimePoint 
 }
 
 void PatternJudging::take_due(std::size_t index, const limiter::SharedReply& reply, unsigned shard,
-                              Instant now, bool lent) {
+                              Instant now, milliseconds lease) {
   const Pattern& pattern = work_.set->patterns[index];
   shared_due_ = std::min(shared_due_, reply.pattern.next);
   const std::string tag = store_.sharing()->prefix + pattern.shared->tag(shard);
   const std::string* key = nullptr;
-  PatternMessage* done = nullptr;
   for (const limiter::PatternMatch& match : reply.pattern.matches) {
     limiter::PatternMatch& out = due_.emplace_back(match);
     out.pattern = pattern.id;
     // By this worker's clock: entries begin at this time.
     out.fires = now.now - (reply.at - match.fires);
-    if (!lent) continue;
+    if (lease == milliseconds{0}) continue;
     if (key == nullptr || *key != match.key) {  // the matches of one key stand together
       key = &match.key;
-      done = &new_message();
+      PatternMessage* const done = &new_message();
       done->verb = SharedVerb::done;
       done->pattern = static_cast<std::uint16_t>(index);
       done->key = tag;
       done->place = match.key;
-      done->time = match.fires;
+      done->time = reply.at + lease;
     }
-    done->time = std::max(done->time, match.fires);
   }
 }
 

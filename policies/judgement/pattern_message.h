@@ -29,7 +29,8 @@ struct PatternMessage {
   std::uint8_t steps = 0;
   bool among = false;
   std::uint64_t line = 0;
-  TimePoint time{};  ///< the event's own, Clock::now(); done: of the store's clock
+  TimePoint
+      time{};  ///< the event's own, Clock::now(); done: the end of the lease, of the store's clock
   limiter::SharedId id;
   Hash128 key_here;  ///< in the PatternBank
   /// Rungs that hold if it completes a match; -1: none.
@@ -37,8 +38,8 @@ struct PatternMessage {
   bool remembered = false;   ///< and that is done already
   bool was_certain = false;  ///< its match was foreseen when the request was judged
   // How it is getting on.
-  bool again = false;  ///< the store may have heard of it
-  bool kept = false;   ///< counted locally, because the store was away
+  bool again = false;         ///< the store may have heard of it
+  bool kept = false;          ///< counted locally, because the store was away
 
   void clear();
 };

@@ -38,6 +38,7 @@ class Line final : public store::SharedStore {
     ++submitted;
     for (const limiter::SharedOp& op : batch.ops) {
       if (op.pattern != nullptr && op.verb == limiter::SharedVerb::add) told.emplace_back(op.key);
+      if (op.verb == limiter::SharedVerb::done) ended.push_back(op.at);
     }
     if (!is_cut) {
       under_way_.push_back({&batch, deadline});
@@ -54,6 +55,10 @@ class Line final : public store::SharedStore {
     while (!is_slow && !under_way_.empty()) {
       for (const auto& [batch, deadline] : std::exchange(under_way_, {})) {
         store_.submit(*batch, deadline);
+        for (std::size_t i = 0; refuses && i < batch->ops.size(); ++i) {
+          if (batch->ops[i].verb == limiter::SharedVerb::add)
+            batch->replies[i].error = limiter::SharedError::refused;
+        }
         batch->on_replies();
       }
     }
@@ -67,8 +72,10 @@ class Line final : public store::SharedStore {
   }
   bool is_cut = false;
   bool is_slow = false;
+  bool refuses = false;  ///< whatever adds
   std::size_t submitted = 0;
   std::vector<std::string> told;  ///< keys of the events
+  std::vector<TimePoint> ended;   ///< leases
 
  private:
   store::SharedStore& store_;
@@ -217,6 +224,19 @@ TEST_F(SharedPatterns, AwayItGoesOnWithWhatItHasSeenAndTellsTheRestLater) {
   EXPECT_FALSE(a->gate.is_exchanging());
   EXPECT_EQ(a->listed("unpaid") + b->listed("unpaid"), 1U)
       << "o2; the payment of o1 was told first";
+}
+
+TEST_F(SharedPatterns, WhoHasSeenToADeadlineNamesItsLease) {
+  pass(milliseconds{5'000});
+  a->say("/order", "o1");
+  TimePoint fired{};
+  while (fired == TimePoint{} && now() < from_ms(1'800'000'060'000)) {
+    pass(milliseconds{50});
+    if (a->listed("unpaid") + b->listed("unpaid") != 0) fired = now();
+  }
+  const auto& ended = a->line.ended.empty() ? b->line.ended : a->line.ended;
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0], fired + PatternClock::kLease);
 }
 
 // In the wrong order, the second step of a sequence finds no first one.

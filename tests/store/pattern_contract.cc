@@ -247,12 +247,48 @@ void what_is_lent_comes_back_unless_it_is_seen_to(World& world, SharedStore& sto
   EXPECT_EQ(absence.due(due, kLease).size(), 2U);
   EXPECT_TRUE(absence.due(due + milliseconds(1), kLease).empty()) << "somebody is at it";
   wait("acts", due + milliseconds(2));  // of another time
-  absence.say(SharedVerb::done, "acts", 0, {due, 0, 0, false, {}}, due);
+  absence.say(SharedVerb::done, "acts", 0, {due + kLease, 0, 0, false, {}}, due);
   const PatternMatches again = absence.due(due + kLease, kLease);
   std::vector<std::string> keys;
   for (const PatternMatch& match : again) keys.push_back(match.payload);
   std::sort(keys.begin(), keys.end());
   EXPECT_EQ(keys, (std::vector<std::string>{"acts", "dies"})) << "the new one, and what was lent";
+}
+
+void two_leases_of_one_key_are_two(World& world, SharedStore& store) {
+  PatternSpec spec;
+  spec.within = milliseconds(1'000);
+  constexpr milliseconds kLease(10'000);
+  for (const PatternSpec::Kind kind : {PatternSpec::Kind::absence, PatternSpec::Kind::pair}) {
+    spec.kind = kind;
+    spec.after = spec.before = milliseconds(1'000);
+    const SharedPattern pattern({80 + static_cast<std::uint64_t>(kind), std::random_device()()},
+                                spec);
+    Asked asked(world, store, pattern, 8);
+    const TimePoint now = from_ms(kPatternStart);
+    const auto wait = [&](const std::string& name, TimePoint at) {
+      PatternEvent a{at, 1, 1, false, {}};
+      a.payload = name;
+      asked.say(SharedVerb::add, "k", 0, a, at);
+    };
+    const auto payloads = [&](TimePoint watermark) {
+      std::vector<std::string> out;
+      for (const PatternMatch& match : asked.due(watermark, kLease)) out.push_back(match.payload);
+      return out;
+    };
+    using Payloads = std::vector<std::string>;
+    wait("first", now);
+    wait("second", now + milliseconds(3'000));
+    const TimePoint one = now + milliseconds(1'000), two = now + milliseconds(4'000);
+    EXPECT_EQ(payloads(one), Payloads{"first"});  // whoever asked dies
+    EXPECT_EQ(payloads(two), Payloads{"second"});
+    asked.say(SharedVerb::done, "k", 0, {two + kLease, 0, 0, false, {}}, two);
+    EXPECT_TRUE(payloads(one + kLease - milliseconds(1)).empty());
+    EXPECT_EQ(payloads(one + kLease), Payloads{"first"})
+        << "neither removed by what ended the other lease, nor lent for longer by it";
+    asked.say(SharedVerb::done, "k", 0, {one + 2 * kLease, 0, 0, false, {}}, one + kLease);
+    EXPECT_TRUE(payloads(one + 3 * kLease).empty());
+  }
 }
 
 void whole_pattern_contract(World& world, SharedStore& store, int rounds) {

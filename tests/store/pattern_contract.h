@@ -11,6 +11,8 @@ void patterns_are_those_of_the_local_bank(World& world, SharedStore& store, int 
 void an_event_that_is_sent_again_counts_once(World& world, SharedStore& store);
 /// For a store that lends (PatternAsk): who dies before it has acted leaves it to the next.
 void what_is_lent_comes_back_unless_it_is_seen_to(World& world, SharedStore& store);
+/// For a store that lends: who acts on one deadline of a key says nothing about another.
+void two_leases_of_one_key_are_two(World& world, SharedStore& store);
 void whole_pattern_contract(World& world, SharedStore& store, int rounds);
 
 }  // namespace weir::store::test

@@ -30,6 +30,7 @@ TEST(SharedStores, ASingleRedis) {
   test::whole_contract(world, *store, 80);
   test::whole_pattern_contract(world, *store, 40);
   test::what_is_lent_comes_back_unless_it_is_seen_to(world, *store);
+  test::two_leases_of_one_key_are_two(world, *store);
   // Every key has a time to live, and none is in anybody's way.
   for (const std::string& key : redis.words({"KEYS", "*"})) {
     ASSERT_TRUE(key.starts_with("weir:")) << key;

@@ -114,6 +114,7 @@ TEST(SharedStores, AClusterOfThreeMasters) {
   test::whole_contract(world, *store, 15);
   test::whole_pattern_contract(world, *store, 5);
   test::what_is_lent_comes_back_unless_it_is_seen_to(world, *store);
+  test::two_leases_of_one_key_are_two(world, *store);
   ASSERT_FALSE(testing::Test::HasFatalFailure());
 
   // A slot without keys moves: MOVED is followed, and remembered.

@@ -118,7 +118,8 @@ kinds[SEQUENCE] = {
   end,
 }
 
--- Events that wait, in the order of time, then of arrival. lent: a replica is acting on the deadline.
+-- Events that wait, in the order of time, then of arrival. LENT: until when a replica acts on the deadline; 0:
+-- none has. The end names the lease: each replica says which deadlines it has seen to, and no others.
 local TS, LINE, ORDER, LENT, PAYLOAD = 1, 2, 3, 4, 5
 local function wait(list, o)
   local dropped = 0
@@ -132,32 +133,37 @@ local function wait(list, o)
   return dropped
 end
 -- The events whose deadline has passed. They are lent to the caller, or removed if it gives no lifetime.
-local function expire(s, list, o, length, kind, step, watermark, out)
-  local kept, lent = {}, s.lent_until > now
+local function expire(list, o, length, kind, step, watermark, out)
+  local kept = {}
   for i = 1, #list do
     local e = list[i]
     local fires = e[TS] + length
-    if fires <= watermark and not (lent and e[LENT] == 1) then
+    if fires <= watermark and e[LENT] <= now then
       match(out, kind, fires, e[ORDER], {{step, e[TS], e[LINE]}}, e[PAYLOAD])
-      e[LENT] = 1
+      e[LENT] = now + o.life
     end
     if fires > watermark or o.life > 0 then kept[#kept + 1] = e end
   end
   return kept
 end
-local function seen_to(list, length, watermark)
+local function seen_to(list, lease)
   local kept = {}
   for i = 1, #list do
-    local e = list[i]
-    if e[LENT] == 0 or e[TS] + length > watermark then kept[#kept + 1] = e end
+    if list[i][LENT] ~= lease then kept[#kept + 1] = list[i] end
   end
   return kept
 end
+local function is_lent(list, lease)
+  for i = 1, #list do
+    if list[i][LENT] == lease then return true end
+  end
+  return false
+end
 -- The earliest deadline of the list on which no replica is acting. A lent one becomes due again by itself.
-local function earliest(s, list, length, due)
+local function earliest(list, length, due)
   for i = 1, #list do
     local e = list[i]
-    local at = e[LENT] == 1 and s.lent_until or e[TS] + length
+    local at = max(e[LENT], e[TS] + length)
     if not due or at < due then due = at end
     if e[LENT] == 0 then break end
   end
@@ -166,7 +172,7 @@ end
 
 -- [1]: the a's that wait for their time, [2]: the times of the b's of late.
 kinds[ABSENCE] = {
-  read = function(s) return s or {{}, {}, lent_until = 0} end,
+  read = function(s) return s or {{}, {}} end,
   is_empty = function(s) return #s[1] == 0 and #s[2] == 0 end,
   open = function(s) return #s[1], #s[1] > 0 and 1 or 0 end,
   feed = function(s, o)
@@ -197,21 +203,21 @@ kinds[ABSENCE] = {
     return s, 0
   end,
   due = function(s, o)
-    local due, answer = earliest(s, s[1], o.within), s[2][1]
+    local due, answer = earliest(s[1], o.within), s[2][1]
     if o.forgets and answer and (not due or answer + o.late < due) then due = answer + o.late end
     return due
   end,
   expire = function(s, o, watermark, out)
-    s[1] = expire(s, s[1], o, o.within, TIMEOUT, 0, watermark, out)
+    s[1] = expire(s[1], o, o.within, TIMEOUT, 0, watermark, out)
     while o.forgets and s[2][1] and s[2][1] <= watermark - o.late do remove(s[2], 1) end
   end,
-  seen_to = function(s, o, watermark) s[1] = seen_to(s[1], o.within, watermark) end,
+  seen_to = function(s, lease) s[1] = seen_to(s[1], lease) end,
 }
 
 -- The events of each side without a partner. [1] waits for `after`, [2] for `before`.
 local function length_of(o, side) return side == 1 and o.after or o.before end
 kinds[PAIR] = {
-  read = function(s) return s or {{}, {}, lent_until = 0} end,
+  read = function(s) return s or {{}, {}} end,
   is_empty = function(s) return #s[1] == 0 and #s[2] == 0 end,
   open = function(s)
     local n = #s[1] + #s[2]
@@ -239,15 +245,15 @@ kinds[PAIR] = {
     return s, wait(s[bit(o.parts, 0) and 1 or 2], o)
   end,
   due = function(s, o)
-    return earliest(s, s[2], o.before, earliest(s, s[1], o.after))
+    return earliest(s[2], o.before, earliest(s[1], o.after))
   end,
   expire = function(s, o, watermark, out)
     for side = 1, 2 do
-      s[side] = expire(s, s[side], o, length_of(o, side), UNMATCHED, side - 1, watermark, out)
+      s[side] = expire(s[side], o, length_of(o, side), UNMATCHED, side - 1, watermark, out)
     end
   end,
-  seen_to = function(s, o, watermark)
-    for side = 1, 2 do s[side] = seen_to(s[side], length_of(o, side), watermark) end
+  seen_to = function(s, lease)
+    for side = 1, 2 do s[side] = seen_to(s[side], lease) end
   end,
 }
 
@@ -283,7 +289,8 @@ local function store(o, kind, s, tags, key, timers)
     end
     due = now + REMEMBERED
   end
-  call('HSET', key, o.name, pack_('<B', VERSION) .. tags .. cmsgpack.pack({s[1], s[2], s.lent_until}))
+  -- The 0 is for replicas of earlier versions, which read one end of all leases there.
+  call('HSET', key, o.name, pack_('<B', VERSION) .. tags .. cmsgpack.pack({s[1], s[2], 0}))
   if due then
     call('ZADD', timers, string.format('%.0f', due), o.name)
   else  -- what is left waits for nothing
@@ -302,7 +309,6 @@ local function load(o, kind, key)
   if o.kind == SEQUENCE then text = call('GET', key) else text = call('HGET', key, o.name) end
   if not text or text:byte(1) ~= VERSION then return kind.read(nil, o), NO_TAGS, false end
   local s = cmsgpack.unpack(sub(text, 2 + #NO_TAGS))
-  if o.kind ~= SEQUENCE then s = {s[1], s[2], lent_until = s[3]} end
   return kind.read(s, o), sub(text, 2, 1 + #NO_TAGS), true
 end
 
@@ -364,8 +370,9 @@ local function due(o, key, timers)
     local s, tags, there = load(o, kind, key)
     local first = #r
     if there then
-      kind.expire(s, o, watermark, r)
-      if #r > first then s.lent_until = now + o.life end
+      -- Another replica asked in the same millisecond: its lease has the same name.
+      local taken = o.life > 0 and (is_lent(s[1], now + o.life) or o.kind == PAIR and is_lent(s[2], now + o.life))
+      if not taken then kind.expire(s, o, watermark, r) end
       store(o, kind, s, tags, key, timers)
     else
       call('ZREM', timers, o.name)
@@ -381,7 +388,7 @@ local function done(o, key, timers)
   local kind = kinds[o.kind]
   local s, tags, there = load(o, kind, key)
   if there then
-    kind.seen_to(s, o, o.at)
+    kind.seen_to(s, o.at)
     store(o, kind, s, tags, key, timers)
   end
   return {}
