@@ -80,9 +80,12 @@ void PatternPost::take_in(Batch& batch) {
     const limiter::SharedReply& reply = batch.replies[i];
     const limiter::SharedRetry retry = limiter::row_of(reply.error).retry;
     if (retry == limiter::SharedRetry::none || retry == limiter::SharedRetry::never) continue;
+    if (reply.error == limiter::SharedError::refused &&
+        ++batch.messages[i].event->refusals >= kRefusalsMost) {
+      continue;
+    }
     Message message = std::move(batch.messages[i]);
-    message.event->again = message.event->again || reply.error == limiter::SharedError::timed_out ||
-                           reply.error == limiter::SharedError::lost;
+    message.event->again = message.event->again || limiter::may_have_happened(reply.error);
     away = true;
     keep(std::move(message));
   }
@@ -94,7 +97,7 @@ void PatternPost::take_in(Batch& batch) {
       patterns_.delivered(*event, reply.pattern, now, false);
       count(reply.pattern, metrics_);
     } else {
-      metrics_.add(Metric::patterns_dropped);  // no permission: time won't mend it
+      metrics_.add(Metric::patterns_dropped);  // time won't mend it
     }
     patterns_.give_back(std::move(event));
   }

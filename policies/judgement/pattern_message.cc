@@ -13,6 +13,7 @@ void PatternMessage::clear() {
   verb = limiter::SharedVerb::add;
   steps = 0;
   enforced = shadow = -1;
+  refusals = 0;
   waits = among = remembered = was_certain = again = kept = false;
 }
 

@@ -239,6 +239,18 @@ TEST_F(SharedPatterns, WhoHasSeenToADeadlineNamesItsLease) {
   EXPECT_EQ(ended[0], fired + PatternClock::kLease);
 }
 
+TEST_F(SharedPatterns, AnEventThatTheStoreNeverTakesIsDroppedInTheEnd) {
+  pass(milliseconds{5'000});
+  a->line.refuses = true;
+  a->say("/order", "o1");
+  pass(milliseconds{8'000});
+  EXPECT_TRUE(a->gate.is_exchanging()) << "it may pass";
+  EXPECT_EQ(a->metrics.sum(telemetry::Metric::patterns_dropped), 0);
+  pass(milliseconds{12'000});
+  EXPECT_FALSE(a->gate.is_exchanging());
+  EXPECT_EQ(a->metrics.sum(telemetry::Metric::patterns_dropped), 1);
+}
+
 // In the wrong order, the second step of a sequence finds no first one.
 TEST_F(SharedPatterns, EventsOfSeveralBatchesAreSentAgainInTheirOrder) {
   a->line.is_slow = true;
