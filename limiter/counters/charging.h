@@ -10,8 +10,9 @@ namespace weir::limiter {
 /// Charges one counter for one key after the other. What the events of one moment have in common,
 /// the counter and where its window begins, is found once: Bank::charge() finds it each time.
 ///
-/// Not thread-safe; one per thread and counter. The bank must outlive it. It may be kept when its
-/// counter is closed, as a CounterId may.
+/// Not thread-safe; one per thread and counter. The bank must outlive it. It points to the counter,
+/// which is freed some time after it was closed: a CounterId may be kept for longer, and a Charging
+/// may not.
 class Charging {
  public:
   Charging(Bank& bank, CounterId id) noexcept;

@@ -16,8 +16,9 @@ struct Kind;
 struct KindOps;
 
 /// An open (or closed) counter, resolved: all data that an operation needs, on a few cache lines.
-/// Immutable except the flags. Never freed while the bank lives, so a stale id reads a stale
-/// counter and does no other harm.
+/// Immutable except the flags. A closed counter is freed once its keys are gone and a grace period
+/// is over (Bank::Retirement), so an operation that has found it by a stale id comes to its end.
+/// Longer than an operation nobody may keep a pointer to it, unless the counter stays open.
 struct Counter {
   Hash128 identity;
   CounterSpec spec;
