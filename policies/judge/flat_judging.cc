@@ -129,7 +129,7 @@ void FlatJudging::settle(RowSink* rows) {
     const Counter& counter = *outcome.counter;
     planned.reading = work_.counts.settle(counter, planned.key, work_.at.of(counter),
                                           work_.at.moment(counter), planned.amount, {}, true);
-    if (!(planned.reading.value < Number(outcome.calm)))
+    if (!LoudKeys::stays_calm(planned.reading.value, outcome.calm))
       work_.loud.add(outcome.policy->index, planned.key);
     StatsCells::add(outcome.cells->events);
   });

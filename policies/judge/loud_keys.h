@@ -23,6 +23,11 @@ class LoudKeys {
   bool is_complete() const noexcept { return !of_policy_.empty(); }
   void forget() noexcept { of_policy_.clear(); }
 
+  /// Whether one more event leaves the reading at `calm` or below. A bucket that drains reads 1.9,
+  /// and then 2.9.
+  static bool stays_calm(Number settled, std::int64_t calm) noexcept {
+    return settled + Number(1) <= Number(calm);
+  }
   void add(PolicyIndex policy, const Hash128& key) {
     if (!is_complete()) return;
     std::vector<std::uint64_t>& bits = of_policy_[policy];

@@ -256,7 +256,7 @@ void Settling::settle_reserved(bool every_one_matches) {
       if (looks_back && planned.matched) continue;
       counter.reading = settled;
       planning_.keep_datum(counter);
-      const bool calm = binding.calm && settled.value < Number(*binding.calm);
+      const bool calm = binding.calm && LoudKeys::stays_calm(settled.value, *binding.calm);
       if (!calm) work_.loud.add(policy.index, counter.key);
     }
     if (planned.matched) StatsCells::add(work_.loaded->policy_cells[planned.policy]->events);
