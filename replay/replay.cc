@@ -27,6 +27,11 @@ class Replay::Fan final : public policies::RowSink, public policies::PatternSink
     tally_.verdict(row, rung, index, limit);
     writer_.verdict(row, rung, index, limit);
   }
+  void remembered(const Row& row, const policies::Rung& rung, std::size_t index,
+                  std::optional<Number> limit) override {
+    tally_.remembered(row, rung, index, limit);
+    writer_.remembered(row, rung, index, limit);
+  }
   void listed(const Row& row, const policies::List& list) override { writer_.listed(row, list); }
   void pattern(const policies::MatchedPattern& match) override {
     tally_.pattern(match);
@@ -57,6 +62,10 @@ class Replay::Told final : public policies::RowSink, public policies::PatternSin
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override {
     if (tells_[row.policy->index]) rows_.verdict(row, rung, index, limit);
+  }
+  void remembered(const Row& row, const policies::Rung& rung, std::size_t index,
+                  std::optional<Number> limit) override {
+    if (tells_[row.policy->index]) rows_.remembered(row, rung, index, limit);
   }
   void listed(const Row& row, const policies::List& list) override {
     if (tells_[row.policy->index]) rows_.listed(row, list);
@@ -465,6 +474,7 @@ std::string Replay::summary_json() const {
     append_json(out, policy.name);
     out += ":{\"events\":" + number(tally.events) +
            (tally.listed == 0 ? "" : ",\"listed\":" + number(tally.listed)) +
+           (tally.remembered == 0 ? "" : ",\"remembered\":" + number(tally.remembered)) +
            (tally.unread == 0 ? "" : ",\"unread\":" + number(tally.unread)) +
            ",\"keys\":" + number(tally.maxima.keys()) +
            ",\"keys_hit\":" + number(tally.hits.size() + tally.hits_dropped) +

@@ -135,6 +135,7 @@ PolicyReport policy_report(const Replay& replay, const policies::Policy& policy)
   out.amounts_refused = misses.amounts_refused;
   out.late = misses.late;
   out.listed = tally.listed;
+  out.remembered = tally.remembered;
   out.unread = tally.unread;
   out.cells = cell_reports(replay.engine().model(), set, policy, tally);
   for (std::size_t r = 0; r < policy.rungs.size(); ++r)
@@ -260,6 +261,9 @@ std::string PolicyReport::summary() const {
   if (!pattern) {
     return counted(events, "event", "events") + of_keys + "; " +
            counted(verdicts, "verdict", "verdicts") + " on " + counted(keys_hit, "key", "keys") +
+           (remembered == 0 ? ""
+                            : "; " + counted(remembered, "event", "events") +
+                                  " listed or notified without a verdict") +
            (listed == 0 ? "" : "; " + counted(listed, "event", "events") + " met its list");
   }
   std::string out;

@@ -54,6 +54,7 @@ struct PolicyReport {
   std::uint64_t events = 0, keys = 0, keys_hit = 0, verdicts = 0, missing = 0, late = 0;
   std::uint64_t amounts_refused = 0;  ///< negative or not finite
   std::uint64_t listed = 0;           ///< events whose verdict was its own list's
+  std::uint64_t remembered = 0;       ///< events that it listed or notified of without a verdict
   std::uint64_t unread = 0;           ///< events that it refused for a missing or unreadable field
   std::vector<CellReport> cells;
   bool keys_estimated = false;

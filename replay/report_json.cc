@@ -83,6 +83,7 @@ void write(JsonWriter& j, const PolicyReport& policy) {
   for (std::size_t k = 0; policy.pattern && k < policy.matches.size(); ++k) {
     j.key(match_word(static_cast<limiter::MatchKind>(k))).number(policy.matches[k]);
   }
+  if (policy.remembered > 0) j.key("remembered").number(policy.remembered);
   if (policy.listed > 0) j.key("listed").number(policy.listed);
   if (!policy.cells.empty()) {
     j.key("cells").begin('[');

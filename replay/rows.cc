@@ -100,10 +100,11 @@ RowWriter::RowWriter(RowPieces& pieces, std::vector<bool> readings, Form form)
 
 std::string& RowWriter::place_of(Kind kind) {
   if (pieces_ != nullptr) return pieces_->text;
-  return kind == Kind::reading   ? buffer_
-         : kind == Kind::verdict ? verdicts_
-         : kind == Kind::listed  ? listed_
-                                 : patterns_;
+  return kind == Kind::reading      ? buffer_
+         : kind == Kind::verdict    ? verdicts_
+         : kind == Kind::remembered ? remembered_
+         : kind == Kind::listed     ? listed_
+                                    : patterns_;
 }
 
 void RowWriter::written(Kind kind, std::size_t begin, std::size_t policy, bool answered) {
@@ -183,36 +184,50 @@ void RowWriter::reading(const Row& row) {
   written(Kind::reading, begin, row.policy->index, row.answered);
 }
 
-void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t index,
-                        std::optional<Number> limit) {
-  std::string& out = place_of(Kind::verdict);
-  const std::size_t begin = out.size();
+void RowWriter::rung_row(std::string& out, std::string_view type, const Row& row,
+                         const policies::Rung& rung, std::size_t index,
+                         std::optional<Number> limit) const {
   if (form_ == Form::csv) {
-    csv_head(out, "verdict", row);
+    csv_head(out, type, row);
     out.append(",").append(row_of(rung.action).name).append(",");
     append_integer(out, static_cast<std::int64_t>(index));
     out += ',';
     if (limit) append_number(out, *limit);
     out += rung.shadow ? ",true\n" : ",\n";
-  } else {
-    head(out, "verdict", row);
-    out += ",\"value\":";
-    append_value(out, row.value);
-    out += ",\"do\":\"";
-    out += row_of(rung.action).name;
-    out += "\",\"rung\":";
-    append_integer(out, static_cast<std::int64_t>(index));
-    out += ",\"limit\":";
-    if (limit) {
-      append_number(out, *limit);
-    } else {
-      out += "null";
-    }
-    // Enforced ones are as documented; what only a shadow finds must not pass for one.
-    if (rung.shadow) out += ",\"shadow\":true";
-    out += "}\n";
+    return;
   }
+  head(out, type, row);
+  out += ",\"value\":";
+  append_value(out, row.value);
+  out += ",\"do\":\"";
+  out += row_of(rung.action).name;
+  out += "\",\"rung\":";
+  append_integer(out, static_cast<std::int64_t>(index));
+  out += ",\"limit\":";
+  if (limit) {
+    append_number(out, *limit);
+  } else {
+    out += "null";
+  }
+  // Enforced ones are as documented; what only a shadow finds must not pass for one.
+  if (rung.shadow) out += ",\"shadow\":true";
+  out += "}\n";
+}
+
+void RowWriter::verdict(const Row& row, const policies::Rung& rung, std::size_t index,
+                        std::optional<Number> limit) {
+  std::string& out = place_of(Kind::verdict);
+  const std::size_t begin = out.size();
+  rung_row(out, "verdict", row, rung, index, limit);
   written(Kind::verdict, begin, row.policy->index, row.answered);
+}
+
+void RowWriter::remembered(const Row& row, const policies::Rung& rung, std::size_t index,
+                           std::optional<Number> limit) {
+  std::string& out = place_of(Kind::remembered);
+  const std::size_t begin = out.size();
+  rung_row(out, "remembered", row, rung, index, limit);
+  written(Kind::remembered, begin, row.policy->index, row.answered);
 }
 
 void RowWriter::listed(const Row& row, const policies::List& list) {
@@ -243,10 +258,12 @@ void RowWriter::pattern(const policies::MatchedPattern& match, bool answered) {
 
 void RowWriter::end() {
   buffer_ += verdicts_;
+  buffer_ += remembered_;
   buffer_ += listed_;
   buffer_ += patterns_;
   listed_.clear();
   verdicts_.clear();
+  remembered_.clear();
   patterns_.clear();
   if (buffer_.size() >= kPiece) flush();
 }

@@ -13,9 +13,10 @@
 
 namespace weir::replay {
 
-/// Writes rows of NDJSON or csv (docs/replay.md): for every event its readings, then its verdicts
-/// and the refusals by policies' own lists, then the matches that it completes; csv has no rows of
-/// views and no summary. Also a RowSink. Gives whole lines, some 64 KiB at a time.
+/// Writes rows of NDJSON or csv (docs/replay.md): for every event its readings, then its verdicts,
+/// what is remembered without one, the refusals by policies' own lists, then the matches that it
+/// completes; csv has no rows of views and no summary. Also a RowSink. Gives whole lines, some 64
+/// KiB at a time.
 class RowWriter final : public policies::RowSink {
  public:
   using Out = std::function<void(std::string_view)>;
@@ -36,6 +37,8 @@ class RowWriter final : public policies::RowSink {
   void reading(const Row& row) override;
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override;
+  void remembered(const Row& row, const policies::Rung& rung, std::size_t index,
+                  std::optional<Number> limit) override;
   void listed(const Row& row, const policies::List& list) override;
   /// A match that the event completes; `answered`: by its answer.
   void pattern(const policies::MatchedPattern& match, bool answered);
@@ -50,13 +53,15 @@ class RowWriter final : public policies::RowSink {
   void flush();
 
  private:
-  enum class Kind : std::uint8_t { reading, verdict, listed, pattern };
+  enum class Kind : std::uint8_t { reading, verdict, remembered, listed, pattern };
   /// Where a row of this kind is written.
   std::string& place_of(Kind kind);
   /// It has been, from `begin` on. Readings and verdicts stand in the order of policies, those that
   /// an answer brings about behind the others.
   void written(Kind kind, std::size_t begin, std::size_t policy, bool answered);
   void head(std::string& out, std::string_view type, const Row& row) const;
+  void rung_row(std::string& out, std::string_view type, const Row& row, const policies::Rung& rung,
+                std::size_t index, std::optional<Number> limit) const;
   void csv_head(std::string& out, std::string_view type, const Row& row) const;
 
   Out out_;
@@ -65,7 +70,7 @@ class RowWriter final : public policies::RowSink {
   RowPieces* pieces_ = nullptr;
   TimePoint time_{};
   std::uint64_t line_ = 0, step_ = 0;
-  std::string buffer_, verdicts_, listed_, patterns_;
+  std::string buffer_, verdicts_, remembered_, listed_, patterns_;
 };
 
 /// `{"type":"pattern",...}`, without the line's end.

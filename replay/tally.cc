@@ -38,6 +38,7 @@ std::uint64_t PolicyTally::verdicts() const noexcept {
 void PolicyTally::merge(PolicyTally&& other) {
   events += other.events;
   listed += other.listed;
+  remembered += other.remembered;
   unread += other.unread;
   hits_dropped += other.hits_dropped;
   has_values = has_values || other.has_values;
@@ -130,23 +131,33 @@ void Tally::ruled(const Row& row) {
   tally.maxima.add(row.hash, -std::numeric_limits<double>::infinity());
 }
 
-void Tally::verdict(const Row& row, const policies::Rung& rung, std::size_t index,
+void Tally::verdict(const Row& row, const policies::Rung&, std::size_t index,
                     std::optional<Number> limit) {
-  PolicyTally& tally = policies_[row.policy->index];
-  ++tally.rungs[index];
+  ++policies_[row.policy->index].rungs[index];
   add_cell(row, index, limit);
   if (row.policy->pattern) return;  // pattern() hears of all its matches
-  HitKey& hit = hit_of(tally, row.hash.lo, index, time_, [&] { return key_text(*row.key); });
+  ++hit(row, index).verdicts;
+}
+
+void Tally::remembered(const Row& row, const policies::Rung&, std::size_t index,
+                       std::optional<Number>) {
+  ++policies_[row.policy->index].remembered;
+  if (!row.policy->pattern) hit(row, index);
+}
+
+/// The key of a row that a rung has hit.
+HitKey& Tally::hit(const Row& row, std::size_t rung) {
+  PolicyTally& tally = policies_[row.policy->index];
+  HitKey& hit = hit_of(tally, row.hash.lo, rung, time_, [&] { return key_text(*row.key); });
   if (row.value.is_number()) {
     const Number value = row.value.as_number();
     if (!hit.hardest || is_harder(tally, value, *hit.hardest)) hit.hardest = value;
   }
-  ++hit.verdicts;
   const auto weight = [&](std::size_t r) { return severity(row.policy->rungs[r].action); };
-  if (weight(index) > weight(hit.rung) || (weight(index) == weight(hit.rung) && index > hit.rung)) {
-    hit.rung = index;
+  if (weight(rung) > weight(hit.rung) || (weight(rung) == weight(hit.rung) && rung > hit.rung)) {
+    hit.rung = rung;
   }
-  static_cast<void>(rung);
+  return hit;
 }
 
 void Tally::pattern(const policies::MatchedPattern& match) {

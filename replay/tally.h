@@ -22,7 +22,7 @@ namespace weir::replay {
 /// Keys that somebody has confirmed (`--labels`), as reports show them.
 using Labels = std::set<std::string, std::less<>>;
 
-/// A key that some rung held.
+/// A key that some rung held, or remembered without a verdict.
 struct HitKey {
   std::string text;   ///< its parts, joined by ", "
   TimePoint first{};  ///< when a rung held for the first time
@@ -46,7 +46,8 @@ struct PolicyTally {
   bool under = false;                              ///< its rungs hold below their limits
   std::unordered_map<std::uint64_t, HitKey> hits;  ///< by hash of the key
   std::uint64_t hits_dropped = 0;                  ///< keys that went for want of room
-  std::uint64_t listed = 0;  ///< events whose verdict was that of one of the policy's own lists
+  std::uint64_t listed = 0;      ///< events whose verdict was that of one of the policy's own lists
+  std::uint64_t remembered = 0;  ///< events that it listed or notified of without a verdict
   std::uint64_t unread = 0;  ///< events that the policy refused for a missing or unreadable field
   std::set<std::string_view> confirmed;  ///< labels that a rung held
   /// Verdicts of rungs whose limit stands in a table, by rung and limit: no more than the table
@@ -70,6 +71,8 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
   void ruled(const Row& row) override;
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override;
+  void remembered(const Row& row, const policies::Rung& rung, std::size_t index,
+                  std::optional<Number> limit) override;
   void pattern(const policies::MatchedPattern& match) override;
   /// The verdict of the whole event.
   void judged(const policies::Verdict& verdict);
@@ -100,6 +103,7 @@ class Tally final : public policies::RowSink, public policies::PatternSink {
  private:
   static void make_room(PolicyTally& tally);
   void add_cell(const Row& row, std::size_t rung, std::optional<Number> limit);
+  HitKey& hit(const Row& row, std::size_t rung);
   HitKey& hit_of(PolicyTally& tally, std::uint64_t key, std::size_t rung, TimePoint time,
                  const std::function<std::string()>& text);
 

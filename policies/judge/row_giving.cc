@@ -49,10 +49,25 @@ class RowGiving::RowMaker final : public RowSink::Key {
     row_.value = Value::null();
     rows.listed(row_, list);
   }
+  void give(RowSink& rows, const PlannedCounter* counter, bool settled) {
+    counter != nullptr ? give_reading(rows, *counter, settled) : give_ruling(rows);
+  }
   void give_verdict(RowSink& rows, const Winner& won, std::optional<Number> limit) {
     row_.value = won.value;
     const auto rung = static_cast<std::size_t>(won.rung);
     rows.verdict(row_, row_.policy->rungs[rung], rung, limit);
+  }
+  void give_remembered(RowSink& rows, const Winner& won, std::optional<Number> limit) {
+    const auto rung = static_cast<std::size_t>(won.rung);
+    const Rung& of = row_.policy->rungs[rung];
+    if (!of.list && !of.notify) return;
+    row_.value = won.value;
+    rows.remembered(row_, of, rung, limit);
+  }
+  /// For a row without a reading.
+  void find_key(const PlannedCounter* counter) {
+    if (counter == nullptr || giving_.work_.counter_of(*counter).near()) return hash_parts();
+    row_.hash = counter->key;
   }
 
  private:
@@ -72,14 +87,6 @@ class RowGiving::RowMaker final : public RowSink::Key {
   RowSink::Row row_;
 };
 
-void RowGiving::give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
-                         const Winner& won, std::optional<Number> limit, bool settled) {
-  RowMaker row(*this);
-  row.start(planned, settled);
-  counter != nullptr ? row.give_reading(rows, *counter, settled) : row.give_ruling(rows);
-  if (won.rung >= 0) row.give_verdict(rows, won, limit);
-}
-
 void RowGiving::give_listed_rows(RowSink& rows) {
   RowMaker row(*this);
   for (const ListHit& hit : work_.plan().lists) {
@@ -91,39 +98,57 @@ void RowGiving::give_listed_rows(RowSink& rows) {
   }
 }
 
+std::optional<Number> RowGiving::limit_of(const PlannedPolicy& planned, const Winner& won) const {
+  if (won.rung < 0) return std::nullopt;
+  return work_.plan().limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
+}
+
+const PlannedCounter* RowGiving::counter_of(const PlannedPolicy& planned) const {
+  return work_.policy_of(planned).has_metric ? &work_.planned_counter(planned, 0) : nullptr;
+}
+
 void RowGiving::give_rows(RowSink& rows) {
   if (work_.plan().allowed || work_.plan().defect) return;
   if (!work_.plan().lists.empty()) give_listed_rows(rows);
   const bool refused = work_.verdict.kind == Verdict::Kind::refuse;
-  const Winner nothing;
   auto next = ladder_.won().begin();
   RowMaker row(*this);
   for (std::size_t at = 0; PlannedPolicy & planned : work_.plan().policies) {
     const std::size_t i = at++;
     const Won* const all = next != ladder_.won().end() && next->planned == i ? &*next++ : nullptr;
     const Policy& policy = work_.policy_of(planned);
-    const PlannedCounter* counter =
-        policy.has_metric ? &work_.planned_counter(planned, 0) : nullptr;
-    if (all == nullptr && !planned.reserves) {  // most of them
-      if (counter == nullptr && policy.pattern) continue;
+    const PlannedCounter* counter = counter_of(planned);
+    if (all == nullptr) {  // most of them
+      if (planned.reserves || (counter == nullptr && policy.pattern)) continue;
       row.start(planned);
-      counter != nullptr ? row.give_reading(rows, *counter, false) : row.give_ruling(rows);
+      row.give(rows, counter, false);
       continue;
     }
-    const Winner& won = all == nullptr            ? nothing
-                        : all->enforced.rung >= 0 ? all->enforced
-                                                  : all->shadow;
+    const Winner& won = all->enforced.rung >= 0 ? all->enforced : all->shadow;
+    const bool stands = won.rung >= 0 && planned.applies;
+    const bool always = counter != nullptr && work_.counter_of(*counter).always;
+    row.start(planned);
     if (planned.reserves) {
-      const bool itself = refuses(won.effect) && (refused || policy.shadow);
-      const bool always = refused && counter != nullptr && work_.counter_of(*counter).always;
-      if (!itself && !always) continue;
-      planned.rowed = true;
+      const bool itself = stands && refuses(won.effect) && (refused || policy.shadow);
+      planned.rowed = itself || (refused && always);
     }
-    std::optional<Number> limit;
-    if (won.rung >= 0)
-      limit = work_.plan().limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
-    give_row(rows, planned, counter, won, limit, false);
+    // An answer that matches gives the reading of what was reserved.
+    !planned.reserves || planned.rowed ? row.give(rows, counter, false) : row.find_key(counter);
+    if (stands) {
+      planned.told = static_cast<std::int16_t>(won.rung);
+      row.give_verdict(rows, won, limit_of(planned, won));
+    } else if (!planned.applies && !planned.reserves && (!refused || always)) {
+      const Winner& settled = all->settled.rung >= 0 ? all->settled : all->shadow_settled;
+      if (settled.rung >= 0) row.give_remembered(rows, settled, limit_of(planned, settled));
+    }
   }
+}
+
+void RowGiving::give_remembered(RowSink& rows, const PlannedPolicy& planned, const Winner& won) {
+  RowMaker row(*this);
+  row.start(planned, true);
+  row.find_key(nullptr);
+  row.give_remembered(rows, won, std::nullopt);
 }
 
 void RowGiving::give_flat_rows(RowSink& rows, std::span<const FlatPolicy> policies) {
@@ -144,21 +169,18 @@ void RowGiving::give_settled_row(RowSink& rows, const FlatPolicy& outcome) {
 }
 
 void RowGiving::give_settled_rows(RowSink& rows) {
+  RowMaker row(*this);
   for (const PlannedPolicy& planned : work_.plan().policies) {
-    if (!planned.reserves || planned.rowed || !planned.matched) continue;
+    if (!planned.reserves || !planned.matched) continue;
     const Policy& policy = work_.policy_of(planned);
-    if (!policy.meters.empty()) {
-      ladder_.set_metrics(policy, true);
-    }
+    if (!policy.meters.empty()) ladder_.set_metrics(policy, true);
     Winner won = ladder_.settled_winner(planned, false);
     if (won.rung < 0) won = ladder_.settled_winner(planned, true);
-    std::optional<Number> limit;
-    if (won.rung >= 0) {
-      limit = work_.plan().limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
-    }
-    const PlannedCounter* const counter =
-        policy.has_metric ? &work_.planned_counter(planned, 0) : nullptr;
-    give_row(rows, planned, counter, won, limit, true);
+    row.start(planned, true);
+    const PlannedCounter* const counter = counter_of(planned);
+    planned.rowed ? row.find_key(counter) : row.give(rows, counter, true);
+    if (won.rung < 0 || won.rung == planned.told) continue;
+    row.give_remembered(rows, won, limit_of(planned, won));
   }
 }
 

@@ -11,19 +11,20 @@ namespace weir::policies {
 
 struct FlatPolicy;
 
-/// Reports judgements to a RowSink. A policy that waits for the answer gives its rows at its
-/// settlement, unless it refuses the request itself: then there will be no answer.
+/// Reports judgements to a RowSink. A policy that waits for the answer gives its verdict with the
+/// request, as all do, and its reading at its settlement, unless it refuses the request itself:
+/// then there will be no answer.
 class RowGiving final {
  public:
   RowGiving(Judging& work, EventKeys& keys, Ladder& ladder) noexcept
       : work_(work), keys_(keys), ladder_(ladder) {}
 
-  void give_row(RowSink& rows, const PlannedPolicy& planned, const PlannedCounter* counter,
-                const Winner& won, std::optional<Number> limit, bool settled);
   void give_rows(RowSink& rows);
   /// Of the policies' own lists that refuse the event.
   void give_listed_rows(RowSink& rows);
   void give_settled_rows(RowSink& rows);
+  /// Of a pattern that the answer has completed.
+  void give_remembered(RowSink& rows, const PlannedPolicy& planned, const Winner& won);
   /// The readings of policies, and the rungs that only flag.
   void give_flat_rows(RowSink& rows, std::span<const FlatPolicy> policies);
   /// The reading of an outcome that has come true and under no rung.
@@ -31,6 +32,8 @@ class RowGiving final {
 
  private:
   class RowMaker;
+  std::optional<Number> limit_of(const PlannedPolicy& planned, const Winner& won) const;
+  const PlannedCounter* counter_of(const PlannedPolicy& planned) const;
 
   Judging& work_;
   EventKeys& keys_;

@@ -79,9 +79,10 @@ struct PlannedPolicy {
   bool applies = true;  ///< the verdict is for this request (guard)
   bool counts = true;   ///< false: only reads
   bool reserves = false;
-  bool matched = false;  ///< after settlement: the event that it reserved for has happened
-  bool rowed = false;    ///< a RowSink has its rows already
-  bool blind = false;    ///< the shared store is away, and then the policy says nothing
+  bool matched = false;    ///< after settlement: the event that it reserved for has happened
+  bool rowed = false;      ///< a RowSink has its reading already
+  bool blind = false;      ///< the shared store is away, and then the policy says nothing
+  std::int16_t told = -1;  ///< the rung that a RowSink has as its verdict
   std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
   std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
 };

@@ -42,9 +42,20 @@ class RowSink {
   virtual void reading(const Row& row) = 0;
   /// A policy without a metric of its own judged an event. Before its verdict.
   virtual void ruled(const Row& row) { static_cast<void>(row); }
-  /// A rung holds: of those that do the one that counts, an enforced one before a shadow one.
+  /// A rung holds for the request: of those that do the one that counts, an enforced one before a
+  /// shadow one. Of an outcome policy, too: that is before the answer, and the answer changes
+  /// nothing about it. Where the answer does not match, such an event has no reading.
   virtual void verdict(const Row& row, const Rung& rung, std::size_t index,
                        std::optional<Number> limit) = 0;
+  /// A rung that lists or notifies does so without a verdict(): the answer has brought the reading
+  /// over it, or the policy guards other requests than this one.
+  virtual void remembered(const Row& row, const Rung& rung, std::size_t index,
+                          std::optional<Number> limit) {
+    static_cast<void>(row);
+    static_cast<void>(rung);
+    static_cast<void>(index);
+    static_cast<void>(limit);
+  }
   /// One of the policy's own lists has the key and refuses the event; row.value is null. Such an
   /// event has no reading and no rung of this policy.
   virtual void listed(const Row& row, const List& list) {

@@ -32,6 +32,10 @@ class Rows final : public policies::RowSink, public policies::PatternSink {
                std::optional<Number> limit) override {
     writer_.verdict(row, rung, index, limit);
   }
+  void remembered(const Row& row, const policies::Rung& rung, std::size_t index,
+                  std::optional<Number> limit) override {
+    writer_.remembered(row, rung, index, limit);
+  }
   void pattern(const policies::MatchedPattern& match) override {
     // Timers fire before the event is judged, whole matches are of its making.
     if (match.kind == limiter::MatchKind::matched) return writer_.pattern(match, false);
@@ -84,6 +88,13 @@ class TestStore final : public store::SharedStore {
   std::vector<store::Batch*> late_;
 };
 
+void add_verdicts(WhatCame& to, const policies::Policy& policy, Action action, bool shadow,
+                  std::size_t many) {
+  if (many == 0) return;
+  const std::string name = policy.name + " " + std::string(row_of(action).name);
+  to.by_policy[name + (shadow ? " shadow" : "")] += many;
+}
+
 /// A gate over stores of its own.
 struct Door {
   explicit Door(const std::string& yaml, Store how = Store::none)
@@ -101,6 +112,17 @@ struct Door {
   void begin(const RandomEvent& event, std::uint64_t line) {
     world.now = std::max(world.now, from_ms(event.ms));  // who comes late comes now
     rows.begin(event.ms, line);
+  }
+  /// What the metrics of the process say.
+  void note_verdicts() {
+    for (const policies::Policy& policy : world.set_->policies) {
+      const auto totals = world.stats.totals("policy", policy.name);
+      for (const ActionRow& row : kActions) {
+        const auto action = static_cast<std::size_t>(row.action);
+        add_verdicts(outcome, policy, row.action, false, totals.verdicts[action]);
+        add_verdicts(outcome, policy, row.action, true, totals.shadows[action]);
+      }
+    }
   }
   /// Until nobody waits for the store.
   void deliver() {
@@ -179,6 +201,7 @@ WhatCame through_the_proxy(const std::string& yaml, const std::vector<RandomEven
     }
     door.rows.end();
   }
+  door.note_verdicts();
   door.recorder.take(door.outcome.recording);
   return std::move(door.outcome);
 }
@@ -254,6 +277,7 @@ WhatCame through_the_api(const std::string& yaml, const std::vector<RandomEvent>
   }
   for (const policies::Policy& policy : door.world.set_->policies)
     door.outcome.late += door.world.stats.totals("policy", policy.name).late;
+  door.note_verdicts();
   door.recorder.take(door.outcome.recording);
   return std::move(door.outcome);
 }
@@ -290,6 +314,13 @@ WhatCame replayed(const std::string& yaml, const std::string& event, const std::
   EXPECT_EQ(replay->rows(), events);
   for (const policies::Policy& policy : engine->set().policies)
     out.late += engine->late(policy.name);
+  for (const policies::Policy& policy : engine->set().policies) {
+    const replay::PolicyTally& tally = replay->tally().policies()[policy.index];
+    for (std::size_t r = 0; r < policy.rungs.size(); ++r) {
+      const policies::Rung& rung = policy.rungs[r];
+      add_verdicts(out, policy, rung.effect, rung.shadow, tally.rungs[r]);
+    }
+  }
   for (const ActionRow& row : kActions) {
     const std::size_t many = replay->tally().effect(row.action);
     if (many != 0) out.words[row.verdict.empty() ? "pass" : std::string(row.verdict)] = many;
@@ -365,11 +396,12 @@ std::string difference(const std::string& a, const std::string& b) {
          b.substr(from, b.find('\n', at) - from);
 }
 
-void expect_recorded(const std::string& yaml, const WhatCame& live, std::size_t events) {
+WhatCame expect_recorded(const std::string& yaml, const WhatCame& live, std::size_t events) {
   const WhatCame again = replayed(yaml, "request", live.recording, {}, events);
   const std::string rows = with_numbered_keys(without_match_lines(live.rows));
   const std::string after = with_numbered_keys(without_match_lines(again.rows));
   EXPECT_TRUE(rows == after) << "live and its recording\n" << difference(rows, after);
+  return again;
 }
 
 bool loads(const std::string& yaml) {

@@ -19,6 +19,9 @@ struct WhatCame {
   std::vector<std::string> verdicts;  ///< of each event: a status, `held`, `pass`, `flag`, `gray`
   std::string recording;              ///< of a gate
   std::map<std::string, std::size_t> words;  ///< how many events ended so
+  /// Verdicts by "POLICY ACTION", of a shadow "POLICY ACTION shadow": of a gate as its statistics
+  /// count them, of replay as its report does. Without lists.
+  std::map<std::string, std::size_t> by_policy;
   std::size_t late = 0;  ///< how often a policy with `clock: event` did not count one
 };
 
@@ -43,7 +46,7 @@ WhatCame replayed(const std::string& yaml, const std::string& event, const std::
 WhatCame through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
                         Traffic traffic);
 /// Replays the recording of a door: everything but the keys is as it was.
-void expect_recorded(const std::string& yaml, const WhatCame& live, std::size_t events);
+WhatCame expect_recorded(const std::string& yaml, const WhatCame& live, std::size_t events);
 
 /// Without the lines of a match's events, which only a file has, and without views.
 std::string without_match_lines(const std::string& rows);

@@ -19,6 +19,9 @@ class RowLines final : public RowSink {
   void verdict(const Row& row, const Rung& rung, std::size_t, std::optional<Number>) override {
     line(row, row_of(rung.action).name);
   }
+  void remembered(const Row& row, const Rung&, std::size_t, std::optional<Number>) override {
+    line(row, "remembered");
+  }
 
  private:
   void line(const Row& row, std::string_view what) {

@@ -23,6 +23,11 @@ class Lines final : public RowSink {
     all.push_back(text(row, row_of(rung.action).name) + " rung " + std::to_string(index) +
                   " limit " + (limit ? limit->to_string() : "none"));
   }
+  void remembered(const Row& row, const Rung&, std::size_t index,
+                  std::optional<Number> limit) override {
+    all.push_back(text(row, "remembered") + " rung " + std::to_string(index) + " limit " +
+                  (limit ? limit->to_string() : "none"));
+  }
 
  private:
   static std::string text(const Row& row, std::string_view what) {
@@ -62,21 +67,61 @@ TEST_F(RowSinkTest, a_counted_event_gives_its_reading_and_the_rung_that_holds) {
                           "p deny request [203.0.113.7] 3 rung 1 limit 2"));
 }
 
-TEST_F(RowSinkTest, an_outcome_policy_gives_its_rows_when_it_is_settled) {
+TEST_F(RowSinkTest, an_outcome_policy_gives_its_reading_when_it_is_settled) {
   World world(
       "events: {login: {match: POST /login}, failed: {is: login, when: 'status == 401'}}\n"
       "policies: [{name: p, watch: failed, key: ip, window: 10m, then: [{over: 1, do: flag}, "
       "{over: 2, do: deny}]}]\n");
   EXPECT_THAT(send(world, {"POST /login"}, 200), IsEmpty());
   EXPECT_THAT(send(world, {"POST /login"}, 401), ElementsAre("p reading failed [203.0.113.7] 1"));
-  EXPECT_THAT(send(world, {"POST /login"}, 200), IsEmpty());
+  // The app gets the flag before anybody knows the answer: so it is a verdict whatever the answer.
+  EXPECT_THAT(send(world, {"POST /login"}, 200),
+              ElementsAre("p flag failed [203.0.113.7] 2 rung 0 limit 1"));
   EXPECT_THAT(send(world, {"POST /login"}, 401),
-              ElementsAre("p reading failed [203.0.113.7] 2",
-                          "p flag failed [203.0.113.7] 2 rung 0 limit 1"));
+              ElementsAre("p flag failed [203.0.113.7] 2 rung 0 limit 1",
+                          "p reading failed [203.0.113.7] 2"));
   // Refused: nobody will ever know the answer.
   EXPECT_THAT(send(world, {"POST /login"}, 200),
               ElementsAre("p reading failed [203.0.113.7] 3",
                           "p deny failed [203.0.113.7] 3 rung 1 limit 2"));
+}
+
+TEST_F(RowSinkTest, an_answer_over_a_limit_is_no_verdict_on_its_request) {
+  World world(
+      "events: {chat: {match: POST /chat}}\n"
+      "policies: [{name: p, watch: chat, key: ip, metric: 'sum(response.body.cost)', "
+      "window: 10m, then: [{over: 4, do: flag}, {over: 9, do: deny, for: 1h}]}]\n");
+  const auto costs = [&](const char* cost) {
+    lines.all.clear();
+    JudgeOptions options;
+    options.may_wait = false;
+    options.rows = &lines;
+    TestRequest request("POST /chat");
+    world.start(request.view(world.now), options);
+    if (world.last->is_open())
+      world.answer(*world.last, 200, std::string(R"({"cost":)") + cost + "}");
+    return lines.all;
+  };
+  EXPECT_THAT(costs("5"), ElementsAre("p reading chat [203.0.113.7] 5"));
+  EXPECT_THAT(costs("9"), ElementsAre("p flag chat [203.0.113.7] 5 rung 0 limit 4",
+                                      "p reading chat [203.0.113.7] 14",
+                                      "p remembered chat [203.0.113.7] 14 rung 1 limit 9"))
+      << "the answer bans; the request has passed";
+  EXPECT_THAT(costs("0"), IsEmpty()) << "banned";
+}
+
+TEST_F(RowSinkTest, a_guard_gives_no_verdict_on_what_it_only_watches) {
+  World world(
+      "events: {try: {match: POST /try}, buy: {match: POST /buy}}\n"
+      "policies: [{name: p, watch: try, guard: buy, key: ip, window: 10m, "
+      "then: [{over: 0, do: flag}, {over: 1, do: deny, for: 1h}]}]\n");
+  EXPECT_THAT(send(world, {"POST /try"}), ElementsAre("p reading try [203.0.113.7] 1"));
+  EXPECT_THAT(send(world, {"POST /buy"}), ElementsAre("p reading buy [203.0.113.7] 1",
+                                                      "p flag buy [203.0.113.7] 1 rung 0 limit 0"));
+  EXPECT_THAT(send(world, {"POST /try"}),
+              ElementsAre("p reading try [203.0.113.7] 2",
+                          "p remembered try [203.0.113.7] 2 rung 1 limit 1"));
+  EXPECT_THAT(send(world, {"POST /buy"}), IsEmpty()) << "banned";
 }
 
 TEST_F(RowSinkTest, no_rows_where_when_is_false_or_the_own_ban_refuses) {
