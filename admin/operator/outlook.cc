@@ -55,8 +55,12 @@ std::string outlook_text(const policies::PolicySet& set, const policies::Policy&
   if (limit == nullptr || !limit->is_finite() || compare == Compare::none) return {};
   std::string out = "the " + std::string(row_of(policy.metric).noun) + " stands at ";
   if (!reading.has_value) return out + "nothing yet";
-  out += reading.value.finite().to_string() + " of " + limit->to_string();
   const bool counts_ones = policy.metric == weir::Metric::count;
+  // Of a count that grows, what is in flight has not happened yet, and remembers nothing.
+  const bool in_flight =
+      counts_ones && compare != Compare::under && reading.settled < reading.value;
+  const Number stands = in_flight ? reading.settled : reading.value;
+  out += stands.finite().to_string() + " of " + limit->to_string();
   if (!counts_ones || compare == Compare::under) {
     if (!holds(policy, rung, reading)) return out;
     return out + ": the next " + event_of(set, policy) + " " +
@@ -64,8 +68,20 @@ std::string outlook_text(const policies::PolicySet& set, const policies::Policy&
   }
   // `over 50` holds from the 51st event on, `at 50` from the 50th.
   const Number first = compare == Compare::over ? *limit + Number(1) : *limit;
-  const Number left = first - reading.value;
+  const Number left = first - stands;
   const std::string what(consequence(policy.rungs[rung]));
+  if (in_flight) {
+    const Number flying = reading.value - reading.settled;
+    out += ", and " + flying.to_string() + " in flight may join it";
+    if (left > Number(1) && first - reading.value <= Number(1)) {
+      return out + (refuses(policy.rungs[rung].effect)
+                        ? ": until they are answered, one more request waits for them, and is then "
+                          "refused; nothing is listed"
+                        : ": until they are answered, one more request is " +
+                              std::string(row_of(policy.rungs[rung].action).done) +
+                              "; nothing is listed");
+    }
+  }
   if (left <= Number(1)) return out + ": the next " + event_of(set, policy) + " " + what;
   return out + ": after " + (left - Number(1)).to_string() + " more, the next " +
          event_of(set, policy) + " " + what;
