@@ -243,6 +243,60 @@ void PolicyCompiler::warn_of_unread_answers(const config::PolicyDef& def, const 
   }
 }
 
+namespace {
+
+/// Whether a condition names what page or what kind of request it is about.
+bool narrows(const PolicySet& set, const std::optional<Expression>& condition) {
+  if (!condition) return false;
+  constexpr std::string_view kNarrowing[] = {"path", "url", "method"};
+  const auto slots = condition->slots();
+  return std::any_of(slots.begin(), slots.end(), [&](SlotId slot) {
+    const ExtractorRow* const extractor = set.slots[slot].extractor;
+    return extractor != nullptr && std::find(std::begin(kNarrowing), std::end(kNarrowing),
+                                             extractor->name) != std::end(kNarrowing);
+  });
+}
+
+/// An event that nearly any request may turn out to be: `request`, or a route of everything below
+/// some path. Callers have many such requests under way at once; of a login they have one.
+bool is_any_page(const PolicySet& set, EventIndex index) {
+  for (;; index = set.events[index].parent) {
+    const Event& event = set.events[index];
+    if (narrows(set, event.when)) return false;
+    if (event.parent != index) continue;
+    const bool is_request = event.source.empty() && event.calls.empty();
+    return is_request && (event.route.empty() || event.route.ends_with("/*"));
+  }
+}
+
+}  // namespace
+
+/// Each request under way may come to what the policy counts, and holds a place until its answer.
+/// Where that is any page, honest callers of slow pages are refused.
+void PolicyCompiler::warn_of_places(const config::PolicyDef& def, const Policy& policy, bool acts) {
+  if (!acts || policy.pattern) return;
+  const Binding* found = nullptr;
+  const auto look = [&](const Policy& of) {
+    if (of.metric != Metric::count && of.metric != Metric::distinct) return;
+    for (const Binding& binding : of.bindings) {
+      const bool holds = of.has_metric && binding.counts && binding.outcome;
+      if (holds && !narrows(set_, binding.when) && is_any_page(set_, binding.event))
+        found = &binding;
+    }
+  };
+  look(policy);
+  for (const PolicyIndex meter : policy.meters) look(set_.policies[meter]);
+  if (found == nullptr) return;
+  problems_.warning(
+      def.name.where,
+      "policy \"" + policy.name +
+          "\" also bounds how many requests a key has under way, whatever they are: each may turn "
+          "out to be what it counts, and holds a place until its answer",
+      "watch an event with a match, such as a login; or count by an amount that the answer tells, "
+      "which holds no place: fields: {bad: 'status == 404 ? 1 : 0'}, watch: request, "
+      "metric: sum(bad)");
+}
+
 void PolicyCompiler::warn_policy(const config::PolicyDef& def, const Policy& policy) {
   const auto asserted = [&](const KeySlot& part) { return set_.slots[part.slot].client_asserted; };
   const Binding& binding = policy.bindings.front();
@@ -264,6 +318,7 @@ void PolicyCompiler::warn_policy(const config::PolicyDef& def, const Policy& pol
     }
   }
   warn_of_unread_answers(def, policy, acts);
+  warn_of_places(def, policy, acts);
   const auto denies = [](const Rung& rung) { return !rung.shadow && rung.effect == Action::deny; };
   if (!binding.key.empty() && std::all_of(binding.key.begin(), binding.key.end(), asserted) &&
       std::any_of(policy.rungs.begin(), policy.rungs.end(), denies)) {

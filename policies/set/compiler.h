@@ -207,6 +207,7 @@ class PolicyCompiler : CompileStep {
   void compile_meters(const config::PolicyDef& def, Policy& policy);
   void check_score(const config::PolicyDef& def, const Policy& policy);
   void warn_policy(const config::PolicyDef& def, const Policy& policy);
+  void warn_of_places(const config::PolicyDef& def, const Policy& policy, bool acts);
   void warn_of_unread_answers(const config::PolicyDef& def, const Policy& policy, bool acts);
   // compile_patterns.cc
   void compile_pattern(const config::PolicyDef& def);
