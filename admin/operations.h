@@ -55,9 +55,10 @@ struct VerdictRow {
   bool shadow = false;
   int status = 0;  ///< 0: passed
   TimePoint time{};
-  TimePoint until{};       ///< epoch: not known
-  milliseconds window{0};  ///< 0: none
-  Number value;            ///< only with a window
+  TimePoint until{};            ///< epoch: not known
+  milliseconds window{0};       ///< 0: none
+  Number value;                 ///< only with a window
+  std::uint32_t in_flight = 0;  ///< it refuses for so many other requests under way alone
   std::optional<Number> limit;
   std::string effect;  ///< an action's name
   std::string event, client, method, path, policy, list, key, field, why, request_id;

@@ -41,6 +41,7 @@ json::object verdict_view(const VerdictRow& from) {
     if (from.limit) row["limit"] = number_value(*from.limit);
     row["window_ms"] = from.window.count();
   }
+  if (from.in_flight != 0) row["in_flight"] = from.in_flight;
   if (from.until != TimePoint{}) put_time(row, "until", from.until);
   return row;
 }

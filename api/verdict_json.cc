@@ -92,6 +92,7 @@ void append_verdict(std::string& out, const policies::PolicySet& set,
         append_limit(out, *standing.limit);
       }
       if (standing.window.count() > 0) append_member(out, "window_ms", standing.window.count());
+      if (standing.in_flight != 0) append_member(out, "in_flight", standing.in_flight);
     }
     if (standing.until && *standing.until < limiter::kForever) {
       append_member(out, "until", policies::time_text(*standing.until));

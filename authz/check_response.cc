@@ -102,6 +102,7 @@ void put_cause(CheckResponse& out, const Effect::Cause& cause) {
   if (cause.rung >= 0) put_metadata(out, "rung", Number{cause.rung});
   if (cause.value) put_metadata(out, "value", *cause.value);
   if (cause.limit) put_metadata(out, "limit", *cause.limit);
+  if (cause.in_flight != 0) put_metadata(out, "in_flight", Number{cause.in_flight});
 }
 
 constexpr std::string_view kForAppLower[] = {"x-weir-verdict", "x-weir-policy", "x-weir-score",

@@ -39,6 +39,7 @@ struct Effect {
     bool is_list = false;
     int rung = -1;
     std::optional<Number> value, limit;
+    std::uint32_t in_flight = 0;  ///< it refuses for so many other requests under way alone
   };
   Cause cause;
 };

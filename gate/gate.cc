@@ -179,7 +179,10 @@ Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const 
       return out;  // not recorded: it is judged once more
     case policies::Verdict::Kind::refuse:
       if (record(ticket, &request, nullptr, now)) recorder_->write(row_);
-      if (verdict.crowded && verdict.effect == Action::delay) metrics_.add(Metric::limit_held);
+      if (verdict.crowded) {
+        metrics_.add(verdict.effect == Action::delay ? Metric::limit_held
+                                                     : Metric::requests_crowded);
+      }
       give_back(ticket);
       return out;
     case policies::Verdict::Kind::hold:

@@ -37,6 +37,7 @@ admin::VerdictRow row_of(const News& news) {
   row.window = news.window;
   row.value = news.value;
   row.limit = news.limit;
+  row.in_flight = news.in_flight;
   row.effect = row_of(news.effect).name;
   row.event = news.event.view();
   if (news.client != Address{}) row.client = news.client.to_string();
@@ -107,6 +108,7 @@ class Report::Reporter final : public policies::Observer {
     news->request_id.clear();
     news->value = listed.value;
     news->limit = listed.limit;
+    news->in_flight = 0;
     news->window = listed.rung->window;
     queue.publish();
     report_.ring();
@@ -156,6 +158,7 @@ class Report::Reporter final : public policies::Observer {
     news->shadow = false;
     news->list = false;
     news->limit.reset();
+    news->in_flight = 0;
     news->value = Number{};
     news->window = {};
     if (const policies::Standing* standing = telling(verdict); standing != nullptr)
@@ -178,6 +181,7 @@ class Report::Reporter final : public policies::Observer {
     if (standing.shadow) news.effect = standing.effect;
     news.value = standing.value;
     news.limit = standing.limit;
+    news.in_flight = standing.in_flight;
     news.window = standing.window;
     if (standing.until) news.until = *standing.until;
   }
@@ -399,6 +403,7 @@ LogLine Report::line_of(const News& news) const {
     if (news.limit) line.add("limit", *news.limit);
     line.add("window", human_duration(news.window));
   }
+  if (news.in_flight != 0) line.add("in_flight", std::int64_t{news.in_flight});
   if (news.until != TimePoint{}) line.add("until", iso_time(news.until));
   return line;
 }

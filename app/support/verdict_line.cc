@@ -28,10 +28,12 @@ void append_reason(std::string& out, const News& news) {
       out += ")";
     }
   }
-  if (news.window.count() == 0) return;
-  out += " " + news.value.to_string();
-  if (news.limit) out += "/" + news.limit->to_string();
-  out += " in " + human_duration(news.window);
+  if (news.window.count() != 0) {
+    out += " " + news.value.to_string();
+    if (news.limit) out += "/" + news.limit->to_string();
+    out += " in " + human_duration(news.window);
+  }
+  if (news.in_flight != 0) out += ", " + std::to_string(news.in_flight) + " in flight";
 }
 
 }  // namespace

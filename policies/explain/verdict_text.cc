@@ -75,6 +75,7 @@ Effect::Cause cause_of(const PolicySet& set, const Verdict& verdict) {
   cause.rung = who->rung;
   if (who->has_value) cause.value = who->value;
   cause.limit = who->limit;
+  cause.in_flight = who->in_flight;
   return cause;
 }
 

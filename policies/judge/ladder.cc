@@ -311,24 +311,38 @@ void Ladder::decide(const JudgeOptions& options) {
   }
 }
 
-/// Whether it refuses for others' reservations alone.
-bool Ladder::is_crowded(const Standing& standing) const {
-  if (standing.rung < 0 || !refuses(standing.effect)) return false;
-  for (std::size_t i = 0; i < work_.plan().policies.size(); ++i) {
-    if (work_.plan().policies[i].policy != standing.policy) continue;
+/// How many others' reservations it refuses for; 0: not for them alone.
+std::uint32_t Ladder::crowd_of(const Standing& standing) {
+  if (standing.rung < 0 || !refuses(standing.effect)) return 0;
+  const std::vector<PlannedPolicy>& planned = work_.plan().policies;
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    if (planned[i].policy != standing.policy) continue;
     const Won* const won = won_by(i);
-    return won == nullptr || !refuses(won->settled.effect);
+    if (won != nullptr && refuses(won->settled.effect)) return 0;
+    const Policy& policy = work_.policy_of(planned[i]);
+    const auto rung = static_cast<std::size_t>(standing.rung);
+    std::uint32_t others = 0;
+    if (policy.has_metric)
+      others = work_.planned_counter(planned[i], policy.rungs[rung].counter).reading.in_flight;
+    for (const PlannedPolicy& meter : planned) {
+      if (std::find(policy.meters.begin(), policy.meters.end(), meter.policy) !=
+          policy.meters.end())
+        others = std::max(others, work_.planned_counter(meter, 0).reading.in_flight);
+    }
+    // A score, or counts of other replicas, do not say how many.
+    return std::max<std::uint32_t>(others, 1);
   }
-  return false;
+  return 0;
 }
 
 /// The severest wins. A refusal that rests on others' reservations alone gives way to one that does
 /// not, and if there is none, the request waits for them to settle.
 void Ladder::choose_decider() {
   const Standing* best = nullptr;
-  for (const Standing& standing : work_.verdict.standings) {
+  for (Standing& standing : work_.verdict.standings) {
     if (standing.shadow) continue;
-    const bool crowded = is_crowded(standing);
+    standing.in_flight = crowd_of(standing);
+    const bool crowded = standing.in_flight != 0;
     const bool certain = !crowded && refuses(standing.effect);
     const bool severer = best != nullptr && severity(standing.effect) > severity(best->effect);
     const bool gives_way =

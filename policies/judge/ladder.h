@@ -80,7 +80,7 @@ class Ladder final {
   void add_standing(const PlannedPolicy& planned, const Winner& won, bool shadow);
   Standing standing_of(const Policy& policy, const Winner& won, std::optional<Number> limit,
                        bool shadow) const;
-  bool is_crowded(const Standing& standing) const;
+  std::uint32_t crowd_of(const Standing& standing);
   void choose_decider();
 
   Judging& work_;

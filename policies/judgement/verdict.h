@@ -22,6 +22,9 @@ struct Standing {
   bool has_value = false;  ///< a number was compared
   Number value;
   std::optional<Number> limit;
+  /// It refuses only because of so many other requests under way, whose answers may come to the
+  /// same; 0: it holds without them.
+  std::uint32_t in_flight = 0;
   milliseconds window{0};
   milliseconds hold{0};
   int status = 0;

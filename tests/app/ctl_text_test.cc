@@ -191,6 +191,13 @@ TEST(CtlText, ATailIsShownAsTheLiveViewShowsIt) {
         "status":429,"client":"203.0.113.7","method":"POST","path":"/api/login","policy":"login","value":11,"limit":10,"window_ms":600000})json")),
           false),
       "08:00:00.250  203.0.113.7      POST /api/login           deny 429   login 11/10 in 10m\n");
+  EXPECT_TRUE(
+      verdict_line(
+          news_of(read(
+              R"json({"kind":"verdict","time":"2026-11-21T08:00:00.250Z","effect":"deny","shadow":false,
+        "status":429,"policy":"login","value":6,"limit":5,"window_ms":60000,"in_flight":4})json")),
+          false)
+          .ends_with("  login 6/5 in 1m, 4 in flight\n"));
   EXPECT_EQ(
       verdict_line(
           news_of(read(
