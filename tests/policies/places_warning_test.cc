@@ -32,9 +32,9 @@ TEST(PlacesWarning, WhereAnyPageHoldsAPlace) {
 
 TEST(PlacesWarning, NotWhereACallerHasOneSuchRequestAtATimeOrNoneIsRefused) {
   const std::string missed = "events: {missed: {is: request, when: status == 404}}\n";
-  EXPECT_FALSE(
-      is_warned("events: {login: {match: POST /login}, failed: {is: login, when: status == 401}}\n" +
-                policy("watch: failed")));
+  EXPECT_FALSE(is_warned(
+      "events: {login: {match: POST /login}, failed: {is: login, when: status == 401}}\n" +
+      policy("watch: failed")));
   EXPECT_FALSE(is_warned(policy("watch: request, when: 'status == 401 && path == \"/login\"'")));
   EXPECT_FALSE(is_warned(missed + policy("watch: missed", "{over: 5, do: flag}")));
   EXPECT_FALSE(is_warned(policy("watch: request")));

@@ -78,8 +78,7 @@ class FakeNode {
         stream.write("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" +
                      std::to_string(owner_) + "\r\n");
       }
-      if (words[0].starts_with("EVAL"))
-        stream.write(words[2] == "0" ? "*1\r\n:0\r\n" : answer_());
+      if (words[0].starts_with("EVAL")) stream.write(words[2] == "0" ? "*1\r\n:0\r\n" : answer_());
     }
   }
 
@@ -145,8 +144,7 @@ TEST(Waiting, ASettlementWaitsForAServerThatHasLostTheScript) {
   ASSERT_TRUE(world.until([&] { return late.told > 0; }));
   redis.resume();
   ASSERT_TRUE(world.until([&] { return settles.told > 0; }, milliseconds(20'000)));
-  EXPECT_EQ(settles.answers[0].error, SharedError::none)
-      << row_of(settles.answers[0].error).name;
+  EXPECT_EQ(settles.answers[0].error, SharedError::none) << row_of(settles.answers[0].error).name;
 }
 
 /// Nothing would end what a late renewal has begun again.
