@@ -28,13 +28,14 @@ std::vector<admin::ConfigText> masked_texts(const std::vector<config::SourceFile
     admin::ConfigText& text = out.emplace_back();
     text.name = file.name;
     std::string_view rest = file.text, before;
+    config::LineSections sections;
     while (!rest.empty()) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       if (line.size() + 1 > left) {
         text.text += kLeftOut;
         return out;
       }
-      text.text += config::without_secrets(line, before);
+      text.text += config::without_secrets(line, before, sections.next(line));
       text.text += '\n';
       left -= line.size() + 1;
       before = line;

@@ -14,11 +14,19 @@ namespace {
 
 constexpr std::size_t kWidest = 160;  // columns of a line that are shown
 
-/// Offsets of the first bytes of a file's lines.
-std::vector<std::size_t> line_starts(std::string_view text) {
-  std::vector<std::size_t> out{0};
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\n') out.push_back(i + 1);
+/// The lines of a file: the offsets of their first bytes, and what their keys are.
+struct Lines {
+  std::vector<std::size_t> starts;
+  std::vector<LineKeys> keys;
+};
+Lines lines_of(std::string_view text) {
+  Lines out;
+  LineSections sections;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    out.starts.push_back(from);
+    out.keys.push_back(sections.next(text.substr(from, end - from)));
+    from = end + 1;
   }
   return out;
 }
@@ -98,7 +106,7 @@ Shown show(std::string_view line, std::size_t begin, std::size_t end) {
 class Human {
  public:
   Human(const std::vector<FileView>& files, bool colour)
-      : files_(files), colour_(colour), starts_(files.size()) {}
+      : files_(files), colour_(colour), lines_(files.size()) {}
 
   void add(const Problem& problem) {
     const bool error = problem.severity == Problem::Severity::error;
@@ -128,8 +136,8 @@ class Human {
 
   bool excerpt(const Problem& problem, const FileView& file) {
     const Where& where = problem.where;
-    std::vector<std::size_t>& starts = starts_[where.file];
-    if (starts.empty()) starts = line_starts(file.text);
+    if (lines_[where.file].starts.empty()) lines_[where.file] = lines_of(file.text);
+    const std::vector<std::size_t>& starts = lines_[where.file].starts;
     if (where.line > starts.size()) return false;
     const std::size_t from = starts[where.line - 1];
     std::size_t to = where.line < starts.size() ? starts[where.line] - 1 : file.text.size();
@@ -138,7 +146,8 @@ class Human {
         where.line < 2
             ? std::string_view{}
             : file.text.substr(starts[where.line - 2], from - 1 - starts[where.line - 2]);
-    const std::string line = without_secrets(file.text.substr(from, to - from), before);
+    const std::string line = without_secrets(file.text.substr(from, to - from), before,
+                                             lines_[where.file].keys[where.line - 1]);
     const std::size_t begin =
         std::min<std::size_t>(where.column > 0 ? where.column - 1 : 0, line.size());
     const Shown shown = show(line, begin, std::min<std::size_t>(begin + where.length, line.size()));
@@ -157,7 +166,7 @@ class Human {
 
   const std::vector<FileView>& files_;
   bool colour_;
-  std::vector<std::vector<std::size_t>> starts_;
+  std::vector<Lines> lines_;
   std::string out_;
 };
 

@@ -97,6 +97,23 @@ void cover_passwords(std::string& line) {
   }
 }
 
+/// The sections whose keys are names and words of the language: none of them is a secret's.
+constexpr std::string_view kSectionsOfNames[] = {"fields",   "events",   "tables",
+                                                 "defaults", "policies", "views"};
+
+/// Covers the text that begins at `at` in an expression. Others than texts, such as null, numbers
+/// and fields, are no secrets.
+void cover_text(std::string& out, std::string_view line, std::size_t at) {
+  if (at >= line.size()) return;
+  // Within a quoted YAML value: `"... == \"a\""` and the like in single quotes.
+  const bool doubled = line.substr(at).starts_with("\\\"") || line.substr(at).starts_with("''");
+  if (doubled) {
+    const std::size_t close = line.find(line.substr(at, 2), at + 2);
+    if (close != npos) return cover(out, at + 2, close);
+  }
+  if (line[at] == '"' || line[at] == '\'') cover(out, at + 1, end_of_value(line, at));
+}
+
 /// What stands in the list of `query.token in ["a", "b"]`, whose `in` is at `at`.
 void cover_choice(std::string& out, std::string_view line, std::size_t at) {
   if (!line.substr(std::min(at, line.size())).starts_with("in")) return;
@@ -122,7 +139,19 @@ std::string without_secrets_of_message(std::string_view text) {
   return out;
 }
 
-std::string without_secrets(std::string_view line, std::string_view before) {
+LineKeys LineSections::next(std::string_view line) {
+  std::size_t end = 0;
+  while (end < line.size() && is_word(line[end])) ++end;
+  // Deeper in its section, an item of its list, blank, or a comment.
+  if (end == 0 || line.front() == '-') return keys_;
+  keys_ = std::find(std::begin(kSectionsOfNames), std::end(kSectionsOfNames),
+                    line.substr(0, end)) != std::end(kSectionsOfNames)
+              ? LineKeys::names
+              : LineKeys::settings;
+  return keys_;
+}
+
+std::string without_secrets(std::string_view line, std::string_view before, LineKeys keys) {
   std::string out(line);
   cover_passwords(out);
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -134,10 +163,15 @@ std::string without_secrets(std::string_view line, std::string_view before) {
     if (at < line.size() && (line[at] == '"' || line[at] == '\'')) ++at;
     while (at < line.size() && line[at] == ' ') ++at;
     if (is_secret_key(key)) cover_choice(out, line, at);
-    if (line.substr(at).starts_with("!=")) ++at;
+    if (line.substr(at).starts_with("!=") || line.substr(at).starts_with("==")) {
+      at = line.find_first_not_of(' ', at + 2);
+      if (is_secret_key(key)) cover_text(out, line, at);
+      continue;
+    }
+    if (keys == LineKeys::names) continue;
     if (at >= line.size() || (line[at] != ':' && line[at] != '=')) continue;
     ++at;
-    while (at < line.size() && (line[at] == ' ' || line[at] == '=')) ++at;
+    while (at < line.size() && line[at] == ' ') ++at;
     const bool quoted = at < line.size() && (line[at] == '"' || line[at] == '\'');
     const std::size_t to = end_of_value(line, at);
     if (is_secret_key(key)) {
@@ -148,6 +182,7 @@ std::string without_secrets(std::string_view line, std::string_view before) {
       if (path != npos && path < to) cover(out, path + 1, to);
     }
   }
+  if (keys == LineKeys::names) return out;
   // `password: |` and the like.
   while (!before.empty() && std::string_view(" \t\r|>-+").find(before.back()) != npos)
     before.remove_suffix(1);
