@@ -1,5 +1,7 @@
 #include "config/text/reader.h"
 
+#include <utility>
+
 #include "config/text/foreign_words.h"
 #include "config/text/yaml_text.h"
 
@@ -20,6 +22,25 @@ std::string_view kind_name(const Node& node) {
   return "";
 }
 
+/// What a map looks like that people write in another form first.
+std::string_view form_of(std::string_view what) {
+  constexpr std::pair<std::string_view, std::string_view> kForms[] = {
+      {"\"events\"", "write events: {login: {match: POST /api/login}}"},
+      {"\"fields\"", "write fields: {user: header.x_user_id}"},
+      {"\"lists\"", "write lists: {banned: {of: ip, kind: deny, entries: [203.0.113.9]}}"},
+      {"\"tables\"", "write tables: {gold: {by: [tier], values: {vip: 100, \"*\": 10}}}"},
+      {"\"notify\"", "write notify: {ops: {webhook: 'https://HOST/PATH'}}"},
+      {"a list", "write banned: {of: ip, kind: deny, entries: [203.0.113.9]}"},
+      {"an event", "write login: {match: POST /api/login}"},
+      {"a policy", "begin each policy with - name: ..."},
+      {"a rung", "write - {over: 5, do: deny}"},
+  };
+  for (const auto& [name, form] : kForms) {
+    if (name == what) return form;
+  }
+  return {};
+}
+
 std::string key_name(const Member& m) {
   return m.key == nullptr ? std::string("an item of this list")
                           : "\"" + std::string(m.key->text) + "\"";
@@ -33,8 +54,10 @@ void Reader::later(const Node& node, std::string_view word) {
 
 bool Reader::is_map(const Node& node, std::string_view what) {
   if (node.is_map()) return true;
-  error(node, std::string(what) + " must be a map of keys and values, not " +
-                  std::string(kind_name(node)));
+  error(
+      node,
+      std::string(what) + " must be a map of keys and values, not " + std::string(kind_name(node)),
+      std::string(form_of(what)));
   return false;
 }
 

@@ -43,7 +43,53 @@ std::string_view take_letters(std::string_view& text) {
   return out;
 }
 
+/// `1w` means 7d, and `1.5h` 90m; empty: not known.
+std::string hint_of_duration(std::string_view text) {
+  constexpr std::array<std::string_view, 7> kEndless = {
+      "forever", "always", "permanent", "permanently", "never", "infinite", "inf"};
+  if (std::find(kEndless.begin(), kEndless.end(), text) != kEndless.end())
+    return "a duration has an end: the longest \"for\" is 366d";
+  std::string_view rest = text;
+  const auto amount = take_digits(rest);
+  constexpr std::uint64_t kMost = 100'000;
+  if (!amount || *amount > kMost) return {};
+  while (rest.starts_with(' ')) rest.remove_prefix(1);
+  if (rest == "w" || rest == "week" || rest == "weeks" || rest == "周" || rest == "星期")
+    return "there are no weeks: write " + std::to_string(*amount * 7) + "d";
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kChinese = {
+      {{"ms", "毫秒"},
+       {"s", "秒"},
+       {"s", "秒钟"},
+       {"m", "分"},
+       {"m", "分钟"},
+       {"h", "时"},
+       {"h", "小时"},
+       {"d", "天"},
+       {"d", "日"}}};
+  for (const auto& [unit, word] : kChinese) {
+    if (rest == word)
+      return "did you mean \"" + std::to_string(*amount) + std::string(unit) + "\"?";
+  }
+  if (!rest.starts_with('.')) return {};
+  rest.remove_prefix(1);
+  const std::size_t digits = rest.size();
+  const auto part = take_digits(rest);
+  constexpr std::size_t kDigitsMost = 3;
+  if (!part || digits - rest.size() > kDigitsMost) return {};
+  std::uint64_t scale = 1;
+  for (std::size_t i = rest.size(); i < digits; ++i) scale *= 10;
+  for (const Unit& unit : kUnits) {
+    const auto ms = static_cast<std::uint64_t>(unit.ms);
+    if (unit.name != rest || part.value() * ms % scale != 0) continue;
+    const std::uint64_t total = *amount * ms + *part * ms / scale;
+    return "no fractions: write " + format_duration(milliseconds{static_cast<std::int64_t>(total)});
+  }
+  return {};
+}
+
 Parsed<milliseconds> bad_duration(std::string_view text) {
+  if (std::string hint = hint_of_duration(text); !hint.empty())
+    return {std::nullopt, quoted(text) + " is no duration", std::move(hint)};
   return {std::nullopt, quoted(text) + " is no duration",
           "a duration is written like 500ms, 15m or 1h30m"};
 }
@@ -167,8 +213,9 @@ Parsed<milliseconds> parse_duration(std::string_view text) {
         std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.name == word; });
     if (unit == kUnits.end()) {
       Parsed<milliseconds> bad = bad_duration(text);
-      if (const auto meant = meant_unit(word);
-          !meant.empty() && rest.empty() && least == 0 && word.front() != '.') {
+      if (const auto meant = meant_unit(word); !meant.empty() && rest.empty() && least == 0 &&
+                                               word.front() != '.' &&
+                                               hint_of_duration(text).empty()) {
         bad.hint = "did you mean \"" + std::to_string(*amount) + std::string(meant) + "\"?";
       }
       return bad;

@@ -28,6 +28,13 @@ TEST(Units, durations) {
   }
   EXPECT_EQ(parse_duration("15").message, "duration \"15\" has no unit");
   EXPECT_EQ(parse_duration("15min").hint, "did you mean \"15m\"?");
+  EXPECT_EQ(parse_duration("1w").hint, "there are no weeks: write 7d");
+  EXPECT_EQ(parse_duration("0.5h").hint, "no fractions: write 30m");
+  EXPECT_EQ(parse_duration("1.25s").hint, "no fractions: write 1s250ms");
+  EXPECT_EQ(parse_duration("1分钟").hint, "did you mean \"1m\"?");
+  EXPECT_EQ(parse_duration("5毫秒").hint, "did you mean \"5ms\"?");
+  EXPECT_EQ(parse_duration("forever").hint, "a duration has an end: the longest \"for\" is 366d");
+  EXPECT_EQ(parse_duration("99999999999999999999w").hint, "a duration has at most 36500d");
 }
 
 TEST(Units, distances) {
