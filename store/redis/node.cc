@@ -225,6 +225,12 @@ void Node::probe() {
   connection_.sent(commands);
 }
 
+std::string Node::refusal(std::string_view text) const {
+  constexpr std::size_t kTextMost = 160;
+  std::string out = connection_.endpoint().to_string() + " refuses: ";
+  return out += text.substr(0, kTextMost);
+}
+
 bool Node::probed(const Reply& reply) {
   const bool answers = reply.root().type == Reply::Type::array && reply.size() == 2 &&
                        reply[1].type == Reply::Type::integer;

@@ -73,6 +73,9 @@ class Node final : Connection::Owner, net::Timer {
   void ask_slots();
   void end_turn();  ///< everything gathered goes out
 
+  /// For people: which server refuses, and how it says so.
+  std::string refusal(std::string_view text) const;
+
   std::uint64_t calls() const noexcept { return calls_made_; }
   std::uint64_t bytes_out() const noexcept { return bytes_out_; }
   const RoundTrips& round_trips() const noexcept { return round_trips_; }

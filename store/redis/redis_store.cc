@@ -12,39 +12,35 @@ using limiter::SharedError;
 using limiter::SharedOp;
 using limiter::SharedReply;
 
-constexpr milliseconds kSlotsAgain{100};  // between two questions for the slots, at least
-constexpr milliseconds kSlotsEvery{5'000};
 constexpr milliseconds kComplains{1'000};  // where some operations fail and others don't
 constexpr milliseconds kForgets{5'000};    // where none has been asked for since
-constexpr std::size_t kComplaintMax = 160;
-constexpr milliseconds kTryAgain{8};  // TRYAGAIN, LOADING: a tick of the wheel
+constexpr milliseconds kTryAgain{8};       // TRYAGAIN, LOADING: a tick of the wheel
 // While no server takes operations, a look at all parked ones finds only those whose time is over.
 // A server that comes up is told of at once.
 constexpr milliseconds kLookAgain{100};
-// A slot that is on its way may have arrived, or stayed: then its node knows.
-constexpr milliseconds kAskAgain{100};
 
 }  // namespace
 
 RedisStore::RedisStore(net::Worker& worker, Settings settings, std::uint64_t seed)
-    : worker_(worker), settings_(std::move(settings)), seed_(seed), tickets_(worker.wheel()) {
-  Node::Owner& self = *this;
-  if (is_cluster()) {
-    slots_.assign(kSlots, 0);
-    settings_.database = 0;
-    for (const Endpoint& endpoint : settings_.endpoints) node_at(endpoint);
-    seeds_ = nodes_.size();
-  } else {
-    const bool sentinel = settings_.mode == Settings::Mode::sentinel;
-    nodes_.push_back(std::make_unique<Node>(
-        worker_, settings_, sentinel ? Connection::Greeting::master : Connection::Greeting::ping,
-        tickets_, self, seed_));
-    if (sentinel) {
+    : worker_(worker),
+      settings_(std::move(settings)),
+      tickets_(worker.wheel()),
+      nodes_(worker, settings_, tickets_, *this, seed) {
+  switch (settings_.mode) {
+    case Settings::Mode::cluster:
+      slots_.emplace(nodes_);
+      settings_.database = 0;
+      for (const Endpoint& endpoint : settings_.endpoints) nodes_.at(endpoint);
+      nodes_.keep();
+      break;
+    case Settings::Mode::sentinel:
+      nodes_.add(Connection::Greeting::master);
       sentinels_ = std::make_unique<Sentinels>(worker_, settings_,
-                                               static_cast<Sentinels::Owner&>(*this), seed_ + 1);
-    } else {
-      nodes_[0]->connection().set_endpoint(settings_.endpoints.front());
-    }
+                                               static_cast<Sentinels::Owner&>(*this), seed + 1);
+      break;
+    case Settings::Mode::single:
+      nodes_.at(settings_.endpoints.front());
+      break;
   }
 }
 
@@ -54,9 +50,9 @@ void RedisStore::start() {
   if (running_) return;
   running_ = true;
   worker_.reactor().add_hook(*this);
-  for (auto& node : nodes_) node->connection().start();
+  nodes_.start();
   if (sentinels_ != nullptr) sentinels_->start();
-  if (is_cluster()) want_slots(worker_.now());
+  want_slots();
 }
 
 void RedisStore::stop() {
@@ -70,11 +66,8 @@ void RedisStore::disconnect() {
   worker_.reactor().remove_hook(*this);
   net::Wheel::disarm(*this);
   if (sentinels_ != nullptr) sentinels_->stop();
-  for (auto& node : nodes_) {
-    node->end_turn();  // sends as much as possible
-    node->connection().stop();
-  }
-  parked_.clear();
+  nodes_.stop();
+  parking_.clear();
 }
 
 void RedisStore::set_credentials(const Credentials& credentials, const Credentials& sentinels) {
@@ -92,32 +85,7 @@ unsigned RedisStore::slot(const SharedOp& op) const {
 }
 
 Node* RedisStore::node_of(unsigned slot) noexcept {
-  if (!is_cluster()) return nodes_[0].get();
-  const std::uint16_t at = slots_[slot];
-  return at == 0 ? nullptr : nodes_[at - 1U].get();
-}
-
-Node* RedisStore::node_at(const Endpoint& endpoint) {
-  Node* retired = nullptr;
-  for (auto& node : nodes_) {
-    if (running_ && node->connection().is_off()) retired = node.get();
-    if (node->connection().endpoint() != endpoint) continue;
-    if (running_) node->connection().start();
-    return node.get();
-  }
-  if (retired != nullptr) {
-    retired->connection().set_endpoint(endpoint);
-    retired->connection().start();
-    return retired;
-  }
-  if (nodes_.size() >= kNodesMax) return nullptr;
-  Node::Owner& self = *this;
-  nodes_.push_back(std::make_unique<Node>(worker_, settings_, Connection::Greeting::ping, tickets_,
-                                          self, seed_ + nodes_.size() * 7919));
-  Node* const made = nodes_.back().get();
-  made->connection().set_endpoint(endpoint);
-  if (running_) made->connection().start();
-  return made;
+  return slots_ ? slots_->node_of(slot) : &nodes_[0];
 }
 
 bool RedisStore::submit(Batch& batch, TimePoint deadline) { return submit(batch, deadline, true); }
@@ -179,7 +147,7 @@ bool RedisStore::send(OpRef ref, const SharedOp& op) {
   const unsigned at = slot(op);
   Node* const node = node_of(at);
   if (node == nullptr || !node->admits()) {
-    if (is_cluster()) want_slots(worker_.now());
+    want_slots();
     return false;
   }
   if (!node->has_room()) return false;
@@ -207,8 +175,7 @@ void RedisStore::on_answer(Node& node, OpRef ref) {
 void RedisStore::complain(Node& node, SharedError error, std::string_view text) {
   if (text.empty() || error == SharedError::wrong_type) return;
   complained_at_ = worker_.now();
-  complaint_ = node.connection().endpoint().to_string() + " refuses: ";
-  complaint_ += text.substr(0, kComplaintMax);
+  complaint_ = node.refusal(text);
   if (error == SharedError::moved && !is_cluster())
     complaint_ += " (it is a node of a Cluster, which redis.cluster is for)";
 }
@@ -224,9 +191,9 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
   if (error == SharedError::moved) return redirect(node, ref, text);
   if (error == SharedError::read_only) {  // the server is not the master any more
     if (sentinels_ != nullptr) sentinels_->ask();
-    if (is_cluster()) want_slots(worker_.now());
+    want_slots();
   }
-  if (error == SharedError::cluster_down && is_cluster()) want_slots(worker_.now());
+  if (error == SharedError::cluster_down) want_slots();
   // The connection broke. What it had not sent yet has not been executed.
   const bool broke = error == SharedError::lost || error == SharedError::timed_out ||
                      error == SharedError::malformed;
@@ -275,23 +242,16 @@ void RedisStore::redirect(Node& node, OpRef ref, std::string_view text) {
   target->add(ref, op, to->slot, to->ask, Clock::wall());
 }
 
-/// Where an operation or call is to go instead. Null: too many nodes.
 Node* RedisStore::target_of(Node& node, const Redirect& to) {
-  Endpoint endpoint = to.to;
-  if (endpoint.host.empty()) endpoint.host = node.connection().endpoint().host;
-  Node* const target = node_at(endpoint);
-  if (target == nullptr || to.ask) return target;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].get() == target) slots_[to.slot] = static_cast<std::uint16_t>(i + 1);
-  }
-  want_slots(worker_.now());
+  Node* const target = slots_->target_of(node, to);
+  if (target != nullptr && !to.ask) want_slots();
   return target;
 }
 
 bool RedisStore::call(ScriptCall& call) {
   Node* const node = node_of(is_cluster() ? call.slot : 0);
   if (node == nullptr || !node->admits()) {
-    if (is_cluster()) want_slots(worker_.now());
+    want_slots();
     return false;
   }
   call.bring_text_ = false;
@@ -312,24 +272,17 @@ void RedisStore::on_call_error(Node& node, ScriptCall& call, SharedError error,
     if (target != nullptr && target->admits() && target->add_call(call, to->ask)) return;
   }
   if (error == SharedError::read_only && sentinels_ != nullptr) sentinels_->ask();
-  if ((error == SharedError::read_only || error == SharedError::cluster_down) && is_cluster())
-    want_slots(worker_.now());
+  if (error == SharedError::read_only || error == SharedError::cluster_down) want_slots();
   ++errors_[static_cast<std::size_t>(error)];
   call.on_failure(error, text);
 }
 
 void RedisStore::park(OpRef ref, TimePoint not_before, Node* asking) {
-  if (parked_.size() >= kParkedMax) return finish(ref, SharedError::full);
-  parked_.push_back({ref, not_before, asking, worker_.now() + kAskAgain});
-  wake(is_away() ? worker_.now() + kLookAgain : not_before);
+  if (!parking_.add(ref, not_before, asking, worker_.now())) return finish(ref, SharedError::full);
+  wake(nodes_.is_away() ? worker_.now() + kLookAgain : not_before);
 }
 
-bool RedisStore::is_away() const noexcept {
-  return std::none_of(nodes_.begin(), nodes_.end(),
-                      [](const auto& node) { return node->admits(); });
-}
-
-bool RedisStore::send_parked(const Parked& parked, const SharedOp& op) {
+bool RedisStore::send_parked(const Parking::Parked& parked, const SharedOp& op) {
   Node* const node = parked.asking;
   if (node == nullptr || worker_.now() >= parked.ask_again) return send(parked.ref, op);
   if (!node->admits() || !node->has_room()) return false;
@@ -340,15 +293,11 @@ bool RedisStore::send_parked(const Parked& parked, const SharedOp& op) {
 
 void RedisStore::unpark() {
   const TimePoint now = worker_.now();
-  unparking_.clear();
-  unparking_.swap(parked_);
-  for (const Parked& parked : unparking_) {
+  parking_.look(now, [this](const Parking::Parked& parked, bool due) {
     const SharedOp* const op = tickets_.op(parked.ref);
-    if (op == nullptr) continue;
-    if (parked.not_before <= now && send_parked(parked, *op)) continue;
-    parked_.push_back(parked);
-  }
-  if (!parked_.empty()) wake(now + (is_away() ? kLookAgain : kTryAgain));
+    return op == nullptr || (due && send_parked(parked, *op));
+  });
+  if (!parking_.empty()) wake(now + (nodes_.is_away() ? kLookAgain : kTryAgain));
 }
 
 void RedisStore::when_up(std::function<void()> then) {
@@ -357,75 +306,32 @@ void RedisStore::when_up(std::function<void()> then) {
 }
 
 void RedisStore::tell_up() {
-  if (up_ && stats().up) std::exchange(up_, nullptr)();
+  if (up_ && up()) std::exchange(up_, nullptr)();
 }
 
 void RedisStore::on_up(Node&) {
-  if (slots_wanted_) want_slots(worker_.now());
+  if (slots_ && slots_->is_wanted()) want_slots();
   unpark();
   tell_up();
 }
 
 void RedisStore::on_down(Node&, SharedError) {
   if (sentinels_ != nullptr) sentinels_->ask();
-  if (is_cluster()) want_slots(worker_.now());
+  want_slots();
 }
 
 void RedisStore::on_master(const Endpoint& endpoint) {
-  nodes_[0]->connection().set_endpoint(endpoint);
+  nodes_[0].connection().set_endpoint(endpoint);
 }
 
-void RedisStore::want_slots(TimePoint now) {
-  slots_wanted_ = true;
-  if (now < slots_asked_ + kSlotsAgain) return wake(slots_asked_ + kSlotsAgain);
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    Node& node = *nodes_[(slots_turn_ + i) % nodes_.size()];
-    if (!node.connection().ready()) continue;
-    slots_turn_ += i + 1;
-    slots_asked_ = now;
-    slots_wanted_ = false;
-    node.ask_slots();
-    break;
-  }
-  wake(now + kSlotsAgain);
+void RedisStore::want_slots() {
+  if (slots_) wake(slots_->want(worker_.now()));
 }
 
 void RedisStore::on_slots(Node& node, const Reply& reply) {
-  if (reply.is_error()) {  // asked again in a while, of another
-    slots_why_ = node.connection().endpoint().to_string() + " refuses: ";
-    slots_why_ += reply.text().substr(0, kComplaintMax);
-    return;
-  }
-  const std::string& here = node.connection().endpoint().host;
-  std::vector<std::uint16_t> fresh(kSlots, 0);
-  const bool good = read_slots(reply, [&](unsigned first, unsigned last, const Endpoint& master) {
-    Endpoint endpoint = master;
-    if (endpoint.host.empty()) endpoint.host = here;
-    Node* const owner = node_at(endpoint);
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].get() != owner) continue;
-      std::fill(fresh.begin() + first, fresh.begin() + last + 1, static_cast<std::uint16_t>(i + 1));
-    }
-  });
-  if (!good) return;
-  slots_.swap(fresh);
-  slots_why_.clear();
-  retire();
-  slots_known_ = worker_.now();
+  if (!slots_->take(node, reply, worker_.now())) return;
   unpark();
   tell_up();
-}
-
-/// Nodes that have left, perhaps for another address, as they do in Kubernetes.
-void RedisStore::retire() {
-  std::vector<bool> owns(nodes_.size());
-  for (const std::uint16_t at : slots_) {
-    if (at != 0) owns[at - 1U] = true;
-  }
-  for (std::size_t i = seeds_; i < nodes_.size(); ++i) {
-    Node& node = *nodes_[i];
-    if (!owns[i] && !node.connection().ready() && node.in_flight() == 0) node.connection().stop();
-  }
 }
 
 void RedisStore::wake(TimePoint at) {
@@ -434,42 +340,26 @@ void RedisStore::wake(TimePoint at) {
 
 void RedisStore::on_timer(TimePoint now) {
   unpark();
-  if (!is_cluster()) return;
-  if (slots_wanted_ || now - slots_known_ >= kSlotsEvery) {
-    want_slots(now);
-  } else {
-    wake(slots_known_ + kSlotsEvery);
-  }
+  if (slots_) wake(slots_->look(now));
 }
 
-void RedisStore::end_of_turn(TimePoint) {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->end_turn();
-}
+void RedisStore::end_of_turn(TimePoint) { nodes_.end_turn(); }
+
+bool RedisStore::up() const noexcept { return slots_ ? slots_->admit() : !nodes_.is_away(); }
 
 RedisStats RedisStore::stats() const {
   RedisStats out;
-  out.up = true;
-  bool any = false;
+  out.up = up();
   for (auto& node : nodes_) {
     out.calls += node->calls();
     out.bytes_out += node->bytes_out();
-    out.connects += node->connection().connects();
     out.round_trips.add(node->round_trips());
     if (running_ && node->connection().is_off()) continue;
     ++out.nodes;
     if (node->breaker() != Breaker::State::closed) ++out.nodes_open;
-    any = any || node->admits();
     out.in_flight += node->in_flight();
   }
-  if (is_cluster()) {
-    for (const std::uint16_t at : slots_) {
-      if (at == 0 || !nodes_[at - 1U]->admits()) {
-        out.up = false;
-        break;
-      }
-    }
-  }
-  out.up = out.up && any;
+  out.connects = connects();
   out.refuses = refuses();
   out.operations = operations_;
   out.resent = resent_;
@@ -479,9 +369,8 @@ RedisStats RedisStore::stats() const {
 }
 
 std::string RedisStore::why() const {
-  const RedisStats now = stats();
-  if (now.refuses) return complaint_;
-  if (now.up) return {};
+  if (refuses()) return complaint_;
+  if (up()) return {};
   for (auto& node : nodes_) {
     const Connection& connection = node->connection();
     if (connection.is_off() || node->admits()) continue;
@@ -491,8 +380,8 @@ std::string RedisStore::why() const {
   }
   if (std::string told = sentinels_ != nullptr ? sentinels_->why() : ""; !told.empty())
     return "Sentinel: " + told;
-  if (!slots_why_.empty()) return slots_why_;
-  return is_cluster() ? "not all slots have a node" : "not connected yet";
+  if (!slots_) return "not connected yet";
+  return !slots_->why().empty() ? slots_->why() : "not all slots have a node";
 }
 
 }  // namespace weir::store

@@ -4,13 +4,15 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <vector>
+#include <optional>
+#include <string>
 
 #include "net/worker_pool.h"
 #include "store/redis/near_calls.h"
-#include "store/redis/node.h"
+#include "store/redis/node_list.h"
+#include "store/redis/parking.h"
 #include "store/redis/sentinels.h"
-#include "store/redis/slots.h"
+#include "store/redis/slot_map.h"
 #include "store/shared_store.h"
 
 namespace weir::store {
@@ -61,20 +63,14 @@ class RedisStore final : public SharedStore,
   /// Calls `then` once: now, if it is up, else when it is.
   void when_up(std::function<void()> then);
   RedisStats stats() const;
+  bool up() const noexcept;                                              ///< as RedisStats::up
+  std::uint64_t connects() const noexcept { return nodes_.connects(); }  ///< likewise
   /// Why it is not up, for people; empty if it is.
   std::string why() const;
 
  private:
-  static constexpr std::size_t kNodesMax = 256;
   static constexpr int kRedirectsMax = 4;
   static constexpr int kSendsMax = 4;
-  static constexpr std::size_t kParkedMax = 16'384;
-  struct Parked {
-    OpRef ref;
-    TimePoint not_before;
-    Node* asking;         ///< where its slot is on its way to; null: to whoever has the slot
-    TimePoint ask_again;  ///< whoever has the slot, if that node has not come up by then
-  };
 
   void disconnect();
   void tell_up();
@@ -93,44 +89,35 @@ class RedisStore final : public SharedStore,
   void end_of_turn(TimePoint now) override;
   void on_timer(TimePoint now) override;
 
-  bool is_cluster() const noexcept { return settings_.mode == Settings::Mode::cluster; }
+  bool is_cluster() const noexcept { return slots_.has_value(); }
   unsigned slot(const limiter::SharedOp& op) const;
   Node* node_of(unsigned slot) noexcept;
-  Node* node_at(const Endpoint& endpoint);
-  void retire();
   void redirect(Node& node, OpRef ref, std::string_view text);
   Node* target_of(Node& node, const Redirect& to);
   bool send(OpRef ref, const limiter::SharedOp& op);
   void park(OpRef ref, TimePoint not_before, Node* asking = nullptr);
-  bool send_parked(const Parked& parked, const limiter::SharedOp& op);
+  bool send_parked(const Parking::Parked& parked, const limiter::SharedOp& op);
   void unpark();
-  bool is_away() const noexcept;  ///< no server takes operations now
   void finish(OpRef ref, limiter::SharedError error);
   void complain(Node& node, limiter::SharedError error, std::string_view text);
   bool refuses() const noexcept;
-  void want_slots(TimePoint now);
+  void want_slots();
   void wake(TimePoint at);
 
   net::Worker& worker_;
   Settings settings_;
-  std::uint64_t seed_;
   Tickets tickets_;
   NearCalls near_{*this};
-  std::vector<std::unique_ptr<Node>> nodes_;  // a node that is off has retired
-  std::size_t seeds_ = 0;                     // the first ones, which never do
+  NodeList nodes_;
+  std::optional<SlotMap> slots_;  // of a Cluster
   std::unique_ptr<Sentinels> sentinels_;
-  std::vector<std::uint16_t> slots_;  // cluster: node + 1 of each slot, 0: unknown
-  TimePoint slots_asked_{}, slots_known_{};
-  bool slots_wanted_ = false;
-  std::size_t slots_turn_ = 0;
-  std::vector<Parked> parked_, unparking_;
+  Parking parking_;
   bool running_ = false;
   std::uint64_t operations_ = 0, resent_ = 0;
   std::array<std::uint64_t, limiter::kSharedErrors> errors_{};
   std::function<void()> up_;  // called once it is
   std::string complaint_;     // the last error of a server
   TimePoint complained_at_{}, helped_at_{};
-  std::string slots_why_;  // why the slots are unknown
 };
 
 }  // namespace weir::store

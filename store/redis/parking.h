@@ -1,0 +1,49 @@
+#pragma once
+
+#include <vector>
+
+#include "core/clock.h"
+#include "store/redis/tickets.h"
+
+namespace weir::store {
+
+class Node;
+
+/// Operations that wait for another attempt, in their order. Time is an argument.
+class Parking {
+ public:
+  static constexpr std::size_t kMost = 16'384;
+  /// A slot that is on its way may have arrived, or stayed: after this long its node is asked
+  /// again.
+  static constexpr milliseconds kAskAgain{100};
+
+  struct Parked {
+    OpRef ref;
+    TimePoint not_before;
+    Node* asking;         ///< where its slot is on its way to; null: to whoever has the slot
+    TimePoint ask_again;  ///< whoever has the slot, if that node has not come up by then
+  };
+
+  bool empty() const noexcept { return all_.empty(); }
+  /// False: there is no room.
+  bool add(OpRef ref, TimePoint not_before, Node* asking, TimePoint now) {
+    if (all_.size() >= kMost) return false;
+    all_.push_back({ref, not_before, asking, now + kAskAgain});
+    return true;
+  }
+  /// Those whose time has come leave if `leaves` says so. It may park others.
+  template <class Leaves>
+  void look(TimePoint now, Leaves leaves) {
+    looking_.clear();
+    looking_.swap(all_);
+    for (const Parked& parked : looking_) {
+      if (!leaves(parked, parked.not_before <= now)) all_.push_back(parked);
+    }
+  }
+  void clear() noexcept { all_.clear(); }
+
+ private:
+  std::vector<Parked> all_, looking_;
+};
+
+}  // namespace weir::store
