@@ -28,8 +28,8 @@ class Batch {
   ~Batch() = default;
 
  private:
-  friend class Tickets;
-  std::uint32_t ticket_ = 0;  // 0: not submitted
+  friend class PendingBatches;
+  std::uint32_t pending_ = 0;  // 0: not submitted
 };
 
 /// Counters that all replicas share. One per worker; not thread-safe. Gives no order between keys;

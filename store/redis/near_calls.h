@@ -6,7 +6,7 @@
 
 #include "core/spares.h"
 #include "store/redis/near_reading.h"
-#include "store/redis/tickets.h"
+#include "store/redis/pending_batches.h"
 #include "store/shared_store.h"
 
 namespace weir::store {

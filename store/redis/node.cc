@@ -14,9 +14,9 @@ using limiter::SharedError;
 using limiter::SharedOp;
 
 Node::Node(net::Worker& worker, const Settings& settings, Connection::Greeting greeting,
-           Tickets& tickets, Owner& owner, std::uint64_t seed)
+           PendingBatches& pending, Owner& owner, std::uint64_t seed)
     : worker_(worker),
-      tickets_(tickets),
+      pending_(pending),
       owner_(owner),
       breaker_(settings.budget, seed),
       repeats_(seed),
@@ -327,7 +327,7 @@ void Node::answer(const Call& call, const Reply& reply, std::chrono::nanoseconds
     for (unsigned i = 0; i < call.ops; ++i) {
       if (flying_.empty()) return;  // the receiver of an error closed the connection
       const OpRef ref = flying_.pop();
-      if (tickets_.batch(ref) != nullptr) owner_.on_error(*this, ref, error, reply.text());
+      if (pending_.batch(ref) != nullptr) owner_.on_error(*this, ref, error, reply.text());
     }
     return;
   }
@@ -360,7 +360,7 @@ void Node::answer_one(OpRef ref, const Reply& reply, std::size_t& at, TimePoint 
                       bool& sound) {
   const bool plain = ref.width == 1;
   const std::size_t next = plain ? at + 1 : skip_answer(reply, at, ref.width);
-  Batch* const batch = tickets_.batch(ref);
+  Batch* const batch = pending_.batch(ref);
   if (batch == nullptr) {  // too late
     breaker_.failed(worker_.now());
     at = next;

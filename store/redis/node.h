@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "store/redis/connection.h"
+#include "store/redis/pending_batches.h"
 #include "store/redis/plain_calls.h"
 #include "store/redis/ring.h"
 #include "store/redis/round_trips.h"
 #include "store/redis/script_call.h"
 #include "store/redis/scripts.h"
 #include "store/redis/store_clock.h"
-#include "store/redis/tickets.h"
 
 namespace weir::store {
 
@@ -49,7 +49,7 @@ class Node final : Connection::Owner, net::Timer {
   };
 
   Node(net::Worker& worker, const Settings& settings, Connection::Greeting greeting,
-       Tickets& tickets, Owner& owner, std::uint64_t seed);
+       PendingBatches& pending, Owner& owner, std::uint64_t seed);
   ~Node() { net::Wheel::disarm(*this); }
 
   Connection& connection() noexcept { return connection_; }
@@ -126,7 +126,7 @@ class Node final : Connection::Owner, net::Timer {
                   bool& sound);
 
   net::Worker& worker_;
-  Tickets& tickets_;
+  PendingBatches& pending_;
   Owner& owner_;
   Breaker breaker_;
   Repeats repeats_;

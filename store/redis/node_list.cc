@@ -8,7 +8,7 @@ constexpr std::uint64_t kSeedStep = 7919;  // so that each node's jitter is its 
 }  // namespace
 
 Node& NodeList::add(Connection::Greeting greeting) {
-  return *all_.emplace_back(std::make_unique<Node>(worker_, settings_, greeting, tickets_, owner_,
+  return *all_.emplace_back(std::make_unique<Node>(worker_, settings_, greeting, pending_, owner_,
                                                    seed_ + all_.size() * kSeedStep));
 }
 

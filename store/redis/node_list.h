@@ -15,9 +15,9 @@ class NodeList {
  public:
   static constexpr std::size_t kMost = 256;
 
-  NodeList(net::Worker& worker, const Settings& settings, Tickets& tickets, Node::Owner& owner,
-           std::uint64_t seed)
-      : worker_(worker), settings_(settings), tickets_(tickets), owner_(owner), seed_(seed) {}
+  NodeList(net::Worker& worker, const Settings& settings, PendingBatches& pending,
+           Node::Owner& owner, std::uint64_t seed)
+      : worker_(worker), settings_(settings), pending_(pending), owner_(owner), seed_(seed) {}
 
   /// At no address yet.
   Node& add(Connection::Greeting greeting);
@@ -44,7 +44,7 @@ class NodeList {
  private:
   net::Worker& worker_;
   const Settings& settings_;
-  Tickets& tickets_;
+  PendingBatches& pending_;
   Node::Owner& owner_;
   const std::uint64_t seed_;
   std::vector<std::unique_ptr<Node>> all_;

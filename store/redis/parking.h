@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "store/redis/tickets.h"
+#include "store/redis/pending_batches.h"
 
 namespace weir::store {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "limiter/exchange/shared_op.h"
+#include "store/redis/pending_batches.h"
 #include "store/redis/resp_reader.h"
 #include "store/redis/scripts.h"
-#include "store/redis/tickets.h"
 
 namespace weir::store {
 

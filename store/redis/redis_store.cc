@@ -24,8 +24,8 @@ constexpr milliseconds kLookAgain{100};
 RedisStore::RedisStore(net::Worker& worker, Settings settings, std::uint64_t seed)
     : worker_(worker),
       settings_(std::move(settings)),
-      tickets_(worker.wheel()),
-      nodes_(worker, settings_, tickets_, *this, seed) {
+      pending_(worker.wheel()),
+      nodes_(worker, settings_, pending_, *this, seed) {
   switch (settings_.mode) {
     case Settings::Mode::cluster:
       slots_.emplace(nodes_);
@@ -57,7 +57,7 @@ void RedisStore::start() {
 
 void RedisStore::stop() {
   disconnect();
-  tickets_.cancel_all();
+  pending_.cancel_all();
 }
 
 void RedisStore::disconnect() {
@@ -95,21 +95,21 @@ bool RedisStore::submit_cells(Batch& cells, TimePoint deadline) {
 }
 
 void RedisStore::on_near(OpRef ref, const SharedReply& reply) {
-  Batch* const batch = tickets_.batch(ref);
+  Batch* const batch = pending_.batch(ref);
   if (batch == nullptr) return;
   SharedReply& out = batch->replies[ref.op];
   out.error = reply.error;
   out.admitted = reply.admitted;
   out.at = reply.at;
   out.parts[0] = reply.parts[0];
-  tickets_.answered(ref, worker_.now());
+  pending_.answered(ref, worker_.now());
 }
 
 /// whole: a radius has not been taken apart yet.
 bool RedisStore::submit(Batch& batch, TimePoint deadline, bool whole) {
-  OpRef ref = tickets_.open(batch, deadline);
+  OpRef ref = pending_.open(batch, deadline);
   try {
-    for (std::size_t i = 0; i < batch.ops.size() && tickets_.batch(ref) != nullptr; ++i) {
+    for (std::size_t i = 0; i < batch.ops.size() && pending_.batch(ref) != nullptr; ++i) {
       ref.op = static_cast<std::uint16_t>(i);
       batch.replies[i].error = SharedError::timed_out;
       batch.replies[i].admitted = false;
@@ -122,13 +122,13 @@ bool RedisStore::submit(Batch& batch, TimePoint deadline, bool whole) {
       }
     }
   } catch (...) {  // no memory: whoever submits ends what the batch is for
-    tickets_.submitted(ref);
+    pending_.submitted(ref);
     cancel(batch);
     throw;
   }
-  tickets_.submitted(ref);
+  pending_.submitted(ref);
   if (batch.ops.empty()) cancel(batch);
-  return tickets_.batch(ref) == nullptr;
+  return pending_.batch(ref) == nullptr;
 }
 
 void RedisStore::begin(OpRef ref, const SharedOp& op, bool patient) {
@@ -141,7 +141,7 @@ void RedisStore::begin(OpRef ref, const SharedOp& op, bool patient) {
   }
 }
 
-void RedisStore::cancel(Batch& batch) noexcept { tickets_.cancel(batch); }
+void RedisStore::cancel(Batch& batch) noexcept { pending_.cancel(batch); }
 
 bool RedisStore::send(OpRef ref, const SharedOp& op) {
   const unsigned at = slot(op);
@@ -157,17 +157,17 @@ bool RedisStore::send(OpRef ref, const SharedOp& op) {
 }
 
 void RedisStore::finish(OpRef ref, SharedError error) {
-  Batch* const batch = tickets_.batch(ref);
+  Batch* const batch = pending_.batch(ref);
   if (batch == nullptr) return;
   batch->replies[ref.op].error = error;
   ++errors_[static_cast<std::size_t>(error)];
-  tickets_.answered(ref, worker_.now());
+  pending_.answered(ref, worker_.now());
 }
 
 void RedisStore::on_answer(Node& node, OpRef ref) {
   helped_at_ = worker_.now();
   if (ref.sent > 1) node.repeats().helped();
-  tickets_.answered(ref, worker_.now());
+  pending_.answered(ref, worker_.now());
 }
 
 /// A server that is there and refuses (NOPERM, OOM, READONLY, MOVED outside of a cluster) looks
@@ -186,7 +186,7 @@ bool RedisStore::refuses() const noexcept {
 }
 
 void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_view text) {
-  const SharedOp* const op = tickets_.op(ref);
+  const SharedOp* const op = pending_.op(ref);
   if (op == nullptr) return;
   if (error == SharedError::moved) return redirect(node, ref, text);
   if (error == SharedError::read_only) {  // the server is not the master any more
@@ -199,10 +199,10 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
                      error == SharedError::malformed;
   if (broke && ref.unsure && !counts_once(*op)) return finish(ref, error);
   ref.unsure = ref.unsure || (!broke && limiter::may_have_happened(error));
-  const bool patient = tickets_.batch(ref)->patient && !op->renews;
+  const bool patient = pending_.batch(ref)->patient && !op->renews;
   const limiter::SharedRetry retry = limiter::row_of(error).retry;
   // If there is no time for another attempt, the server's answer is final.
-  const bool in_time = worker_.now() + kTryAgain < tickets_.deadline(ref);
+  const bool in_time = worker_.now() + kTryAgain < pending_.deadline(ref);
   const bool refused = retry == limiter::SharedRetry::again;
   if (refused && !broke && ref.sent > 1) node.repeats().failed(worker_.now());
   const bool may = refused && !op->renews && ref.sent < kSendsMax && in_time;
@@ -231,7 +231,7 @@ void RedisStore::redirect(Node& node, OpRef ref, std::string_view text) {
   }
   Node* const target = target_of(node, *to);
   if (target == nullptr) return finish(ref, SharedError::moved);
-  const SharedOp& op = *tickets_.op(ref);
+  const SharedOp& op = *pending_.op(ref);
   --ref.sent;  // nothing was executed
   if (!target->admits() || !target->has_room()) {
     if (op.renews) return finish(ref, SharedError::moved);
@@ -294,7 +294,7 @@ bool RedisStore::send_parked(const Parking::Parked& parked, const SharedOp& op) 
 void RedisStore::unpark() {
   const TimePoint now = worker_.now();
   parking_.look(now, [this](const Parking::Parked& parked, bool due) {
-    const SharedOp* const op = tickets_.op(parked.ref);
+    const SharedOp* const op = pending_.op(parked.ref);
     return op == nullptr || (due && send_parked(parked, *op));
   });
   if (!parking_.empty()) wake(now + (nodes_.is_away() ? kLookAgain : kTryAgain));
@@ -364,7 +364,7 @@ RedisStats RedisStore::stats() const {
   out.operations = operations_;
   out.resent = resent_;
   out.errors = errors_;
-  out.errors[static_cast<std::size_t>(SharedError::timed_out)] += tickets_.timed_out();
+  out.errors[static_cast<std::size_t>(SharedError::timed_out)] += pending_.timed_out();
   return out;
 }
 

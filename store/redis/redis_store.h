@@ -106,7 +106,7 @@ class RedisStore final : public SharedStore,
 
   net::Worker& worker_;
   Settings settings_;
-  Tickets tickets_;
+  PendingBatches pending_;
   NearCalls near_{*this};
   NodeList nodes_;
   std::optional<SlotMap> slots_;  // of a Cluster

@@ -11,7 +11,7 @@ namespace weir::store {
 
 /// One operation on its way: its batch, and its index there. May outlive the batch.
 struct OpRef {
-  std::uint32_t ticket = 0;
+  std::uint32_t pending = 0;
   std::uint32_t generation = 0;
   std::uint16_t op = 0;
   std::uint8_t sent = 0;   ///< how often it has gone out
@@ -22,10 +22,10 @@ struct OpRef {
 
 /// The waiting batches. A batch may be gone (its deadline passed, it was cancelled) while its
 /// operations are still in some pipeline: their answers are dropped then. Not thread-safe.
-class Tickets {
+class PendingBatches {
  public:
-  explicit Tickets(net::Wheel& wheel) noexcept : wheel_(wheel) {}
-  ~Tickets();
+  explicit PendingBatches(net::Wheel& wheel) noexcept : wheel_(wheel) {}
+  ~PendingBatches();
 
   /// All replies of the batch are to come. Until submitted(), its submitter looks for itself
   /// whether it is finished, and no batch is notified: who submits is in the middle of something.
@@ -35,7 +35,7 @@ class Tickets {
   Batch* batch(const OpRef& ref) noexcept;
   const limiter::SharedOp* op(const OpRef& ref) noexcept;
   /// When the batch's time is over; it must still wait.
-  TimePoint deadline(const OpRef& ref) const noexcept { return all_[ref.ticket - 1].deadline(); }
+  TimePoint deadline(const OpRef& ref) const noexcept { return all_[ref.pending - 1].deadline(); }
   /// One reply is there (in the batch). The last one finishes the batch, which is notified: at
   /// once, or at the wheel's next tick where another batch is being submitted.
   void answered(const OpRef& ref, TimePoint now);
@@ -45,19 +45,19 @@ class Tickets {
   std::uint64_t timed_out() const noexcept { return timed_out_; }
 
  private:
-  struct Ticket final : net::Timer {
+  struct Pending final : net::Timer {
     void on_timer(TimePoint now) override;
-    Tickets* owner = nullptr;
+    PendingBatches* owner = nullptr;
     Batch* batch = nullptr;
     std::uint32_t generation = 1;
     std::uint32_t number = 0;
     std::uint32_t open = 0;
     bool submitting = false;
   };
-  void close(Ticket& ticket) noexcept;
+  void close(Pending& pending) noexcept;
 
   net::Wheel& wheel_;
-  std::deque<Ticket> all_;
+  std::deque<Pending> all_;
   std::vector<std::uint32_t> free_;
   std::uint32_t submitting_ = 0;  // how many
   std::uint64_t timed_out_ = 0;

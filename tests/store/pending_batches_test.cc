@@ -1,10 +1,10 @@
-#include "store/redis/tickets.h"
+#include "store/redis/pending_batches.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-namespace weir::store::tickets_test {
+namespace weir::store::pending_batches_test {
 namespace {
 
 constexpr TimePoint kStart = from_ms(1'000'000);
@@ -22,52 +22,52 @@ struct Waiting final : Batch {
   int notified = 0;
 };
 
-TEST(Tickets, NobodyIsNotifiedWhileABatchIsSubmitted) {
+TEST(PendingBatches, NobodyIsNotifiedWhileABatchIsSubmitted) {
   net::Wheel wheel(kStart);
-  Tickets tickets(wheel);
+  PendingBatches pending(wheel);
   Waiting before, now;
-  const OpRef flying = tickets.open(before, kLate);
-  tickets.submitted(flying);
+  const OpRef flying = pending.open(before, kLate);
+  pending.submitted(flying);
 
   // The connection drops while another batch is gathered: both end.
-  const OpRef gathered = tickets.open(now, kLate);
-  tickets.answered(flying, kStart);
-  tickets.answered(gathered, kStart);
+  const OpRef gathered = pending.open(now, kLate);
+  pending.answered(flying, kStart);
+  pending.answered(gathered, kStart);
   EXPECT_EQ(before.notified, 0) << "who submits is in the middle of something";
-  EXPECT_EQ(tickets.batch(gathered), nullptr) << "who submits sees that it is finished";
-  tickets.submitted(gathered);
+  EXPECT_EQ(pending.batch(gathered), nullptr) << "who submits sees that it is finished";
+  pending.submitted(gathered);
   EXPECT_EQ(now.notified, 0);
 
   wheel.advance(kStart + 2 * net::Wheel::kTick);
   EXPECT_EQ(before.notified, 1);
-  EXPECT_EQ(tickets.timed_out(), 0U);
-  EXPECT_EQ(tickets.waiting(), 0U);
+  EXPECT_EQ(pending.timed_out(), 0U);
+  EXPECT_EQ(pending.waiting(), 0U);
   wheel.advance(kLate);
   EXPECT_EQ(before.notified, 1);
   EXPECT_EQ(now.notified, 0);
 }
 
-TEST(Tickets, ABatchIsNotifiedAtItsLastReplyOrAtItsDeadline) {
+TEST(PendingBatches, ABatchIsNotifiedAtItsLastReplyOrAtItsDeadline) {
   net::Wheel wheel(kStart);
-  Tickets tickets(wheel);
+  PendingBatches pending(wheel);
   Waiting answered, late, cancelled;
-  const OpRef first = tickets.open(answered, kLate);
-  tickets.submitted(first);
-  const OpRef second = tickets.open(late, kLate);
-  tickets.submitted(second);
-  tickets.submitted(tickets.open(cancelled, kLate));
-  tickets.answered(first, kStart + milliseconds{3});
+  const OpRef first = pending.open(answered, kLate);
+  pending.submitted(first);
+  const OpRef second = pending.open(late, kLate);
+  pending.submitted(second);
+  pending.submitted(pending.open(cancelled, kLate));
+  pending.answered(first, kStart + milliseconds{3});
   EXPECT_EQ(answered.notified, 1);
   EXPECT_EQ(answered.replied_at, kStart + milliseconds{3});
-  tickets.cancel(cancelled);
+  pending.cancel(cancelled);
   wheel.advance(kLate + net::Wheel::kTick);
   EXPECT_EQ(answered.notified, 1);
   EXPECT_EQ(late.notified, 1);
   EXPECT_EQ(late.replied_at, kLate + net::Wheel::kTick);
   EXPECT_EQ(cancelled.notified, 0);
-  EXPECT_EQ(tickets.timed_out(), 1U);
-  EXPECT_EQ(tickets.batch(second), nullptr);
+  EXPECT_EQ(pending.timed_out(), 1U);
+  EXPECT_EQ(pending.batch(second), nullptr);
 }
 
 }  // namespace
-}  // namespace weir::store::tickets_test
+}  // namespace weir::store::pending_batches_test
