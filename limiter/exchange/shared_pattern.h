@@ -34,8 +34,9 @@ struct SharedPattern {
 
 /// The arguments of an operation on a pattern. The verbs are add (the event happened), look (the
 /// effect that the event would have, and the open matches of its key), due (keys with a deadline at
-/// or before SharedOp::at) and done (the deadline at `at` of this key has been handled). With a
-/// lifetime, a due deadline is leased: unless `done` arrives in time, the next caller gets it.
+/// or before SharedOp::at) and done (the deadlines of this key whose lease ends at `at` have been
+/// handled). With a lifetime, a due deadline is leased, until that long after SharedReply::at:
+/// unless `done` arrives in time, the next caller gets it.
 /// SharedOp::key is the key, or, for patterns with deadlines, the tag of its shard.
 struct PatternAsk {
   const SharedPattern* pattern = nullptr;

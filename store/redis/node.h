@@ -26,8 +26,8 @@ namespace weir::store {
 /// same way.
 class Node final : Connection::Owner, net::Timer {
  public:
-  /// Of a call, an operation that is not plain counting for two: a script blocks Redis for some
-  /// 0.2 ms.
+  /// The most operations of one call, where one that is not plain counts as two. Redis does nothing
+  /// else while a script runs: some 0.2 ms with so many.
   static constexpr std::size_t kCallMost = 64;
   static constexpr std::size_t kInFlightMax = 16'384;  ///< operations; then Error full
 

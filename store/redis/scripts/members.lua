@@ -1,6 +1,7 @@
 -- Different members in a sorted set, by when they were last seen (first, where windows are aligned).
--- B: when the window began that the key's first event opens. exists: a first sight carries a hash of
--- its event's id behind the decimal point, so that an operation sent again does not find itself.
+-- B: when the window began that the key's first event opens. exists: the score of a member that was
+-- new has a hash of its event's id behind the decimal point. By that an event that is sent again knows that the
+-- member is its own, and not of an earlier event.
 local function fraction(o)
   local a, b = string.byte(o.id, 11, 12)
   return (1 + (a * 256 + b) % 4095) / 4096
