@@ -8,9 +8,9 @@
 #include "app/support/shared_store.h"
 #include "app/support/thread.h"
 #include "limiter/exchange/shared_key.h"
-#include "store/redis/resp_writer.h"
 #include "store/redis/script_sharer.h"
 #include "store/redis/slots.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::app {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/redis_url.h"
 #include "net/fd.h"
 #include "net/tls.h"
-#include "store/redis/resp_reader.h"
+#include "store/resp/resp_reader.h"
 
 namespace weir::app::doctor {
 

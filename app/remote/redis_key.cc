@@ -7,7 +7,7 @@
 #include "app/support/thread.h"
 #include "net/worker_pool.h"
 #include "store/redis/redis_store.h"
-#include "store/redis/resp_writer.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::app {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/redis/resp_writer.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::store {
 namespace {

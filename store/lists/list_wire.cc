@@ -5,7 +5,7 @@
 
 #include "limiter/exchange/shared_key.h"
 #include "limiter/lists/list_records.h"
-#include "store/redis/resp_writer.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::store {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "limiter/lists/lists.h"
-#include "store/redis/resp_reader.h"
+#include "store/resp/resp_reader.h"
 
 /// The arguments and replies of list.lua. Times are the store's, in Unix milliseconds.
 namespace weir::store {

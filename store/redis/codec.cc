@@ -12,8 +12,8 @@
 #include "store/redis/packer.h"
 #include "store/redis/parameters.h"
 #include "store/redis/pattern_codec.h"
-#include "store/redis/resp_writer.h"
 #include "store/redis/scripts.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::store {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "limiter/exchange/shared_op.h"
 #include "store/redis/packer.h"
-#include "store/redis/resp_reader.h"
 #include "store/redis/store_clock.h"
+#include "store/resp/resp_reader.h"
 
 namespace weir::store {
 

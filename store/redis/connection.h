@@ -10,8 +10,8 @@
 #include "net/tls.h"
 #include "net/worker_pool.h"
 #include "store/redis/breaker.h"
-#include "store/redis/resp_reader.h"
 #include "store/redis/settings.h"
+#include "store/resp/resp_reader.h"
 
 namespace weir::store {
 

@@ -6,7 +6,7 @@
 #include "core/no_memory.h"
 #include "core/ticks.h"
 #include "store/redis/codec.h"
-#include "store/redis/resp_writer.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::store {
 

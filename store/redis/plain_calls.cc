@@ -4,7 +4,7 @@
 
 #include "store/redis/codec.h"
 #include "store/redis/packer.h"
-#include "store/redis/resp_writer.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::store {
 

@@ -7,8 +7,8 @@
 
 #include "limiter/exchange/shared_op.h"
 #include "store/redis/pending_batches.h"
-#include "store/redis/resp_reader.h"
 #include "store/redis/scripts.h"
+#include "store/resp/resp_reader.h"
 
 namespace weir::store {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "limiter/exchange/shared_op.h"
-#include "store/redis/resp_reader.h"
 #include "store/redis/scripts.h"
+#include "store/resp/resp_reader.h"
 
 namespace weir::store {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <utility>
 
-#include "store/redis/resp_writer.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::store {
 

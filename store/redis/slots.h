@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "store/redis/resp_reader.h"
 #include "store/redis/settings.h"
+#include "store/resp/resp_reader.h"
 
 namespace weir::store {
 

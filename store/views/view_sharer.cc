@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "limiter/exchange/shared_key.h"
-#include "store/redis/resp_writer.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::store {
 namespace {

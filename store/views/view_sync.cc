@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "store/redis/resp_writer.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::store {
 namespace {

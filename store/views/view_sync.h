@@ -12,7 +12,7 @@
 #include "limiter/views/shared_view.h"
 #include "limiter/views/spans.h"
 #include "limiter/views/view_delta.h"
-#include "store/redis/resp_reader.h"
+#include "store/resp/resp_reader.h"
 
 namespace weir::store {
 

@@ -11,8 +11,8 @@
 #include "store/redis/near_reading.h"
 #include "store/redis/pattern_codec.h"
 #include "store/redis/plain_calls.h"
-#include "store/redis/resp_reader.h"
 #include "store/redis/slots.h"
+#include "store/resp/resp_reader.h"
 
 using namespace weir;
 

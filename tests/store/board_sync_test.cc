@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "store/redis/resp_writer.h"
 #include "store/redis/slots.h"
+#include "store/resp/resp_writer.h"
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
 

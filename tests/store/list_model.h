@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "limiter/memory/frame.h"
-#include "store/redis/resp_reader.h"
+#include "store/resp/resp_reader.h"
 
 namespace weir::store::test {
 

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "store/redis/resp_writer.h"
+#include "store/resp/resp_writer.h"
 #include "tests/store/list_model.h"
 #include "tests/store/list_replica.h"
 #include "tests/store/world.h"

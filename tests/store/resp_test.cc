@@ -3,9 +3,9 @@
 #include <random>
 #include <string>
 
-#include "store/redis/resp_guard.h"
-#include "store/redis/resp_reader.h"
-#include "store/redis/resp_writer.h"
+#include "store/resp/resp_guard.h"
+#include "store/resp/resp_reader.h"
+#include "store/resp/resp_writer.h"
 
 namespace weir::store::resp_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/redis/resp_guard.h"
+#include "store/resp/resp_guard.h"
 
 #include <algorithm>
 

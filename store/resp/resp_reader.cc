@@ -1,4 +1,4 @@
-#include "store/redis/resp_reader.h"
+#include "store/resp/resp_reader.h"
 
 #include <hiredis/read.h>
 

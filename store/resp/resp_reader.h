@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/resp_guard.h"
+#include "store/resp/resp_guard.h"
 
 namespace weir::store {
 
