@@ -124,8 +124,11 @@ class Walk(unittest.TestCase):
     def tail(self, line):
         process = self.begin_line(line)
         seen, deadline = b"", time.monotonic() + 30
+        pairs = 4  # one login has failed already: eight more are flagged, and none is refused
         while b"login-per-ip" not in seen and time.monotonic() < deadline:
-            self.logins(2)
+            if pairs != 0:
+                self.logins(2)
+                pairs -= 1
             while select.select([process.stdout], [], [], 0.2)[0]:
                 piece = os.read(process.stdout.fileno(), 65536)
                 self.assertTrue(piece, seen)
