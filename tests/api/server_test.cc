@@ -262,7 +262,7 @@ TEST_F(ApiServerTest, WhatGoesToAnotherWorkerIsLeftToIt) {
   const Reply reply = post("/v1/events", R"({"request_id":")" + std::string(id.data(), id.size()) +
                                              R"(","status":401})");
   EXPECT_EQ(workers.posted, 2);
-  EXPECT_EQ(reply.status, 503) << reply.body;
+  EXPECT_EQ(reply.status, 200) << "also without memory it is settled there: " << reply.body;
 }
 
 TEST_F(ApiServerTest, DoesNotOpenToOthersWithoutAToken) {

@@ -163,7 +163,7 @@ class Operator(unittest.TestCase):
         self.assertEqual(self.status("198.51.100.7"), 200)
         token = re.search(r"weir ctl undo ([0-9a-f]{16})", said)[1]
         self.assertIn(token, self.ctl("undo"))
-        self.assertEqual(self.ctl("undo", token), "undone: 30 entries are back\n")
+        self.assertEqual(self.ctl("undo", token), "undone (removed 30 entries of banned): 30 entries are back\n")
         after = self.json("list", "banned", "198.51.100.7")["entries"][0]
         self.assertEqual({k: v for k, v in after.items() if k != "left_seconds"},
                          {k: v for k, v in before.items() if k != "left_seconds"})
@@ -188,7 +188,7 @@ class Operator(unittest.TestCase):
         said = self.ctl("list", "banned", "--import", "-", stdin=many)
         self.assertEqual(self.status("192.0.7.7"), 403)
         token = re.search(r"weir ctl undo (\w+)", said)[1]
-        self.assertEqual(self.ctl("undo", token), "undone: 3000 entries are off again\n")
+        self.assertEqual(self.ctl("undo", token), "undone (imported into banned): 3000 entries are off again\n")
         self.assertEqual(self.status("192.0.7.7"), 200)
         for wrong, words in (("ip\nnowhere\n", "entry 1: "), ('ip\n"1.2.3.4\n', "a quote is not closed"), ("{", "no JSON"),
                              ('[{"key": 7}]', "entry 1: "), ("ip,until\n1.2.3.4,soon\n", "`until`")):
