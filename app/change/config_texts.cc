@@ -27,7 +27,7 @@ std::vector<admin::ConfigText> masked_texts(const std::vector<config::SourceFile
     if (file.name.starts_with('$')) continue;  // a variable: its value may be the secret itself
     admin::ConfigText& text = out.emplace_back();
     text.name = file.name;
-    std::string_view rest = file.text, before;
+    std::string_view rest = file.text;
     config::LineSections sections;
     while (!rest.empty()) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
@@ -35,10 +35,9 @@ std::vector<admin::ConfigText> masked_texts(const std::vector<config::SourceFile
         text.text += kLeftOut;
         return out;
       }
-      text.text += config::without_secrets(line, before, sections.next(line));
+      text.text += config::without_secrets(line, sections.next(line));
       text.text += '\n';
       left -= line.size() + 1;
-      before = line;
       rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     }
   }

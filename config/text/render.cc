@@ -142,12 +142,8 @@ class Human {
     const std::size_t from = starts[where.line - 1];
     std::size_t to = where.line < starts.size() ? starts[where.line] - 1 : file.text.size();
     if (to > from && file.text[to - 1] == '\r') --to;
-    const std::string_view before =
-        where.line < 2
-            ? std::string_view{}
-            : file.text.substr(starts[where.line - 2], from - 1 - starts[where.line - 2]);
-    const std::string line = without_secrets(file.text.substr(from, to - from), before,
-                                             lines_[where.file].keys[where.line - 1]);
+    const std::string line =
+        without_secrets(file.text.substr(from, to - from), lines_[where.file].keys[where.line - 1]);
     const std::size_t begin =
         std::min<std::size_t>(where.column > 0 ? where.column - 1 : 0, line.size());
     const Shown shown = show(line, begin, std::min<std::size_t>(begin + where.length, line.size()));

@@ -1,6 +1,7 @@
 #include "config/text/secrets.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "config/text/edit_distance.h"
 #include "config/text/problem.h"
@@ -28,7 +29,8 @@ bool is_nearly(std::string_view text, std::string_view word) {
 }
 
 /// Also of a mistyped key: the message about it shows its line.
-bool is_secret_key(const std::string& key) {
+bool is_secret_key(std::string key) {
+  std::replace(key.begin(), key.end(), '-', '_');  // headers, too: `x-api-key`
   if (key.ends_with("_file")) return false;
   if (std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
                   [&](std::string_view word) { return key.find(word) != npos; }))
@@ -52,24 +54,76 @@ void cover(std::string& line, std::size_t from, std::size_t to) {
   for (std::size_t i = from; i < to && i < line.size(); ++i) line[i] = '*';
 }
 
+bool is_blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\r'; }
+bool is_quote(char c) noexcept { return c == '"' || c == '\''; }
+bool opens(char c) noexcept { return c == '[' || c == '{'; }
+bool closes(char c) noexcept { return c == ']' || c == '}'; }
+
+std::size_t skip_blanks(std::string_view line, std::size_t at) noexcept {
+  while (at < line.size() && is_blank(line[at])) ++at;
+  return at;
+}
+
+bool is_comment(std::string_view line, std::size_t at) noexcept {
+  return line[at] == '#' && (at == 0 || is_blank(line[at - 1]));
+}
+
+/// The quote that closes a YAML text, from `at` on; npos: it goes on in the next line.
+std::size_t close_of(std::string_view line, std::size_t at, char quote) noexcept {
+  for (; at < line.size(); ++at) {
+    if (line[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (line[at] == quote) {
+      if (quote == '"' || at + 1 >= line.size() || line[at + 1] != quote) return at;
+      ++at;  // `''` is one within
+    }
+  }
+  return npos;
+}
+
+/// Behind the blanks, tags and anchors that stand before a value.
+std::size_t skip_properties(std::string_view line, std::size_t at) noexcept {
+  at = skip_blanks(line, at);
+  while (at < line.size() && (line[at] == '!' || line[at] == '&')) {
+    while (at < line.size() && !is_blank(line[at]) && line[at] != ',' && !closes(line[at])) ++at;
+    at = skip_blanks(line, at);
+  }
+  return at;
+}
+
+/// Where the list or map ends in which `depth` brackets are open at `at`: behind the last of them,
+/// or npos. What follows a quote that nothing closes is not looked into.
+std::size_t end_of_brackets(std::string_view line, std::size_t at, std::size_t& depth) noexcept {
+  bool fresh = true;
+  for (; at < line.size(); ++at) {
+    const char c = line[at];
+    if (is_comment(line, at)) break;
+    if (fresh && is_quote(c)) {
+      const std::size_t close = close_of(line, at + 1, c);
+      if (close != npos) at = close;
+    }
+    if (opens(c)) ++depth;
+    if (closes(c) && --depth == 0) return at + 1;
+    if (!is_blank(c)) fresh = opens(c) || c == ',' || c == ':';
+  }
+  return npos;
+}
+
 /// Where the value that begins at `from` ends.
 std::size_t end_of_value(std::string_view line, std::size_t from) {
-  if (from < line.size() && (line[from] == '"' || line[from] == '\'')) {
-    for (std::size_t i = from + 1; i < line.size(); ++i) {
-      if (line[i] == '\\' && line[from] == '"')
-        ++i;
-      else if (line[i] == line[from])
-        return i;
-    }
-    return line.size();
+  if (from < line.size() && is_quote(line[from]))
+    return std::min(close_of(line, from + 1, line[from]), line.size());
+  if (from < line.size() && opens(line[from])) {
+    std::size_t depth = 0;
+    return std::min(end_of_brackets(line, from, depth), line.size());
   }
   std::size_t i = from;
   for (; i < line.size(); ++i) {
-    if (line[i] == '}' || line[i] == ']') break;
+    if (closes(line[i])) break;
     if (line[i] == ',' && (i + 1 == line.size() || line[i + 1] == ' ')) break;
-    if (line[i] == '#' && i > from && line[i - 1] == ' ') break;
+    if (line[i] == '#' && i > from && is_blank(line[i - 1])) break;
   }
-  while (i > from && line[i - 1] == ' ') --i;
+  while (i > from && is_blank(line[i - 1])) --i;
   return i;
 }
 
@@ -83,11 +137,38 @@ void cover_query(std::string& line, std::size_t from, std::size_t end) {
   }
 }
 
+/// Where the URL ends whose `://` is at `at`. A quote ends it only if one stands open before it: a
+/// password may hold the other one, or both.
+std::size_t end_of_url(std::string_view line, std::size_t at) {
+  std::size_t begin = at;
+  while (begin > 0 && (is_word(line[begin - 1]) || line[begin - 1] == '+')) --begin;
+  std::size_t open = npos;
+  for (std::size_t i = 0; i < begin; ++i) {
+    const bool inside = line[i] == '\'' && i > 0 && is_word(line[i - 1]);  // `it's`
+    if (open == npos ? is_quote(line[i]) && !inside : line[i] == line[open])
+      open = open == npos ? i : npos;
+  }
+  if (begin > 0 && is_quote(line[begin - 1])) open = begin - 1;
+  const bool escaped = open != npos && open > 0 && line[open - 1] == '\\';
+  const bool angle = line.substr(0, at).rfind('<') != npos;
+  std::size_t i = at + 3;
+  for (; i < line.size() && line[i] != ' ' && line[i] != '\t'; ++i) {
+    if (angle && line[i] == '>') break;
+    if (open == npos || line[i] != line[open]) continue;
+    const bool doubled = line[i] == '\'' && i + 1 < line.size() && line[i + 1] == '\'';
+    const bool behind = line[i] == '"' && line[i - 1] == '\\';
+    if (behind && !escaped) continue;
+    if (!doubled) return behind ? i - 1 : i;
+    ++i;
+  }
+  return i;
+}
+
 /// Covers the text between `://` and `@`, from the first colon on, and the values of queries.
 void cover_passwords(std::string& line) {
   for (std::size_t at = 0; (at = line.find("://", at)) != npos; at += 3) {
     const std::size_t begin = at + 3;
-    const std::size_t end = std::min(line.find_first_of(" \t\"'<>", begin), line.size());
+    const std::size_t end = end_of_url(line, at);
     cover_query(line, begin, end);
     // A password may hold `/` or `@` although it should not.
     const std::size_t sign = std::string_view(line).substr(0, end).rfind('@');
@@ -101,18 +182,111 @@ void cover_passwords(std::string& line) {
 constexpr std::string_view kSectionsOfNames[] = {"fields",   "events",   "tables",
                                                  "defaults", "policies", "views"};
 
-/// Covers the text that begins at `at` in an expression. Others than texts, such as null, numbers
-/// and fields, are no secrets.
-void cover_text(std::string& out, std::string_view line, std::size_t at) {
-  if (at >= line.size()) return;
-  // Within a quoted YAML value: `"... == \"a\""` and the like in single quotes.
-  const bool doubled = line.substr(at).starts_with("\\\"") || line.substr(at).starts_with("''");
-  if (doubled) {
-    const std::size_t close = line.find(line.substr(at, 2), at + 2);
-    if (close != npos) return cover(out, at + 2, close);
+/// Covers the texts of expressions that name a secret's field, however they do: a text may stand
+/// before `==` or in a call. `&&`, `||` and a comma part them, outside of brackets. Null, numbers
+/// and fields are no secrets.
+class Expressions {
+ public:
+  Expressions(std::string& out, std::string_view line) : out_(out), line_(line) {}
+
+  void cover_texts() {
+    bool fresh = true;  // a YAML value or key may begin here
+    for (std::size_t i = 0; i < line_.size(); ++i) {
+      const char c = line_[i];
+      if (is_comment(line_, i)) break;
+      if (is_blank(c)) continue;
+      if (fresh && is_quote(c)) {
+        const std::size_t close = close_of(line_, i + 1, c);
+        const std::size_t next = close == npos ? npos : skip_blanks(line_, close + 1);
+        const bool is_key = next < line_.size() && line_[next] == ':';
+        if (is_key || (close != npos && ends_value(next))) {
+          if (!is_key) cover_within(i + 1, close, c);
+          i = is_key ? next : close;
+          fresh = is_key;
+          continue;
+        }
+      }
+      if (fresh && is_word(c)) {
+        std::size_t end = i;
+        while (end < line_.size() && is_word(line_[end])) ++end;
+        const std::size_t colon = skip_blanks(line_, end);
+        const bool dash = c == '-' && end == i + 1;
+        const bool is_key = colon < line_.size() && line_[colon] == ':' &&
+                            (colon + 1 == line_.size() || is_blank(line_[colon + 1]));
+        if (dash || is_key) {
+          i = is_key ? colon : i;
+          continue;
+        }
+      }
+      if (fresh && (opens(c) || c == '?')) continue;
+      if (c == ',' && depth_ == 0) {
+        end_clause();
+        fresh = true;
+        continue;
+      }
+      fresh = false;
+      i = step(i, line_.size(), 0);
+    }
+    end_clause();
   }
-  if (line[at] == '"' || line[at] == '\'') cover(out, at + 1, end_of_value(line, at));
-}
+
+ private:
+  struct Text {
+    std::size_t from, to;
+  };
+
+  bool ends_value(std::size_t at) const {
+    return at >= line_.size() || line_[at] == ',' || closes(line_[at]) || is_comment(line_, at);
+  }
+
+  /// Within a quoted YAML value: `"... == \"a\""` and the like in single quotes.
+  void cover_within(std::size_t from, std::size_t to, char quote) {
+    for (std::size_t i = from; i < to; ++i) i = step(i, to, quote);
+    end_clause();
+  }
+
+  /// Takes what stands at `i`, and gives its last byte.
+  std::size_t step(std::size_t i, std::size_t to, char quote) {
+    const std::string_view rest = line_.substr(i, to - i);
+    const std::string_view mark = quote == '"' && rest.starts_with("\\\"")  ? rest.substr(0, 2)
+                                  : quote == '\'' && rest.starts_with("''") ? rest.substr(0, 2)
+                                  : is_quote(rest[0])                       ? rest.substr(0, 1)
+                                                                            : std::string_view{};
+    if (!mark.empty() && (rest[0] != '\'' || i == 0 || !is_word(line_[i - 1]))) {
+      std::size_t close = i + mark.size();
+      while (close < to && line_.substr(close, mark.size()) != mark)
+        close += line_[close] == '\\' && mark.size() == 1 ? 2U : 1U;
+      close = std::min(close, to);
+      texts_.push_back({i + mark.size(), close});
+      return std::min(close + mark.size(), to) - 1;
+    }
+    if (is_word(rest[0])) {
+      std::size_t end = i;
+      while (end < to && is_word(line_[end])) ++end;
+      secret_ = secret_ || is_secret_key(lower_word(line_.substr(i, end - i)));
+      return end - 1;
+    }
+    if (rest[0] == '(' || rest[0] == '[') ++depth_;
+    if ((rest[0] == ')' || rest[0] == ']') && depth_ > 0) --depth_;
+    if (depth_ == 0 && (rest.starts_with("&&") || rest.starts_with("||"))) end_clause();
+    return i;
+  }
+
+  void end_clause() {
+    for (const Text& text : texts_) {
+      if (secret_) cover(out_, text.from, text.to);
+    }
+    texts_.clear();
+    secret_ = false;
+    depth_ = 0;
+  }
+
+  std::string& out_;
+  std::string_view line_;
+  std::vector<Text> texts_;  // of this clause
+  std::size_t depth_ = 0;
+  bool secret_ = false;
+};
 
 /// What stands in the list of `query.token in ["a", "b"]`, whose `in` is at `at`.
 void cover_choice(std::string& out, std::string_view line, std::size_t at) {
@@ -120,6 +294,16 @@ void cover_choice(std::string& out, std::string_view line, std::size_t at) {
   const std::size_t open = line.find_first_not_of(' ', at + 2);
   if (open == npos || line[open] != '[') return;
   cover(out, open + 1, std::min(line.find(']', open), line.size()));
+}
+
+/// The plain word before a colon in column 0; empty if there is none.
+std::string_view section_name(std::string_view line) {
+  std::size_t end = 0;
+  while (end < line.size() && is_word(line[end])) ++end;
+  const std::size_t colon = skip_blanks(line, end);
+  const bool is_key = colon < line.size() && line[colon] == ':' &&
+                      (colon + 1 == line.size() || is_blank(line[colon + 1]));
+  return is_key ? line.substr(0, end) : std::string_view{};
 }
 
 }  // namespace
@@ -139,40 +323,161 @@ std::string without_secrets_of_message(std::string_view text) {
   return out;
 }
 
-LineKeys LineSections::next(std::string_view line) {
-  std::size_t end = 0;
-  while (end < line.size() && is_word(line[end])) ++end;
-  // Deeper in its section, an item of its list, blank, or a comment.
-  if (end == 0 || line.front() == '-') return keys_;
-  keys_ = std::find(std::begin(kSectionsOfNames), std::end(kSectionsOfNames),
-                    line.substr(0, end)) != std::end(kSectionsOfNames)
-              ? LineKeys::names
-              : LineKeys::settings;
-  return keys_;
+/// What a line in column 0 begins. Only a plain word is taken for the name of a section: a quote,
+/// `?`, a tag, a bracket or `---` may begin any.
+LineKeys LineSections::section_of(std::string_view line) {
+  const std::string_view name = section_name(line);
+  const bool names = std::find(std::begin(kSectionsOfNames), std::end(kSectionsOfNames), name) !=
+                     std::end(kSectionsOfNames);
+  return names ? LineKeys::names : LineKeys::settings;
 }
 
-std::string without_secrets(std::string_view line, std::string_view before, LineKeys keys) {
+LineKeys LineSections::next(std::string_view line) {
+  const std::size_t text = skip_blanks(line, 0);
+  if (text == line.size()) return inside_ == Inside::nothing ? section_ : LineKeys::secret;
+  const std::size_t from = inside_ == Inside::nothing ? 0 : end_of_secret(line, text);
+  if (from == npos) return LineKeys::secret;
+  const bool began_secret = from > 0;
+  const bool item = line[0] == '-' && (line.size() == 1 || is_blank(line[1]));
+  if (!began_secret && text == 0 && !item && line[0] != '#' && !closes(line[0])) {
+    section_ = section_of(line);
+    depth_ = 0;
+  }
+  look_for_secrets(line, from);
+  return began_secret ? LineKeys::secret : section_;
+}
+
+/// Where what follows the secret begins that the line goes on with: 0 if it does not, npos if the
+/// next line goes on with it as well.
+std::size_t LineSections::end_of_secret(std::string_view line, std::size_t text) {
+  std::size_t end = 0;
+  switch (inside_) {
+    case Inside::nothing:
+      break;
+    case Inside::deeper:
+      if (text > column_ || (text == column_ && line[text] == '-' && items_)) return npos;
+      break;
+    case Inside::quote: {
+      const std::size_t close = close_of(line, 0, quote_);
+      if (close == npos) return npos;
+      end = close + 1;
+      break;
+    }
+    case Inside::brackets:
+      end = end_of_brackets(line, 0, open_);
+      if (end == npos) return npos;
+      break;
+    case Inside::flow:
+      inside_ = Inside::nothing;
+      if (!section_name(line).empty()) return 0;  // a bracket is missing above
+      end = end_of_secret_at(line, skip_properties(line, 0));
+      if (inside_ != Inside::nothing) return npos;
+      if (end == 0) return 0;  // there is no value
+      break;
+  }
+  inside_ = Inside::nothing;
+  return end;
+}
+
+/// Where a secret's value ends that begins at `at`; inside_ says whether it goes on.
+std::size_t LineSections::end_of_secret_at(std::string_view line, std::size_t at) {
+  const bool flow = depth_ > 0;
+  if (at < line.size() && is_quote(line[at])) {
+    const std::size_t close = close_of(line, at + 1, line[at]);
+    if (close != npos) return close + 1;
+    inside_ = Inside::quote;
+    quote_ = line[at];
+    return line.size();
+  }
+  if (at < line.size() && opens(line[at])) {
+    open_ = 0;
+    const std::size_t end = end_of_brackets(line, at, open_);
+    if (end != npos) return end;
+    inside_ = Inside::brackets;
+    return line.size();
+  }
+  if (!flow) {
+    inside_ = Inside::deeper;  // the text of `|`, a list, a map, or more words
+    items_ = at >= line.size() || is_comment(line, at);
+    return line.size();
+  }
+  const std::size_t end = end_of_value(line, at);
+  const std::size_t next = skip_blanks(line, end);
+  if (next >= line.size() || is_comment(line, next)) {
+    inside_ = Inside::flow;
+    return line.size();
+  }
+  return end;
+}
+
+void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
+  bool fresh = true;  // a key or a value may begin here
+  for (std::size_t i = from; i < line.size(); ++i) {
+    const char c = line[i];
+    if (is_comment(line, i)) return;
+    if (is_blank(c)) continue;
+    // In a list or map, a text without its end is no text, lest it hide what follows.
+    const std::size_t close = fresh && is_quote(c) ? close_of(line, i + 1, c) : npos;
+    std::size_t key = i, end = i;
+    if (close != npos) {
+      key = i + 1;
+      end = close;
+    } else if (is_word(c)) {
+      while (end < line.size() && is_word(line[end])) ++end;
+    }
+    const std::size_t colon = skip_blanks(line, close == npos ? end : close + 1);
+    const bool is_key = end > key && colon < line.size() && line[colon] == ':' &&
+                        (close != npos || colon + 1 == line.size() || is_blank(line[colon + 1]));
+    if (is_key) {
+      // Behind a comma outside of brackets: a map without braces of its own, the file's.
+      if (comma_) section_ = LineKeys::settings;
+      comma_ = false;
+      fresh = true;
+      i = colon;
+      if (section_ == LineKeys::settings &&
+          is_secret_key(lower_word(line.substr(key, end - key)))) {
+        column_ = key;
+        const std::size_t at = end_of_secret_at(line, skip_properties(line, colon + 1));
+        if (inside_ != Inside::nothing) return;
+        i = at - 1;
+        fresh = false;
+      }
+      continue;
+    }
+    comma_ = c == ',' && depth_ == 0;
+    if (close != npos || end > i) {
+      const bool dash = c == '-' && end == i + 1;
+      i = close != npos ? close : end - 1;
+      fresh = fresh && dash;
+      continue;
+    }
+    if (fresh && opens(c)) ++depth_;
+    if (closes(c) && depth_ > 0) --depth_;
+    fresh = opens(c) ? fresh : c == ',' || (fresh && c == '?');
+  }
+}
+
+std::string without_secrets(std::string_view line, LineKeys keys) {
   std::string out(line);
+  if (keys == LineKeys::secret) {
+    cover(out, skip_blanks(line, 0), line.size() - (line.ends_with('\r') ? 1 : 0));
+    return out;
+  }
   cover_passwords(out);
+  Expressions(out, line).cover_texts();
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (!is_word(line[i]) || (i > 0 && is_word(line[i - 1]))) continue;
     std::size_t end = i;
     while (end < line.size() && is_word(line[end])) ++end;
     const std::string key = lower_word(line.substr(i, end - i));
     std::size_t at = end;
-    if (at < line.size() && (line[at] == '"' || line[at] == '\'')) ++at;
-    while (at < line.size() && line[at] == ' ') ++at;
+    if (at < line.size() && is_quote(line[at])) ++at;
+    at = skip_blanks(line, at);
     if (is_secret_key(key)) cover_choice(out, line, at);
-    if (line.substr(at).starts_with("!=") || line.substr(at).starts_with("==")) {
-      at = line.find_first_not_of(' ', at + 2);
-      if (is_secret_key(key)) cover_text(out, line, at);
-      continue;
-    }
-    if (keys == LineKeys::names) continue;
+    if (keys == LineKeys::names || line.substr(at).starts_with("==")) continue;
     if (at >= line.size() || (line[at] != ':' && line[at] != '=')) continue;
-    ++at;
-    while (at < line.size() && line[at] == ' ') ++at;
-    const bool quoted = at < line.size() && (line[at] == '"' || line[at] == '\'');
+    at = skip_properties(line, at + 1);
+    const bool quoted = at < line.size() && is_quote(line[at]);
     const std::size_t to = end_of_value(line, at);
     if (is_secret_key(key)) {
       cover(out, at + (quoted ? 1 : 0), to);
@@ -180,20 +485,6 @@ std::string without_secrets(std::string_view line, std::string_view before, Line
       const std::size_t host = line.find("://", at);
       const std::size_t path = host == npos ? npos : line.find('/', host + 3);
       if (path != npos && path < to) cover(out, path + 1, to);
-    }
-  }
-  if (keys == LineKeys::names) return out;
-  // `password: |` and the like.
-  while (!before.empty() && std::string_view(" \t\r|>-+").find(before.back()) != npos)
-    before.remove_suffix(1);
-  if (before.ends_with(':')) {
-    before.remove_suffix(1);
-    std::size_t from = before.size();
-    while (from > 0 && is_word(before[from - 1])) --from;
-    const std::size_t text = line.find_first_not_of(' ');
-    if (is_secret_key(lower_word(before.substr(from))) && text != npos &&
-        text > std::min(before.find_first_not_of(' '), before.size())) {
-      cover(out, text, out.size());
     }
   }
   return out;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,25 +9,41 @@
 namespace weir::config {
 
 /// What the keys of a line are: settings, whose values may be secrets, or names and expressions of
-/// what weir counts, such as `fields: {token: body.token}`.
-enum class LineKeys : std::uint8_t { settings, names };
+/// what weir counts, such as `fields: {token: body.token}`. `secret`: the line goes on with a
+/// secret that a line before it has begun.
+enum class LineKeys : std::uint8_t { settings, names, secret };
 
-/// Tells what the keys of a file's lines are, from its first line to its last.
+/// Tells what the keys of a file's lines are, from its first line to its last. In doubt they are
+/// settings: what is covered without need does no harm.
 class LineSections {
  public:
   LineKeys next(std::string_view line);
 
  private:
-  LineKeys keys_ = LineKeys::settings;
+  /// The secret that the next line may go on with: all lines that stand deeper than its key, a
+  /// quoted text, a list or map in brackets, or words or a value within such a one.
+  enum class Inside : std::uint8_t { nothing, deeper, quote, brackets, flow };
+
+  static LineKeys section_of(std::string_view line);
+  std::size_t end_of_secret(std::string_view line, std::size_t text);
+  std::size_t end_of_secret_at(std::string_view line, std::size_t at);
+  void look_for_secrets(std::string_view line, std::size_t from);
+
+  LineKeys section_ = LineKeys::settings;
+  std::size_t depth_ = 0;  // open brackets
+  bool comma_ = false;     // the last thing was a comma outside of brackets
+  Inside inside_ = Inside::nothing;
+  std::size_t column_ = 0;  // of the secret's key
+  bool items_ = false;      // its value may be a list in the same column
+  char quote_ = '"';
+  std::size_t open_ = 0;  // brackets of the secret itself
 };
 
 /// A line of a configuration as others may see it: of the same length, with `*` for each byte of
 /// the values of keys such as `password`, `secret`, `token` or `authorization`, also mistyped ones
 /// (not of keys that name a file), of passwords and queries in URLs, of the paths of webhooks, and
-/// of the texts that an expression compares with such a key.
-/// `before`: the line before it; a value may stand below its key.
-std::string without_secrets(std::string_view line, std::string_view before = {},
-                            LineKeys keys = LineKeys::settings);
+/// of the texts of expressions that name such a key.
+std::string without_secrets(std::string_view line, LineKeys keys = LineKeys::settings);
 /// The same of a message about a value or a key: passwords and queries in URLs, and what stands
 /// behind such a key within quotes.
 std::string without_secrets_of_message(std::string_view text);
