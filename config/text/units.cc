@@ -48,7 +48,7 @@ std::string hint_of_duration(std::string_view text) {
   constexpr std::array<std::string_view, 7> kEndless = {
       "forever", "always", "permanent", "permanently", "never", "infinite", "inf"};
   if (std::find(kEndless.begin(), kEndless.end(), text) != kEndless.end())
-    return "a duration has an end: the longest \"for\" is 366d";
+    return "a duration has an end: write a length such as 30d";
   std::string_view rest = text;
   const auto amount = take_digits(rest);
   constexpr std::uint64_t kMost = 100'000;
