@@ -76,14 +76,13 @@ std::string read_threshold(const json::value& value, std::string_view name, Numb
     out = Number(value.get_int64());
     return {};
   }
-  const bool fits = value.is_double() && std::abs(value.get_double()) < kBound;
-  if (!fits) {
+  const double real = value.is_double() ? value.get_double() : kBound;
+  if (!(real >= -kBound && real < kBound)) {
     const bool is_number = value.is_double() || value.is_uint64();
     return "\"" + utf8_text(name.substr(0, kNameShown)) + "\" is " +
            (is_number ? "too large: a" : "no number: a") +
            " threshold is a number from -9223372036854775808 to 9223372036854775807";
   }
-  const double real = value.get_double();
   out = std::trunc(real) == real ? Number(static_cast<std::int64_t>(real)) : Number::real(real);
   return {};
 }

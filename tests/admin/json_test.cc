@@ -43,10 +43,13 @@ TEST(Json, ReadsThresholdsThatFitInto64Bits) {
   EXPECT_EQ(read("2.5"), "2.5");
   EXPECT_EQ(read("9223372036854775807"), "9223372036854775807");
   EXPECT_EQ(read("-9223372036854775808"), "-9223372036854775808");
+  EXPECT_EQ(read("-9223372036854775808.0"), "-9223372036854775808");
+  EXPECT_EQ(read("-9.223372036854775808e18"), "-9223372036854775808");
   const std::string range =
       ": a threshold is a number from -9223372036854775808 to 9223372036854775807";
   for (const char* large : {"9223372036854775808", "18446744073709551615", "99999999999999999999",
-                            "-99999999999999999999", "1e30", "-1e300"})
+                            "-99999999999999999999", "9223372036854775808.0",
+                            "-9223372036854777856.0", "1e30", "-1e300"})
     EXPECT_EQ(read(large), "\"deny.over\" is too large" + range) << large;
   for (const char* none : {"\"20\"", "true", "null", "[]", "{}"})
     EXPECT_EQ(read(none), "\"deny.over\" is no number" + range) << none;
