@@ -334,6 +334,60 @@ spec:
             "kind: Pod\nmetadata:\n  name: p\nspec:\n  containers:\n  - name: app\n\n# the end\n");
 }
 
+TEST(TakeOut, takes_texts_that_look_like_comments) {
+  const Injected out = taken(R"(kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+  - name: weir
+    image: weir:1
+    args:
+    - |
+      serve
+      # no comment
+
+  # the app's
+  - name: app
+    image: a
+)");
+  ASSERT_EQ(out.problem, "");
+  EXPECT_EQ(out.text, R"(kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+  # the app's
+  - name: app
+    image: a
+)");
+}
+
+TEST(TakeOut, takes_containers_with_dashes_before_their_first_key) {
+  const Injected out = taken(R"(kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+  - &my-app
+    name: app
+  - &my-weir   # a side-car
+    name: weir
+    image: weir:1
+  -   # a side-car - of ours
+    # - logs
+    name: logs
+)");
+  ASSERT_EQ(out.problem, "");
+  EXPECT_EQ(out.text, R"(kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+  - &my-app
+    name: app
+  -   # a side-car - of ours
+    # - logs
+    name: logs
+)");
+}
+
 TEST(TakeOut, says_why_not) {
   const std::string pod =
       "kind: Pod\nmetadata: {name: p, labels: {app: a}}\nspec:\n  containers:\n";

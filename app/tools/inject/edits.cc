@@ -119,7 +119,12 @@ std::size_t Edits::line_of(std::size_t at) const {
 std::size_t Edits::start_of(const YAML::Node& of, std::size_t member) const {
   if (of.IsMap()) return at(std::next(of.begin(), static_cast<std::ptrdiff_t>(member))->first);
   const std::size_t item = at(of[member]);
-  return is_flow(of) ? item : text_.rfind('-', item);
+  if (is_flow(of)) return item;
+  // An anchor, a tag or a comment may stand between, with dashes of its own.
+  std::size_t dash = text_.rfind('-', item);
+  while (dash != std::string_view::npos && dash > 0 && dash - line_of(dash) != column(of))
+    dash = text_.rfind('-', dash - 1);
+  return dash;
 }
 
 bool Edits::remove(const YAML::Node& of, const std::set<std::size_t>& which) {
@@ -151,14 +156,16 @@ bool Edits::remove_block(const YAML::Node& of, std::size_t first, std::size_t la
   return true;
 }
 
-/// Up to `to`, or to the comments that stand on lines of their own before it.
+/// Up to `to`, or to the comments that stand on lines of their own before it. What stands deeper
+/// than the members is of the member before, a comment or not: a text of `|` may look like one.
 std::size_t Edits::before_comments(std::size_t from, std::size_t to) const {
   std::size_t out = to;
+  const std::size_t column = to - line_of(to);
   for (std::size_t line = line_of(to); line > from;) {
     line = line_of(line - 1);
     const std::size_t begin = text_.find_first_not_of(" \r\n", line);
     const std::size_t end = text_.find('\n', line);
-    if (line <= from || (begin < end && text_[begin] != '#')) break;
+    if (line <= from || (begin < end && (text_[begin] != '#' || begin - line > column))) break;
     if (begin < end) out = begin;
   }
   return out;
