@@ -193,7 +193,7 @@ TEST(Inject, says_why_not) {
       {job, classic(), "job/j: with --classic its pods would never complete"},
       {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, ports: [{containerPort: "
        "x}]}]}}",
-       native(), "pod/p: x is no port number (1 to 65535); say --app-port"},
+       native(), "pod/p: x is no port number (1 to 65535); pass --app-port"},
       {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, ports: [{containerPort: "
        "80}]}, "
        "{name: b, ports: [{containerPort: 8482}]}]}}",

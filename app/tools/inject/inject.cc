@@ -37,7 +37,8 @@ constexpr std::string_view kInjectExamples =
     "--remove gives the manifests back as they were before, but for the targetPort of a Service, "
     "which is then a\n"
     "number; what may be the pod's own stays, and a note names it.\n"
-    "Exit codes: 0 done, 1 there is no pod in the manifests, or no way to, 4 a file can't be read.";
+    "Exit codes: 0 done, 1 there is no pod in the manifests, or it cannot be done, 4 a file can't "
+    "be read.";
 
 struct InjectFlags {
   std::vector<std::string> named, files;  // by -f, and without it
@@ -144,8 +145,9 @@ std::function<int()> declare_inject(CLI::App& app, const Globals&) {
   app.add_option("FILE", flags->files, "As with -f: what a shell makes of -f *.yaml")
       ->type_name("");
   app.add_flag("-R,--recursive", flags->recursive, "The directories below a directory as well");
-  app.add_flag("--remove", flags->remove,
-               "Take weir out of manifests that this command has changed, of both kinds");
+  app.add_flag(
+      "--remove", flags->remove,
+      "Take weir out of manifests that this command has changed (native sidecar or --classic)");
   app.add_flag("--classic", flags->options.classic,
                "A second container instead of a native sidecar: before Kubernetes 1.30");
   app.add_option("--app-port", flags->options.app_port,

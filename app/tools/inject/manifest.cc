@@ -219,7 +219,7 @@ std::string why_refused(const Pod& pod, const InjectOptions& options) {
   if (std::find(std::begin(kPorts), std::end(kPorts), pod.port) != std::end(kPorts))
     return pod.title() + ": the app can't listen on " + pod.port + ", which is weir's";
   if (!pod.port.empty() && !is_port_number(pod.port))
-    return pod.title() + ": " + pod.port + " is no port number (1 to 65535); say --app-port";
+    return pod.title() + ": " + pod.port + " is no port number (1 to 65535); pass --app-port";
   return {};
 }
 

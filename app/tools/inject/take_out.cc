@@ -96,7 +96,7 @@ class Remover {
       if (!pointed_.insert(port.Mark().pos).second) continue;
       if (pod.port.empty())
         return title +
-               ": weir.yaml says where the app listens, and no manifest does; say "
+               ": weir.yaml says where the app listens, and no manifest does; pass "
                "--app-port";
       const std::size_t number = *place_of(port, "targetPort");
       const bool was_none =
