@@ -13,7 +13,7 @@ export const CHINESE = {
   'Counted by another key, and kept: {names}': '按其他键计数，已保留：{names}',
   'Disabled, and their counts come back with them: {names}': '已停用，启用后计数会恢复：{names}',
   'Counts are those of this replica: {why}': '仅为本副本的计数：{why}', 'Counts events': '统计事件', Counts: '统计',
-  Disable: '停用', Draining: '正在下线', Effect: '效果', 'Ended or changed since, and as they are: {n}.': '已结束或后来已改变，保持原样：{n} 条。', 'Emptied: {names}': '已清零：{names}',
+  Disable: '停用', Draining: '正在下线', Effect: '效果', 'Left as they are, because they have ended or changed: {n}.': '已结束或后来已改变，保持原样：{n} 条。', 'Emptied: {names}': '已清零：{names}',
   'Empty the count of {policy}': '清零计数：{policy}', 'Empty the count': '清零计数', Enforce: '执行',
   'Entries in Redis': 'Redis 中的条目', Entries: '条目', Evicted: '被淘汰', 'Explain a request': '解释一个请求', Explain: '解释',
   'Extend {key}': '延长 {key}', Extend: '延长', 'Fields missing': '缺失字段', 'Fields of the head': '请求头字段',
