@@ -23,7 +23,8 @@ bool Downstream::send(const Parts& parts) {
   if (parts.empty()) return true;
   if (notes_ != nullptr) notes_->gave(parts.size());
   if (!ClientConnection::send(parts)) return false;
-  progress_ = true;  // unless nothing was taken; then the deadline is another until something is
+  // If the client has taken nothing, the write deadline runs, and took_some() sets this later.
+  progress_ = true;
   return true;
 }
 
