@@ -181,7 +181,7 @@ Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const 
       if (record(ticket, &request, nullptr, now)) recorder_->write(row_);
       if (verdict.crowded) {
         metrics_.add(verdict.effect == Action::delay ? Metric::limit_held
-                                                     : Metric::requests_crowded);
+                                                     : Metric::requests_refused_in_flight);
       }
       give_back(ticket);
       return out;

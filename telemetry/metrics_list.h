@@ -56,7 +56,7 @@
     "Clients that left before their answer.")                                                     \
   X(drain_cut, counter, "weir_drain_cut_requests_total", "",                                      \
     "Requests that were under way when drain.timeout was over.")                                  \
-  X(requests_crowded, counter, "weir_requests_refused_in_flight_total", "",                       \
+  X(requests_refused_in_flight, counter, "weir_requests_refused_in_flight_total", "",             \
     "Requests refused only because of others in flight, whose answers were not there in time.")   \
   X(requests_waiting, gauge, "weir_requests_waiting", "",                                         \
     "Requests parked until reservations settle.")                                                 \
