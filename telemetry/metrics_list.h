@@ -57,7 +57,7 @@
   X(drain_cut, counter, "weir_drain_cut_requests_total", "",                                      \
     "Requests that were under way when drain.timeout was over.")                                  \
   X(requests_refused_in_flight, counter, "weir_requests_refused_in_flight_total", "",             \
-    "Requests refused only because of others in flight, whose answers were not there in time.")   \
+    "Requests refused only because others were in flight and had no answer in time.")             \
   X(requests_waiting, gauge, "weir_requests_waiting", "",                                         \
     "Requests parked until reservations settle.")                                                 \
   X(requests_held, gauge, "weir_requests_held", "", "Requests held by a delay action.")           \
