@@ -226,11 +226,19 @@ class Expressions {
       }
       fresh = false;
       i = step(i, line_.size(), 0);
+      last_ = line_[i];
     }
+    goes_on_ = secret_ && (depth_ > 0 || kUnfinished.find(last_) != npos ||
+                           line_.substr(0, line_.find_last_not_of(" \r") + 1).ends_with(" in"));
     end_clause();
   }
 
+  /// Whether the next line goes on with an expression that names a secret's field.
+  bool goes_on() const { return goes_on_; }
+
  private:
+  static constexpr std::string_view kUnfinished = "=!?:<>+~";
+
   struct Text {
     std::size_t from, to;
   };
@@ -286,6 +294,8 @@ class Expressions {
   std::vector<Text> texts_;  // of this clause
   std::size_t depth_ = 0;
   bool secret_ = false;
+  char last_ = ' ';
+  bool goes_on_ = false;
 };
 
 /// What stands in the list of `query.token in ["a", "b"]`, whose `in` is at `at`.
@@ -344,6 +354,7 @@ LineKeys LineSections::next(std::string_view line) {
     depth_ = 0;
   }
   look_for_secrets(line, from);
+  if (inside_ == Inside::nothing) look_for_expression(line);
   return began_secret ? LineKeys::secret : section_;
 }
 
@@ -408,6 +419,20 @@ std::size_t LineSections::end_of_secret_at(std::string_view line, std::size_t at
     return line.size();
   }
   return end;
+}
+
+/// The rest of an expression, as in `when: header.token in [`, is covered like a secret.
+void LineSections::look_for_expression(std::string_view line) {
+  std::string out(line);
+  Expressions expressions(out, line);
+  expressions.cover_texts();
+  if (!expressions.goes_on()) return;
+  std::size_t key = skip_blanks(line, 0);
+  while (line.substr(key).starts_with("- ")) key = skip_blanks(line, key + 2);
+  const bool is_key = !section_name(line.substr(key)).empty();
+  inside_ = depth_ > 0 ? Inside::flow : Inside::deeper;
+  column_ = is_key || key == 0 ? key : key - 1;
+  items_ = false;
 }
 
 void LineSections::look_for_secrets(std::string_view line, std::size_t from) {

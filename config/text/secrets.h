@@ -28,6 +28,7 @@ class LineSections {
   std::size_t end_of_secret(std::string_view line, std::size_t text);
   std::size_t end_of_secret_at(std::string_view line, std::size_t at);
   void look_for_secrets(std::string_view line, std::size_t from);
+  void look_for_expression(std::string_view line);
 
   LineKeys section_ = LineKeys::settings;
   std::size_t depth_ = 0;  // open brackets
