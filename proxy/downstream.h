@@ -33,8 +33,22 @@ class Downstream : public net::ClientConnection {
   explicit Downstream(Context& context) noexcept : ClientConnection(context), ctx_(context) {}
   ~Downstream() = default;
 
-  void expect(Phase phase, milliseconds within) noexcept;  ///< ClientEnd::expect()
-  bool send(const Parts& parts);                           ///< ClientEnd::send()
+  /// ClientEnd::expect()
+  void expect(Phase phase, milliseconds within) noexcept {
+    if (!out_.empty()) [[unlikely]]
+      return;
+    phase_ = phase;
+    arm(within);
+  }
+  /// ClientEnd::send()
+  bool send(const Parts& parts) {
+    if (parts.empty()) return true;
+    if (notes_ != nullptr) notes_->gave(parts.size());
+    if (!ClientConnection::send(parts)) return false;
+    // If the client has taken nothing, the write deadline runs, and took_some() sets this later.
+    progress_ = true;
+    return true;
+  }
   void expect_write() noexcept final;
   void took_some() noexcept final;
   void make_room() final { proxy::make_room(ctx_); }

@@ -26,16 +26,24 @@ bool is_idempotent(net::Method method) noexcept {
   }
 }
 
+/// The request head of the context is that of this session while it is dealt with.
+class InHand {
+ public:
+  InHand(Context& context, const Intake& session) noexcept : context_(context) {
+    context_.in_hand = &session;
+  }
+  ~InHand() { context_.in_hand = nullptr; }
+  InHand(const InHand&) = delete;
+  InHand& operator=(const InHand&) = delete;
+
+ private:
+  Context& context_;
+};
+
 }  // namespace
 
 std::size_t Intake::on_head(std::span<char> input) {
-  ctx_.in_hand = this;
-  const std::size_t used = take_head(input);
-  ctx_.in_hand = nullptr;
-  return used;
-}
-
-std::size_t Intake::take_head(std::span<char> input) {
+  const InHand in_hand(ctx_, *this);
   const net::RequestHead& head = ctx_.request;
   const TimePoint first_byte = head_begun_ ? time_ : ctx_.worker.now();
   time_ = ctx_.worker.now();

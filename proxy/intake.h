@@ -35,7 +35,6 @@ class Intake : public Tunnel, protected gate::Waiter {
   void on_body_bytes() noexcept final { expect_body(in_.size()); }
   // Each takes the bytes from the head on, and returns how many of them are dealt with.
   std::size_t on_head(std::span<char> input) final;
-  std::size_t take_head(std::span<char> input);
   std::size_t judge(Request& request, std::span<char> input, bool may_wait);
   std::size_t hold(const gate::Decision& decision);
   bool want_body(Request& request, std::span<char> input);
