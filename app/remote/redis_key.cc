@@ -2,6 +2,8 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "app/support/shared_store.h"
 #include "app/support/thread.h"
@@ -62,7 +64,12 @@ RemoteText::KeyValue read_redis_key(const config::Server& server, const std::str
   net::Worker worker{0};
   store::RedisStore redis(worker, settings.store, random_origin());
   KeyRead read(key);
-  std::thread thread = start_thread("weir/key", [&worker] { worker.run(); });
+  std::thread thread;
+  try {
+    thread = start_thread("weir/key", [&worker] { worker.run(); });
+  } catch (const std::system_error& error) {  // no thread can be had now
+    return {{}, error.what(), false};
+  }
   worker.post([&] {
     redis.start();
     redis.when_up([&] {

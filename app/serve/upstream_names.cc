@@ -7,9 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "app/support/http_client.h"
-#include "app/support/thread.h"
-
 namespace weir::app {
 namespace {
 
@@ -42,11 +39,8 @@ UpstreamNames::Found UpstreamNames::look_up(const std::string& host, std::uint16
   return found;
 }
 
-void UpstreamNames::run_beside(std::function<void()> function) {
-  start_thread("weir/names", std::move(function)).detach();
-}
-
-UpstreamNames::UpstreamNames(const config::Endpoint& upstream, decltype(&look_up) ask, Run run)
+UpstreamNames::UpstreamNames(const config::Endpoint& upstream, decltype(&look_up) ask,
+                             RunBeside run)
     : upstream_(upstream), ask_(ask), run_(std::move(run)) {}
 
 UpstreamNames::~UpstreamNames() = default;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "app/support/http_client.h"
 #include "config/model.h"
 #include "core/clock.h"
 #include "net/socket.h"
@@ -24,12 +24,9 @@ class UpstreamNames {
   };
   /// Asks the system; blocks.
   static Found look_up(const std::string& host, std::uint16_t port);
-  /// Runs a function that may block, now or elsewhere.
-  using Run = std::function<void(std::function<void()>)>;
-  static void run_beside(std::function<void()> function);  ///< on a thread that nobody joins
 
   explicit UpstreamNames(const config::Endpoint& upstream, decltype(&look_up) ask = look_up,
-                         Run run = run_beside);
+                         RunBeside run = run_beside);
   ~UpstreamNames();
   UpstreamNames(const UpstreamNames&) = delete;
   UpstreamNames& operator=(const UpstreamNames&) = delete;
@@ -49,7 +46,7 @@ class UpstreamNames {
 
   config::Endpoint upstream_;
   decltype(&look_up) ask_;
-  Run run_;
+  RunBeside run_;
   Addresses addresses_;
   std::string why_not_;
   std::shared_ptr<Question> question_;  ///< the one that was asked last and has no answer yet

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cerrno>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "app/support/thread.h"
@@ -136,26 +138,61 @@ Result<net::SocketAddress> resolve(const std::string& host, std::uint16_t port,
   return all.front();
 }
 
+namespace {
+
+/// One of the open questions of the process, until it is destroyed.
+class OpenQuestion {
+ public:
+  OpenQuestion() noexcept : is_one_too_many_(count_.fetch_add(1) >= kOpenQuestionsMost) {}
+  ~OpenQuestion() { count_.fetch_sub(1); }
+  OpenQuestion(const OpenQuestion&) = delete;
+  OpenQuestion& operator=(const OpenQuestion&) = delete;
+  bool is_one_too_many() const noexcept { return is_one_too_many_; }
+
+ private:
+  static inline std::atomic<int> count_{0};
+  const bool is_one_too_many_;
+};
+
+}  // namespace
+
+void run_beside(std::function<void()> function) {
+  start_thread("weir/names", std::move(function)).detach();
+}
+
 Result<net::SocketAddress> resolve_within(const std::string& host, std::uint16_t port,
-                                          milliseconds limit, std::string* message) {
+                                          milliseconds limit, std::string* message,
+                                          const RunBeside& run) {
   if (const auto address = Address::parse(host)) return net::SocketAddress::tcp(*address, port);
   struct Question {
+    OpenQuestion open;
     std::mutex mutex;
     std::condition_variable answered;
     std::optional<Result<net::SocketAddress>> found;
     std::string why;
   };
   const auto question = std::make_shared<Question>();
-  start_thread("weir/names", [question, host, port] {
-    std::string why;
-    Result<net::SocketAddress> found = make_error_code(Error::unavailable);
-    // For want of memory there is no answer.
-    static_cast<void>(survives_no_memory([&] { found = resolve(host, port, &why); }));
-    const std::lock_guard lock(question->mutex);
-    question->found.emplace(std::move(found));
-    question->why = std::move(why);
-    question->answered.notify_all();
-  }).detach();
+  if (question->open.is_one_too_many()) {
+    if (message != nullptr)
+      *message =
+          std::to_string(kOpenQuestionsMost) + " names have no answer yet (/etc/resolv.conf)";
+    return make_error_code(Error::unavailable);
+  }
+  try {
+    run([question, host, port] {
+      std::string why;
+      Result<net::SocketAddress> found = make_error_code(Error::unavailable);
+      // For want of memory there is no answer.
+      static_cast<void>(survives_no_memory([&] { found = resolve(host, port, &why); }));
+      const std::lock_guard lock(question->mutex);
+      question->found.emplace(std::move(found));
+      question->why = std::move(why);
+      question->answered.notify_all();
+    });
+  } catch (const std::system_error& error) {  // no thread can be had now
+    if (message != nullptr) *message = error.what();
+    return make_error_code(Error::unavailable);
+  }
   std::unique_lock lock(question->mutex);
   if (!question->answered.wait_for(lock, limit, [&] { return question->found.has_value(); })) {
     if (message != nullptr)

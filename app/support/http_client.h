@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +29,18 @@ Result<HttpAnswer> http_request(const net::SocketAddress& address, std::string_v
 Result<net::SocketAddress> resolve(const std::string& host, std::uint16_t port,
                                    std::string* message);
 
+/// Runs a function that may block, now or elsewhere. Throws std::system_error if it can't.
+using RunBeside = std::function<void(std::function<void()>)>;
+void run_beside(std::function<void()> function);  ///< on a thread that nobody joins
+
+/// How many names resolve_within() asks for at once. A silent name server keeps the thread of each.
+inline constexpr int kOpenQuestionsMost = 4;
+
 /// The same, on a thread of its own that nobody waits for longer than so long: Error::timed_out.
+/// Error::unavailable also if there is no thread, or kOpenQuestionsMost names have no answer yet.
 Result<net::SocketAddress> resolve_within(const std::string& host, std::uint16_t port,
-                                          milliseconds limit, std::string* message);
+                                          milliseconds limit, std::string* message,
+                                          const RunBeside& run = run_beside);
 
 /// All of a name's addresses, IPv4 before IPv6. Empty: `message` says why.
 std::vector<net::SocketAddress> resolve_all(const std::string& host, std::uint16_t port,

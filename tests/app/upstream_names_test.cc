@@ -34,7 +34,7 @@ struct Names : ::testing::Test {
     asked = 0;
     next = {{}, "can't resolve app.example: away"};
   }
-  UpstreamNames names(UpstreamNames::Run run = [](const std::function<void()>& f) { f(); }) {
+  UpstreamNames names(RunBeside run = [](const std::function<void()>& f) { f(); }) {
     return UpstreamNames({"app.example", 3000, ""}, say, std::move(run));
   }
   TimePoint now{seconds(100)};
