@@ -107,9 +107,11 @@ std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept 
   return 4 * (limits.head + limits.body);
 }
 
+std::uint64_t grpc_buffer_bytes(std::uint64_t of_worker) noexcept { return of_worker / 2; }
+
 std::uint64_t check_buffer_bytes(const config::Server::Limits& limits,
                                  std::uint64_t of_worker) noexcept {
-  return std::max(of_worker / 4, least_buffer_bytes(limits));
+  return std::max(of_worker / 8, least_buffer_bytes(limits));
 }
 
 MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server& server) {

@@ -74,8 +74,13 @@ std::string memory_advice(const config::Server& server, const Machine& machine, 
 /// The least that each worker may keep: some judged bodies, however large they may be.
 std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept;
 
-/// Of these bytes of one worker's connections, what the HTTP check door may keep: a quarter. The
-/// gRPC door may keep a half, so another quarter is always left to the proxy.
+/// Of these bytes of one worker's connections, what the gRPC door may keep: a half.
+std::uint64_t grpc_buffer_bytes(std::uint64_t of_worker) noexcept;
+
+/// Of the same bytes, what the HTTP check door may keep: an eighth, but never less than
+/// least_buffer_bytes(). Nothing evicts a check. With the half of the gRPC door that is an eighth
+/// less than the low water of the buffers, down to which the proxy's sessions are evicted: an
+/// eighth is left to them, unless bodies are so large that the least is more than an eighth.
 std::uint64_t check_buffer_bytes(const config::Server::Limits& limits,
                                  std::uint64_t of_worker) noexcept;
 

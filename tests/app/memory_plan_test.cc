@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "app/support/configuration.h"
+#include "core/no_memory.h"
+#include "net/bytes.h"
 #include "telemetry/request_sink.h"
 
 namespace weir::app::memory_plan_test {
@@ -66,10 +71,37 @@ TEST(MemoryPlan, names_the_bodies_of_the_api_door) {
 TEST(MemoryPlan, checks_over_http_are_a_part_of_the_buffers) {
   constexpr std::uint64_t kMiB = 1 << 20;
   config::Server::Limits limits;
-  EXPECT_EQ(check_buffer_bytes(limits, 32 * kMiB), 8 * kMiB);
+  EXPECT_EQ(check_buffer_bytes(limits, 32 * kMiB), 4 * kMiB);
   limits.body = 16 * kMiB;  // such a body has room, however many workers share the buffers
   EXPECT_GE(check_buffer_bytes(limits, 64 * kMiB), 32 * kMiB);
   EXPECT_LE(check_buffer_bytes(limits, least_buffer_bytes(limits)), least_buffer_bytes(limits));
+}
+
+// Sessions of the proxy are evicted over the high water, until no more than the low water is in
+// use.
+TEST(MemoryPlan, full_doors_leave_room_for_a_judged_body_of_the_proxy) {
+  const config::Server::Limits limits;
+  for (const std::uint64_t of_worker : {std::uint64_t{32} << 20, std::uint64_t{4} << 20}) {
+    net::BlockPool all, checks, calls;
+    all.set_limit(of_worker);
+    checks.draw_on(all);
+    checks.set_limit(check_buffer_bytes(limits, of_worker));
+    calls.draw_on(all);
+    calls.set_limit(grpc_buffer_bytes(of_worker));
+    std::vector<std::pair<net::BlockPool*, net::BlockPool::Block*>> taken;
+    const auto fill = [&](net::BlockPool& pool) {
+      while (survives_no_memory([&] { taken.emplace_back(&pool, pool.take(1)); })) {
+      }
+    };
+    fill(checks);
+    fill(calls);
+    EXPECT_FALSE(all.is_short());
+    taken.emplace_back(&all, all.take(limits.head));
+    taken.emplace_back(&all, all.take(limits.body));
+    EXPECT_FALSE(all.is_short()) << of_worker;
+    EXPECT_LE(all.in_use(), all.low_water()) << of_worker;
+    for (const auto& [pool, block] : taken) pool->give_back(block);
+  }
 }
 
 TEST(MemoryPlan, a_default_is_not_held_against_a_small_cgroup) {

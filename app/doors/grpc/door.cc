@@ -6,6 +6,7 @@
 
 #include "app/doors/settings.h"
 #include "app/support/certificates.h"
+#include "app/support/memory_plan.h"
 #include "authz/check_request.h"
 #include "authz/check_service.h"
 #include "authz/health_service.h"
@@ -28,8 +29,7 @@ struct GrpcCommon {
   /// `certificates`: null serves in the clear.
   GrpcCommon(const DoorPlan& plan, std::shared_ptr<const net::TlsContext> certificates)
       : connections(plan.connections), checks(check_rules(plan.settings)), rules(plan.rules) {
-    // Half of them: the other half is always left to the proxy.
-    settings.buffer_bytes = plan.buffers / 2;
+    settings.buffer_bytes = grpc_buffer_bytes(plan.buffers);
     settings.message_bytes = std::min<std::uint64_t>(plan.settings.grpc.message, plan.buffers / 4);
     settings.streams = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
         settings.buffer_bytes / kBytesOfCall, kStreamsLeast, settings.streams));
