@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "authz/door_context.h"
 #include "authz/door_server.h"
@@ -96,14 +95,17 @@ class DoorTest : public ::testing::Test {
     on_worker([&] { number = pool[0].reactor().turn(); });
     return number;
   }
-  /// Waits until no connection is left, or for 20 s.
-  bool all_closed() {
+  /// Asks on the worker until it is so, for at most 20 s.
+  bool comes_true(const std::function<bool()>& condition) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    for (std::size_t open = 1; open != 0;) {
+    for (bool is = false; !is;) {
       if (std::chrono::steady_clock::now() > until) return false;
-      on_worker([&] { open = server->open_connections(); });
+      on_worker([&] { is = condition(); });
     }
     return true;
+  }
+  bool all_closed() {
+    return comes_true([this] { return server->open_connections() == 0; });
   }
   /// Another caller's check takes so long.
   void pass(milliseconds time) {
@@ -120,21 +122,25 @@ class DoorTest : public ::testing::Test {
   std::unique_ptr<DoorServer> server;
 };
 
-// Of a head that has begun, and of a check that is held.
+// Of a head that has begun, and of the bytes behind a check that is held.
 TEST_F(DoorTest, what_it_keeps_is_a_part_of_what_the_worker_may_keep) {
   start();
-  const auto kept = [this] {
-    std::size_t bytes = 0;
-    on_worker([&] { bytes = pool[0].blocks().in_use(); });
-    return bytes;
+  const auto keeps = [this](bool some) {
+    return comes_true([this, some] {
+      const std::size_t bytes = pool[0].blocks().in_use();
+      return some ? bytes >= 5'000 : bytes == 0;
+    });
   };
-  EXPECT_EQ(kept(), 0U);
-  {
-    auto begun = client();
-    ASSERT_TRUE(begun.send("GET /ext_authz/a HTTP/1.1\r\nX-Long: " + std::string(5'000, 'x')));
-    while (kept() < 5'000) std::this_thread::yield();
+  const std::string begun_head = "GET /ext_authz/a HTTP/1.1\r\nX-Long: " + std::string(5'000, 'x');
+  EXPECT_TRUE(keeps(false));
+  for (const std::string& before : {std::string(), check("/hold/3600000")}) {
+    {
+      auto begun = client();
+      ASSERT_TRUE(begun.send(before + begun_head));
+      EXPECT_TRUE(keeps(true)) << before;
+    }
+    EXPECT_TRUE(keeps(false)) << before;
   }
-  while (kept() != 0) std::this_thread::yield();
 }
 
 // The caller has sent all its checks before it reads. Each held one ends a batch of answers, so one
