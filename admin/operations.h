@@ -58,7 +58,7 @@ struct VerdictRow {
   TimePoint until{};            ///< epoch: not known
   milliseconds window{0};       ///< 0: none
   Number value;                 ///< only with a window
-  std::uint32_t in_flight = 0;  ///< it refuses for so many other requests under way alone
+  std::uint32_t in_flight = 0;  ///< it refuses for others under way alone, at least so many
   std::optional<Number> limit;
   std::string effect;  ///< an action's name
   std::string event, client, method, path, policy, list, key, field, why, request_id;

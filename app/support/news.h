@@ -28,7 +28,7 @@ struct News {
   milliseconds window{0};
   Number value;
   std::optional<Number> limit;
-  std::uint32_t in_flight = 0;  ///< verdict: it refuses for so many other requests under way alone
+  std::uint32_t in_flight = 0;  ///< verdict: policies::Standing::in_flight
   Address client;
   telemetry::ShortText<16> method;
   telemetry::ShortText<208> path;

@@ -311,7 +311,7 @@ void Ladder::decide(const JudgeOptions& options) {
   }
 }
 
-/// How many others' reservations it refuses for; 0: not for them alone.
+/// How many others' reservations it refuses for, at least; 0: not for them alone.
 std::uint32_t Ladder::crowd_of(const Standing& standing) {
   if (standing.rung < 0 || !refuses(standing.effect)) return 0;
   const std::vector<PlannedPolicy>& planned = work_.plan().policies;

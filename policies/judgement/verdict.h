@@ -22,8 +22,8 @@ struct Standing {
   bool has_value = false;  ///< a number was compared
   Number value;
   std::optional<Number> limit;
-  /// It refuses only because of so many other requests under way, whose answers may come to the
-  /// same; 0: it holds without them.
+  /// It refuses only because of other requests under way, whose answers may come to the same: at
+  /// least so many, 1 where the number is unknown. 0: it holds without them, or it is a shadow.
   std::uint32_t in_flight = 0;
   milliseconds window{0};
   milliseconds hold{0};
