@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "app/support/log.h"
 #include "core/clock.h"
 
 namespace weir::app {
@@ -10,15 +11,16 @@ namespace weir::app {
 /// server, which nothing can interrupt.
 class EndWatch {
  public:
-  EndWatch();
+  /// The log outlives it: there it says why the process ends.
+  explicit EndWatch(Log& log);
   ~EndWatch();  ///< what was begun has come to its end
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
 
-  /// Unless it is destroyed within so long, the process ends with this exit code, without
-  /// destructors: whoever calls has written all that is to stay. Without memory for a thread
-  /// nobody watches.
-  void begin(milliseconds limit, int code) noexcept;
+  /// Unless it is destroyed within so long, or the next step begins, the process ends with this
+  /// exit code, without destructors: what `step` had still to write is lost. `step`: for people;
+  /// lives as long as the process. Without memory for a thread nobody watches.
+  void begin(const char* step, milliseconds limit, int code) noexcept;
 
  private:
   struct Watched;

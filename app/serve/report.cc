@@ -366,6 +366,7 @@ void Report::tell_left_out() {
 
 void Report::stop() {
   if (stopped_) return;
+  maker_ = nullptr;  // its answer would come too late: two replicas notify rather than none
   drain();
   stopped_ = true;
   notifier_->stop();

@@ -66,8 +66,8 @@ int cannot_listen(const char* door, const std::string& where,
 }  // namespace
 
 Wiring::Wiring(Options options)
-    : options_(std::move(options)),
-      log_(Level::info, true),
+    : log_(Level::info, true),
+      options_(std::move(options)),
       manager_(service_settings([](const char* name) -> const char* { return std::getenv(name); },
                                 ::getpid())),
       started_(Clock::wall()),

@@ -134,9 +134,9 @@ class Wiring final : admin::Operations, app::Swap {
   boost::asio::awaitable<void> exchange_last_counts();
   void end();
 
-  EndWatch end_watch_;  // over all that follows: destroyed last
-  Options options_;
   Log log_;
+  EndWatch end_watch_{log_};  // over all that follows: destroyed after it
+  Options options_;
   Clock clock_;
   ServiceManager manager_;
   Machine machine_;

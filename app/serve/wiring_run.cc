@@ -25,8 +25,10 @@ constexpr milliseconds kDoorGrace{1'000};
 constexpr const char* kNoRedis = "there is no `redis:` in this configuration";
 constexpr milliseconds kLogFlush{500};  // where its reader may have stalled
 constexpr milliseconds kLastExchange{500}, kLastExchangeStep{10};
-// From the last answer on, for all that is still to be sent and joined.
-constexpr milliseconds kLastSteps{5'000};
+// From the last answer on, for what is still to be written, then for the threads that are joined.
+constexpr milliseconds kLastWrites{3'000}, kLastSteps{5'000};
+// For the state, and for steps that have no limit of their own because they take no time.
+constexpr milliseconds kMargin{1'000};
 }  // namespace
 
 int Wiring::run() {
@@ -252,8 +254,9 @@ asio::awaitable<void> Wiring::feed_watchdog(milliseconds limit) {
 }
 
 asio::awaitable<void> Wiring::shut_down() {
-  // Twice the grace of the doors, and a little for the last exchange and the state.
-  manager_.stopping("draining", settings_.drain.delay + settings_.drain.timeout + 5 * kDoorGrace);
+  // The grace of the api, admin and health doors, and the limits of all that comes behind them.
+  manager_.stopping("draining", settings_.drain.delay + settings_.drain.timeout + 3 * kDoorGrace +
+                                    kLastExchange + kLastWrites + kLastSteps + kMargin);
   reload_->stop();
   const auto draining = workers_.ask_all([](ServingWorker& worker) { worker.begin_drain(true); });
   co_await WorkerTeam::complete(draining);
@@ -300,23 +303,25 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
 
 void Wiring::end() {
   second_.cancel();
-  // The doors are closed. What follows may hang on a name server.
   tables_->write_again();
   if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
-  end_watch_.begin(kLastSteps, kOk);
-  feeds_->stop();
-  if (fleet_ != nullptr) fleet_->stop();
-  if (options_.included != nullptr) options_.included->stop();
+  // First all that has still something to write; a worker that is stuck may hold it up.
+  end_watch_.begin("what is still to be written", kLastWrites, kOk);
   workers_.stop();
-  if (sharing_ != nullptr) sharing_->stop();
-  if (shared_views_ != nullptr) shared_views_->stop();
   report_->stop();
   if (access_log_ != nullptr) access_log_->stop();
-  if (tracing_ != nullptr) tracing_->stop();
   if (recording_ != nullptr) recording_->stop();
   if (const std::int64_t cut = metrics_->sum(telemetry::Metric::drain_cut); cut != 0)
     log_.write(Level::warn, LogLine("drain.timeout was over before requests were").add("cut", cut));
   if (!options_.viewer) log_.write(Level::info, LogLine("weir ends"));
+  // What follows, and what is destroyed after it, may hang on a name server.
+  end_watch_.begin("threads that wait for a name server or Redis", kLastSteps, kOk);
+  feeds_->stop();
+  if (fleet_ != nullptr) fleet_->stop();
+  if (options_.included != nullptr) options_.included->stop();
+  if (sharing_ != nullptr) sharing_->stop();
+  if (shared_views_ != nullptr) shared_views_->stop();
+  if (tracing_ != nullptr) tracing_->stop();
   signals_.cancel();
   control_.stop();
 }

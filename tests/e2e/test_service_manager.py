@@ -55,7 +55,7 @@ class ServiceManager(unittest.TestCase):
             eventually(lambda: "the last reload failed" in manager.listen()[-1], what="the refused reload")
             weir.signal(signal.SIGTERM)
             self.assertEqual(weir.process.wait(20), 0)
-            self.assertIn("STOPPING=1\nEXTEND_TIMEOUT_USEC=10000000\nSTATUS=draining", manager.listen())
+            self.assertIn("STOPPING=1\nEXTEND_TIMEOUT_USEC=17500000\nSTATUS=draining", manager.listen())
             self.assertEqual(manager.words()[-1], "STOPPING=1")
 
     def test_the_watchdog_is_fed_while_the_loops_turn(self):

@@ -70,6 +70,7 @@ class Weir:
         self.write(policies if text is None else None, text)
         self.process = None
         self.environment = {}  # besides the test's own
+        self.arguments = []  # behind `weir serve --config=`
         self.cwd = None  # where `config` lies, if it is a name without a directory
         self.next_page = 0.0  # when /metrics is rendered again
 
@@ -88,7 +89,7 @@ class Weir:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
         environment.update(self.environment)
         with open(os.path.join(self.directory, "stderr.log"), "ab") as log:
-            self.process = subprocess.Popen([self.binary, "serve", f"--config={self.config}"], stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen([self.binary, "serve", f"--config={self.config}", *self.arguments], stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, start_new_session=True, env=environment, cwd=self.cwd)
         try:
             eventually(self.is_ready, 20, "readiness")
