@@ -2,12 +2,19 @@
 
 #include <pthread.h>
 
+#include <chrono>
 #include <string>
 #include <thread>
 
 #include "core/no_memory.h"
 
 namespace weir::net {
+namespace {
+
+// After stop(), for what was cancelled to end. A look-up of a name ends when the name server likes.
+constexpr std::chrono::milliseconds kLastWork{500};
+
+}  // namespace
 
 Worker::Worker(unsigned index)
     : index_(index),
@@ -25,12 +32,16 @@ void Worker::run() {
   })) {
     std::this_thread::yield();
   }
+  io_.restart();
+  const auto until = std::chrono::steady_clock::now() + kLastWork;
+  while (!survives_no_memory([&] { io_.run_until(until); })) std::this_thread::yield();
 }
 
 void Worker::stop() {
   boost::asio::post(io_, [this] {
     reactor_.stop();
     work_.reset();
+    io_.stop();
   });
 }
 

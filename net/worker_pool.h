@@ -52,7 +52,8 @@ class Worker {
     });
   }
 
-  void run();   ///< until stop(); on the worker's thread
+  /// Until stop(), and half a second longer at most; on the worker's thread.
+  void run();
   void stop();  ///< thread-safe; posted work before it still runs
 
  private:
