@@ -5,9 +5,15 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <chrono>
 #include <exception>
+#include <memory>
+#include <system_error>
+#include <utility>
 
+#include "app/support/http_client.h"
 #include "app/support/wire.h"
+#include "core/clock.h"
 #include "core/text.h"
 #include "net/deadline.h"
 
@@ -93,22 +99,55 @@ asio::awaitable<Fetched> get_within(FetchAsk ask, milliseconds deadline) {
                     : unanswered("no whole answer within " + human_duration(deadline));
 }
 
+/// A fetch and its loop.
+struct Fetch {
+  asio::io_context io{1};
+  Fetched out = unanswered("out of resources");
+  bool ended = false;
+};
+
+// Of the process, whose names a silent name server has not answered. Each keeps two threads.
+constexpr int kLeftMost = 4;
+std::atomic<int> left_alone{0};
+
+/// The end of an io_context waits for a look-up that is under way: a thread that nobody joins does.
+void leave_alone(std::unique_ptr<Fetch> fetch) {
+  std::shared_ptr<Fetch> left = std::move(fetch);
+  left_alone.fetch_add(1);
+  try {
+    run_beside([left = std::move(left)]() mutable {
+      left.reset();
+      left_alone.fetch_sub(1);
+    });
+  } catch (const std::system_error&) {  // no thread can be had now: the caller waits
+    left_alone.fetch_sub(1);
+  }
+}
+
 }  // namespace
 
 Fetched fetch_now(FetchAsk ask, milliseconds deadline, const std::atomic<bool>* stop) {
+  if (left_alone.load() >= kLeftMost) return unanswered("the name server is silent");
   if (ask.url.tls && ask.tls == nullptr) ask.tls = webhook_tls();
-  Fetched out = unanswered("out of resources");
-  asio::io_context io(1);
-  asio::co_spawn(io, get_within(std::move(ask), deadline),
-                 [&out](const std::exception_ptr& thrown, Fetched fetched) {
-                   if (!thrown) out = std::move(fetched);
+  auto fetch = std::make_unique<Fetch>();
+  asio::co_spawn(fetch->io, get_within(std::move(ask), deadline),
+                 [&to = *fetch](const std::exception_ptr& thrown, Fetched fetched) {
+                   if (!thrown) to.out = std::move(fetched);
+                   to.ended = true;
                  });
-  while (!io.stopped()) {
-    io.run_for(kLookUp);
-    if (stop != nullptr && stop->load(std::memory_order_relaxed) && !io.stopped())
-      return unanswered("weir stops");
+  // A look-up cannot be cancelled: the deadline of get_within() does not cut it.
+  const Clock clock;
+  const TimePoint until = clock.now() + deadline + kLookUp;
+  while (!fetch->ended && !fetch->io.stopped()) {
+    fetch->io.run_for(std::chrono::milliseconds{kLookUp.count()});
+    if (fetch->ended || fetch->io.stopped()) break;
+    const bool stops = stop != nullptr && stop->load(std::memory_order_relaxed);
+    if (!stops && clock.now() < until) continue;
+    leave_alone(std::move(fetch));
+    return unanswered(stops ? std::string("weir stops")
+                            : "no whole answer within " + human_duration(deadline));
   }
-  return out;
+  return std::move(fetch->out);
 }
 
 std::shared_ptr<asio::ssl::context> tls_with(const std::string& ca_file, std::string& why) {
