@@ -33,8 +33,7 @@ void Worker::run() {
     std::this_thread::yield();
   }
   io_.restart();
-  const auto until = std::chrono::steady_clock::now() + kLastWork;
-  while (!survives_no_memory([&] { io_.run_until(until); })) std::this_thread::yield();
+  while (!survives_no_memory([this] { io_.run_for(kLastWork); })) std::this_thread::yield();
 }
 
 void Worker::stop() {
