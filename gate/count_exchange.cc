@@ -85,7 +85,11 @@ void CountExchange::submit(PushBatch& batch) {
 }
 
 void CountExchange::take_in(PushBatch& batch) {
-  const limiter::SharedRetry retry = limiter::row_of(batch.replies.front().error).retry;
+  // The store is away. One key alone may be refused.
+  const bool is_away =
+      std::all_of(batch.replies.begin(), batch.replies.end(), [](const auto& reply) {
+        return limiter::row_of(reply.error).retry == limiter::SharedRetry::later;
+      });
   for (std::size_t i = 0; i < batch.size; ++i) {
     bank_.told(batch.pushes[i], batch.replies[i], times());
     batch.pushes[i].counter.reset();
@@ -93,10 +97,9 @@ void CountExchange::take_in(PushBatch& batch) {
   under_way_ -= batch.size;
   batch.operations.clear();
   batches_.take_back(batch);
-  if (retry == limiter::SharedRetry::later) end_round();  // the store is away
+  if (is_away) end_round();
 }
 
-/// An answer goes on with the next tick of the wheel.
 void CountExchange::arm() {
   if (left_ != 0) {
     if (has_room()) wheel_.arm(*this, now_);  // else the next answer does

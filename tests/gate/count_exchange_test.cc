@@ -388,6 +388,39 @@ TEST(Exchange, ARoundSendsNoMoreKeysThanItMay) {
   EXPECT_EQ(fleet[0].line.adds, kKeys);
 }
 
+TEST(Exchange, AKeyThatTheStoreRefusesHoldsUpNoOther) {
+  constexpr std::uint64_t kOthers = 1'000;
+  Fleet fleet(1, spec_of(Window::log), kInterval, 20'000);
+  fleet[0].line.refused = "k1";
+  for (int i = 0; i < 10; ++i) fleet[0].charge({1, 1}, fleet.now, 1'000'000);  // the hottest
+  for (std::uint64_t i = 2; i < 2 + kOthers; ++i) fleet[0].charge({i, i}, fleet.now, 1'000'000);
+  for (milliseconds gone{0}; gone < 2 * kInterval - milliseconds{5}; gone += milliseconds{5})
+    fleet.step(milliseconds{5});
+  EXPECT_GE(fleet[0].line.adds, kOthers + 1);
+  EXPECT_EQ(fleet[0].exchange.stats().queued, 1U) << "the refused key alone";
+}
+
+/// As the end of the process does it: the wheel ticks, and there is a flush every now and then.
+TEST(Exchange, TheEndSendsAllKeysOfALargeTable) {
+  constexpr std::size_t kKeys = 30'000;
+  constexpr milliseconds kEnds{500}, kFlushes{10};
+  Fleet fleet(1, spec_of(Window::log), milliseconds{60'000}, 4 * kKeys);
+  Replica& one = fleet[0];
+  for (std::uint64_t i = 1; i <= kKeys; ++i)
+    one.charge({i, i * 0x9E3779B97F4A7C15U}, fleet.now, 1'000'000);
+  std::size_t most = 0;
+  for (milliseconds gone{0}; gone < kEnds; gone += milliseconds{1}) {
+    if (gone % kFlushes == milliseconds{0}) one.exchange.flush(fleet.now);
+    most = std::max(most, one.line.under_way());
+    fleet.now += milliseconds{1};
+    one.line.deliver();
+    one.wheel.advance(fleet.now);
+  }
+  EXPECT_FALSE(one.exchange.is_busy());
+  EXPECT_GE(one.line.operations, kKeys);
+  EXPECT_LE(most, CountExchange::kKeysUnderWay);
+}
+
 TEST(Exchange, AnIdleReplicaAsksForNothing) {
   Fleet fleet(2, spec_of(Window::log), kInterval);
   fleet[0].charge({7, 7}, fleet.now, 100);

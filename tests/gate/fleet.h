@@ -40,6 +40,10 @@ class Line final : public store::SharedStore {
       under_way_.pop_front();
       store_.submit(*trip.batch, trip.deadline);
       if (loses) fail(*trip.batch, limiter::SharedError::timed_out);
+      for (std::size_t i = 0; i < trip.batch->ops.size(); ++i) {
+        if (trip.batch->ops[i].key == refused)
+          trip.batch->replies[i].error = limiter::SharedError::refused;
+      }
       trip.batch->on_replies();
     }
   }
@@ -54,6 +58,7 @@ class Line final : public store::SharedStore {
   milliseconds delay{1};
   bool is_cut = false;  ///< nothing gets there
   bool loses = false;   ///< it gets there, and no reply comes back
+  std::string refused;  ///< the key whose operations the store answers with an error
   std::size_t submitted = 0, operations = 0, adds = 0;
 
  private:
