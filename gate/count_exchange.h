@@ -55,6 +55,7 @@ class CountExchange final : private net::Timer {
     void on_replies() override {
       exchange.now_ = std::max(exchange.now_, replied_at);
       exchange.take_in(*this);
+      exchange.send();
       exchange.arm();
     }
 
