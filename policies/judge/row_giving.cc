@@ -119,7 +119,10 @@ void RowGiving::give_rows(RowSink& rows) {
     const Policy& policy = work_.policy_of(planned);
     const PlannedCounter* counter = counter_of(planned);
     if (all == nullptr) {  // most of them
-      if (planned.reserves || (counter == nullptr && policy.pattern)) continue;
+      const bool tried =
+          planned.reserves && refused && counter != nullptr && work_.counter_of(*counter).always;
+      if ((planned.reserves && !tried) || (counter == nullptr && policy.pattern)) continue;
+      planned.rowed = tried;
       row.start(planned);
       row.give(rows, counter, false);
       continue;

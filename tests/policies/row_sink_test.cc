@@ -86,6 +86,24 @@ TEST_F(RowSinkTest, an_outcome_policy_gives_its_reading_when_it_is_settled) {
                           "p deny failed [203.0.113.7] 3 rung 1 limit 2"));
 }
 
+/// The counter has counted it: nobody will ever know the answer.
+TEST_F(RowSinkTest, a_try_that_another_policy_refuses_is_a_reading_where_tries_always_count) {
+  const std::string_view events =
+      "events: {login: {match: POST /login}, failed: {is: login, when: 'status == 401'}}\n"
+      "policies: [{name: p, watch: failed, key: ip, window: 10m, ";
+  const std::string_view policies =
+      "then: [{over: 9, do: deny}]},\n"
+      "  {name: q, watch: login, then: [{if: 'true', do: deny}]}]\n";
+  const std::vector<std::string> of_q{"q ruled login [] null",
+                                      "q deny login [] null rung 0 limit none"};
+  World always(std::string(events) + "charge: always, " + std::string(policies));
+  for (const char* reading :
+       {"p reading failed [203.0.113.7] 1", "p reading failed [203.0.113.7] 2"})
+    EXPECT_THAT(send(always, {"POST /login"}), ElementsAre(reading, of_q[0], of_q[1]));
+  World admitted(std::string(events) + std::string(policies));
+  EXPECT_THAT(send(admitted, {"POST /login"}), ElementsAre(of_q[0], of_q[1]));
+}
+
 TEST_F(RowSinkTest, an_answer_over_a_limit_is_no_verdict_on_its_request) {
   World world(
       "events: {chat: {match: POST /chat}}\n"
