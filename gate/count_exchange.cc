@@ -7,6 +7,9 @@
 
 namespace weir::gate {
 
+static_assert(limiter::SyncedMembers::kMembersOfPush <= CountExchange::kKeysOfBatch,
+              "a key that has as many members does not wait with the rest of them");
+
 CountExchange::CountExchange(store::SharedStore& store, limiter::SyncTable& table,
                              const Shared& shared, net::Wheel& wheel, std::uint64_t origin)
     : store_(store),

@@ -7,8 +7,6 @@ namespace weir::limiter {
 namespace {
 
 constexpr int kToldPerWindow = 60;
-/// The most members of a key in one exchange; if this many wait, they do not wait for the interval.
-constexpr std::size_t kMembersOfPush = 256;
 
 Number greater(Number a, Number b) noexcept { return a < b ? b : a; }
 

@@ -24,6 +24,10 @@ namespace weir::limiter {
 /// Every function is called under the entry's lock.
 class SyncedMembers {
  public:
+  /// The most members of a key in one exchange; if this many wait, they do not wait for the
+  /// interval.
+  static constexpr std::size_t kMembersOfPush = 128;
+
   SyncedMembers(Bank& bank, SyncTable& table, SyncRounds& rounds, Overshoot& overshoot)
       : bank_(bank), table_(table), rounds_(rounds), overshoot_(overshoot) {}
 
