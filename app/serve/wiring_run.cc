@@ -286,7 +286,7 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
   const auto flushed =
       workers_.ask_all([](ServingWorker& worker) { worker.gate.flush(worker.thread.now()); });
   co_await WorkerTeam::complete(flushed);
-  for (milliseconds waited{0}; waited < kLastExchange; waited += kLastExchangeStep) {
+  for (milliseconds waited{0};; waited += kLastExchangeStep) {
     const auto busy = std::make_shared<std::atomic<bool>>(false);
     // Not within the co_await: GCC 12 destroys a lambda's captures twice there.
     const auto asked = workers_.ask_all([busy](ServingWorker& worker) {
@@ -296,9 +296,11 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
     });
     co_await WorkerTeam::complete(asked);
     if (!*busy) co_return;
+    if (waited >= kLastExchange) break;
     co_await net::pause(kLastExchangeStep);
   }
-  log_.write(Level::warn, LogLine("the last counts were not exchanged: Redis did not take them"));
+  log_.write(Level::warn, LogLine("Redis did not take everything before the end: counts or events "
+                                  "of patterns may be lost"));
 }
 
 void Wiring::end() {

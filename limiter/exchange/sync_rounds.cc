@@ -73,6 +73,10 @@ void SyncRounds::begin(TimePoint now, bool all) {
     for (const Hash128& key : queue.keys) {
       const SyncTable::Locked entry = table_.find(key);
       if (!entry) continue;
+      if (all && !entry->has_to_tell()) {
+        entry->queued = false;
+        continue;
+      }
       const double pending = entry->merge == Merge::members
                                  ? entry->fresh
                                  : std::abs(amount_of(entry->pending).as_real());

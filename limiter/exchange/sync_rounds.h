@@ -27,7 +27,8 @@ class SyncRounds {
 
   /// The time of the next work; none: nothing is queued.
   std::optional<TimePoint> next(TimePoint now) noexcept;
-  /// Makes the keys that are due at `now` (all: every queued key) ready to be taken.
+  /// Makes the keys that are due at `now` ready to be taken. all: the end is near, so every queued
+  /// key that has something to tell is due, and the others are forgotten.
   void begin(TimePoint now, bool all);
   /// The next key to exchange, locked: the urgent ones, then those of the round. Empty: none is
   /// left. It is neither queued nor urgent any more, and not away.

@@ -99,6 +99,10 @@ struct SyncEntry {
     if (!pending || merge == Merge::extreme) return pending.has_value();
     return sends_no_negative() ? *pending > Number{0} : !pending->is_zero();
   }
+  /// Something is to be sent, or may not have arrived. Else an exchange would only ask.
+  bool has_to_tell() const noexcept {
+    return has_pending() || flying || empties || (unheard && flight.sequence != 0);
+  }
   bool idle() const noexcept {
     return !queued && !urgent && !away && flight.sequence == 0 && reserved == 0 && !has_pending();
   }

@@ -71,8 +71,8 @@ class SyncedBank {
   std::optional<TimePoint> next(TimePoint now) noexcept { return rounds_.next(now); }
   /// Keys wait for their exchange, at this worker.
   bool has_queued() const noexcept { return rounds_.queued() != 0; }
-  /// Makes the keys that are due at `now` (all: every queued key) ready to be taken, hot keys
-  /// first.
+  /// Makes the keys that are due at `now` ready to be taken, hot keys first. all: the end is near,
+  /// so every queued key that has something to tell is due, and the others are forgotten.
   void begin_round(TimePoint now, bool all = false) { rounds_.begin(now, all); }
   /// Up to `most` of the urgent ones and of the round; all of a key are together. Ids follow `id`,
   /// which is moved on.

@@ -351,6 +351,28 @@ TEST(Exchange, TheEndSendsAgainWhatTheStoreDidNotTake) {
   for (const Hash128& key : keys) EXPECT_EQ(fleet[1].read(key, fleet.now), 1) << key.lo;
 }
 
+TEST(Exchange, TheEndAsksForNothing) {
+  Fleet fleet(1, spec_of(Window::log), milliseconds{10'000});
+  Replica& one = fleet[0];
+  const Hash128 told{7, 7}, read{8, 8};
+  one.charge(told, fleet.now, 1'000);
+  flush_all(fleet, 0);
+  one.line.is_cut = true;
+  one.read(told, fleet.now);
+  one.read(read, fleet.now);
+  one.exchange.flush(fleet.now);
+  EXPECT_FALSE(one.exchange.is_busy()) << "Redis is away, and nothing is lost";
+  one.charge(read, fleet.now, 1'000);
+  one.exchange.flush(fleet.now);
+  EXPECT_TRUE(one.exchange.is_busy());
+  one.exchange.flush(fleet.now);
+  EXPECT_TRUE(one.exchange.is_busy()) << "what was sent in vain is still to be told";
+  one.line.is_cut = false;
+  flush_all(fleet, 0);
+  EXPECT_FALSE(one.exchange.is_busy());
+  EXPECT_EQ(one.line.adds, 4U) << "two of them in vain";
+}
+
 TEST(Exchange, TheEndWaitsForAKeyThatIsUnderWay) {
   Fleet fleet(2, spec_of(Window::log), kInterval);
   const Hash128 key{7, 7};
@@ -525,7 +547,14 @@ constexpr Hash128 kLate{5'000, 5'000};
 
 /// Many other keys come while a request is under way.
 TEST(Exchange, AnOutcomeIsToldAlsoWhereItsKeyWasSilentForLong) {
-  for (const Metric metric : {Metric::count, Metric::distinct, Metric::average}) {
+  enum class End : std::uint8_t { matched, unmatched, taken_back };
+  for (const auto& [metric, end] : {std::pair{Metric::count, End::matched},
+                                    {Metric::distinct, End::matched},
+                                    {Metric::average, End::matched},
+                                    {Metric::count, End::unmatched},
+                                    {Metric::distinct, End::unmatched},
+                                    {Metric::count, End::taken_back},
+                                    {Metric::distinct, End::taken_back}}) {
     limiter::CounterSpec spec = spec_of(Window::log, metric);
     spec.outcome = true;
     Fleet fleet(2, spec, kInterval, 64);
@@ -537,15 +566,18 @@ TEST(Exchange, AnOutcomeIsToldAlsoWhereItsKeyWasSilentForLong) {
       fleet[0].touch({i, i}, fleet.now);
       for (int k = 0; k < 60; ++k) fleet.step(milliseconds{5});
     }
-    fleet[0].synced().settle(fleet[0].counter, kLate, fleet.now, fleet.now, event, undo, true);
+    if (end == End::taken_back) {
+      fleet[0].synced().uncharge(fleet[0].counter, kLate, undo);
+    } else {
+      fleet[0].synced().settle(fleet[0].counter, kLate, fleet.now, fleet.now, event, undo,
+                               end == End::matched);
+    }
     fleet.settle({});
+    const double value = end != End::matched ? 0 : metric == Metric::distinct ? 1 : 3;
     for (std::size_t i = 0; i < 2; ++i) {
       fleet[i].touch(kLate, fleet.now);
       fleet.settle({});
-      EXPECT_EQ(fleet[i].reading(kLate, fleet.now).value.as_real(), metric == Metric::count     ? 3
-                                                                    : metric == Metric::average ? 3
-                                                                                                : 1)
-          << "replica " << i;
+      EXPECT_EQ(fleet[i].reading(kLate, fleet.now).value.as_real(), value) << "replica " << i;
     }
     // Afterwards the key gives its place to others again.
     const Hash128 place = limiter::SyncEntry::key_of(kLate, fleet[0].counter);
