@@ -332,6 +332,46 @@ struct ByHand {
   ViewSync sync;
 };
 
+/// The store says that it has the piece, and then what makes no sense.
+TEST(ViewSyncAnswer, ThatEndsInNonsenseIsStillHeardToItsHead) {
+  ListView view;
+  ViewSync sync(view, "stem", kSecret, 1, milliseconds{0});
+  TimePoint now = from_ms(1'000'000);
+  const auto numbers = [](Reply& out, std::initializer_list<std::int64_t> all) {
+    for (const std::int64_t n : all) out.add(Reply::Type::integer).integer = n;
+  };
+  const auto exchange = [&](std::int64_t number) {
+    Reply out;
+    out.add(Reply::Type::array);
+    numbers(out, {1'000'000});
+    out.add_text(Reply::Type::string, std::string(16, 'e'));
+    numbers(out, {0, 0, number, 0, 1, 0});
+    return out;
+  };
+  std::string words;
+  sync.ask(words, now, now);
+  ASSERT_TRUE(sync.answered(exchange(0), now));
+  sync.ask(words, now, now);
+  Reply bases;
+  bases.add(Reply::Type::array);
+  numbers(bases, {1'000'000, 1, 0, 0});
+  ASSERT_TRUE(sync.answered(bases, now));
+  sync.ask(words, now, now);
+  Reply log = exchange(0);
+  numbers(log, {0});
+  ASSERT_TRUE(sync.answered(log, now));
+  view.count("x");
+  now += ViewSync::kInterval;
+  sync.hurry(now);
+  sync.ask(words, now, now);
+  EXPECT_FALSE(sync.idle());
+  Reply nonsense = exchange(1);
+  numbers(nonsense, {1, 0});
+  nonsense.add_text(Reply::Type::string, std::string(32, 'p'));
+  EXPECT_FALSE(sync.answered(nonsense, now));
+  EXPECT_TRUE(sync.idle()) << "the store has the piece";
+}
+
 TEST_F(ViewSharerTest, WhatAReplicaSentBeforeALongSilenceCountsOnce) {
   ASSERT_TRUE(redis.running());
   const auto store = test::connected(world, test::unix_settings(redis.path()));
