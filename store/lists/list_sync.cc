@@ -240,6 +240,7 @@ bool ListSync::answered(const Reply& reply, TimePoint now) {
 }
 
 void ListSync::take(const ListRecord& record, TimePoint now) {
+  refused_.erase(record.key);
   Mirror& known = mirror_[record.key];
   if (known.removed > record.removed && record.listed <= known.removed) {
     // The store has lost a removal that it had: it says an entry that is none.
@@ -310,7 +311,7 @@ bool ListSync::take_record(const ListRecord& record, TimePoint now) {
 void ListSync::take_result(const Flying& flying, const ListResult& result, TimePoint now) {
   const ListOp& op = flying.op;
   if (result.full) {
-    ++stats_.refused;
+    if (refused_.insert(op.key).second) ++stats_.refused;
     mirror_.erase(op.key);  // the store has nothing of it
     if (!refused_again_) refused_again_ = now + kRefusedAgain;
     return;
@@ -322,6 +323,7 @@ void ListSync::take_result(const Flying& flying, const ListResult& result, TimeP
     take(record, now);
     return;
   }
+  refused_.erase(op.key);
   Mirror& known = mirror_[op.key];
   known.sequence = known_;
   known.removed = std::max(known.removed, op.removed);
@@ -408,6 +410,7 @@ void ListSync::end_round(TimePoint now) {
 /// Entries of which the store has nothing.
 void ListSync::repeat_refused(TimePoint now) {
   refused_again_.reset();
+  std::erase_if(refused_, [&](const Hash128& key) { return !bank_.held(list_, key, now); });
   std::optional<Hash128> after;
   for (bool more = true; more;) {
     const std::vector<ListEntry> page = bank_.page_held(list_, now, after, kPage);

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "limiter/lists/lists.h"
 #include "store/lists/list_wire.h"
@@ -76,8 +77,9 @@ class ListSync {
     std::uint64_t pending = 0;  ///< changes that it has not heard of
     std::uint64_t sent = 0, learned = 0, rounds = 0, failures = 0;
     std::uint64_t dropped = 0;  ///< removals that were not sent: too many changes were pending
-    std::uint64_t refused =
-        0;  ///< changes for which the store's list had no room; they are repeated
+    /// Keys for which the store's list had no room, each once until it has. Entries are repeated,
+    /// removals are not.
+    std::uint64_t refused = 0;
     std::optional<TimePoint> last_answer;
   };
   Stats stats() const;
@@ -150,6 +152,7 @@ class ListSync {
   int off_ = 0;                         // answers in a row by which it is not
   TimePoint busy_until_{}, prune_at_{};
   std::optional<TimePoint> refused_again_;  // none: the store has refused nothing since
+  std::unordered_set<Hash128, HashOfHash> refused_;
   Stats stats_;
 };
 
