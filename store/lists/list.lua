@@ -32,7 +32,8 @@ local clock = call('TIME')
 local now = clock[1] * 1000 + floor(clock[2] / 1000)
 local stamp = clock[1] * 1000000 + clock[2]
 
--- All three or nothing: what Redis has evicted in part is worth nothing.
+-- All three or nothing: what Redis has evicted in part is worth nothing. The tombstones may be missing:
+-- then none gives way.
 local there = call('EXISTS', records, order, terms)
 local epoch, last, ends = false, 0, 0
 if there == 3 then
@@ -120,7 +121,8 @@ local function apply(change)
     local from
     removed, listed, ending, needed, maker, from = unpack_('<ddddc8', record)
     entry = sub(record, from)
-  elseif epoch and call('HLEN', records) - 3 >= most_keys and not make_room() then
+  elseif epoch and (removal > 0 or (listing > 0 and need > now)) and
+      call('HLEN', records) - 3 >= most_keys and not make_room() then
     return 4, ''
   end
   local changed = false

@@ -113,7 +113,8 @@ class ListModel {
     const bool there = it != data.records.end();
     if (there) {
       record = it->second;
-    } else if (!data.epoch.empty() && data.records.size() >= keys_most) {
+    } else if (!data.epoch.empty() && (removal > 0 || (listing > 0 && need > now_)) &&
+               data.records.size() >= keys_most) {
       const auto oldest = std::find_if(data.order.begin(), data.order.end(), [&](const auto& one) {
         return data.records.at(one.second).until == 0;
       });

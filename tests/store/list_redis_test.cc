@@ -277,9 +277,62 @@ TEST_F(Shared, RemovedEntriesLeaveRoomForOthers) {
   const std::string name = redis->words({"KEYS", "*}"}).at(0);
   EXPECT_LE(redis->integer({"HLEN", name}) - 3, static_cast<std::int64_t>(kRoom));
   EXPECT_GT(redis->integer({"PTTL", name + ":tombstones"}), 0);
-  // The latest removal holds for a replica that comes back with the entry.
   second.bank.remove(second.list, list_key(1'000'000), second.clock.now());
   EXPECT_TRUE(all(1'000'000, false));
+  // The latest removal holds for a replica that comes back with the entry.
+  Replica& third = replica();
+  third.add(1'000'000, milliseconds{3'600'000}, third.clock.now() - milliseconds{60'000});
+  EXPECT_TRUE(third.has(1'000'000));
+  EXPECT_TRUE(all(1'000'000, false));
+}
+
+/// A listing whose end has passed when it arrives is not written, so no tombstone gives way to it.
+TEST_F(Shared, NothingGivesWayToWhatIsNotWritten) {
+  const auto store = test::connected(world, test::unix_settings(redis->path()));
+  struct Call final : ScriptCall {
+    void on_answer(const Reply& reply) override {
+      heard = read_answer(reply, 1, answer);
+      EXPECT_TRUE(heard);
+    }
+    void on_failure(limiter::SharedError error, std::string_view text) override {
+      ADD_FAILURE() << limiter::row_of(error).name << ": " << text;
+      heard = true;
+    }
+    ListAnswer answer;
+    bool heard = false;
+  };
+  const auto names = list_keys("gray", {1, 2});
+  const auto make = [&](const ListOp& op) {
+    ListQuestion question;
+    question.origin = ListOrigin::of(1);
+    question.fresh.fill('e');
+    question.changes_most = 8;
+    question.keys_most = 1;
+    Call call;
+    call.script = &list_script();
+    call.keys = names.size();
+    call.count = call.keys + 2;
+    for (const std::string& name : names) append_bulk(call.words, name);
+    append_question(call.words, question);
+    append_op(call.words, op);
+    world.turn([&] { ASSERT_TRUE(store->call(call)); });
+    EXPECT_TRUE(world.until([&] { return call.heard; }));
+    return call.answer.results.at(0);
+  };
+  const std::int64_t now = to_ms(Clock::wall());
+  ListOp removal, over;
+  removal.key = list_key(1);
+  removal.removed = now;
+  EXPECT_TRUE(make(removal).changed);
+  over.key = list_key(2);
+  over.listed = now - 60'000;
+  over.until = over.needed = now - 30'000;
+  EXPECT_FALSE(make(over).changed);
+  EXPECT_FALSE(make(over).full);
+  EXPECT_EQ(redis->integer({"HLEN", names[0]}) - 3, 1) << "the tombstone is there";
+  over.until = over.needed = now + 60'000;
+  EXPECT_TRUE(make(over).changed) << "and gives way to what is written";
+  EXPECT_EQ(redis->integer({"HLEN", names[0]}) - 3, 1);
 }
 
 /// Times as milliseconds from now.

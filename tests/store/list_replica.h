@@ -24,13 +24,16 @@ struct Replica {
     world.turn([&] { sharer.reset(); });
   }
   void add(std::uint64_t n, milliseconds term = milliseconds{3'600'000}) {
+    add(n, term, clock.now());
+  }
+  void add(std::uint64_t n, milliseconds term, TimePoint at) {
     limiter::Listing listing;
     listing.key = list_key(n);
     listing.durations = {&term, 1};
     listing.policy = "gold";
     listing.value = 7;
     listing.limit = 5;
-    bank.add(list, listing, clock.now());
+    bank.add(list, listing, at);
   }
   bool has(std::uint64_t n) const { return bank.find(list, list_key(n), clock.now()).listed; }
 

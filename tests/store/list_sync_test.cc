@@ -337,6 +337,38 @@ TEST(ListSync, AFullListOfTheStoreRefusesAndTheReplicaKeepsItsOwn) {
   EXPECT_TRUE(second.until(1, world.now));
 }
 
+/// A listing whose end has passed when it arrives is not written, so no tombstone gives way to it.
+TEST(ListSync, NothingGivesWayToWhatIsNotWritten) {
+  ListModel store;
+  const double now = 1'700'000'000'000;
+  ListQuestion question;
+  question.origin = ListOrigin::of(1);
+  question.fresh.fill('e');
+  question.changes_most = 8;
+  question.keys_most = 1;
+  const auto call = [&](const ListOp& op) {
+    std::string words;
+    append_question(words, question);
+    append_op(words, op);
+    ListAnswer answer;
+    EXPECT_TRUE(read_answer(store.call(words, now * 1000), 1, answer));
+    return answer.results.at(0);
+  };
+  ListOp removal, over;
+  removal.key = key(1);
+  removal.removed = static_cast<std::int64_t>(now);
+  EXPECT_TRUE(call(removal).changed);
+  over.key = key(2);
+  over.listed = static_cast<std::int64_t>(now) - 60'000;
+  over.until = over.needed = static_cast<std::int64_t>(now) - 1;
+  const ListResult result = call(over);
+  EXPECT_FALSE(result.changed);
+  EXPECT_FALSE(result.full);
+  EXPECT_EQ(store.data.records.size(), 1U);
+  over.until = over.needed = static_cast<std::int64_t>(now) + 60'000;
+  EXPECT_TRUE(call(over).changed);
+}
+
 TEST(ListSync, ForeignRecordsAndAnswersDoNoHarm) {
   World world;
   Replica& first = world.add();
