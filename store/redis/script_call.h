@@ -9,13 +9,6 @@
 
 namespace weir::store {
 
-/// Whether a call that failed in this way may have been executed all the same.
-inline bool may_have_run(limiter::SharedError error) noexcept {
-  using limiter::SharedError;
-  return error == SharedError::lost || error == SharedError::timed_out ||
-         error == SharedError::malformed;
-}
-
 /// One call of a script that is not an operation on a counter: lists exchange their entries with
 /// it. All its keys lie in one slot. The owner keeps it unchanged until the answer has come, or the
 /// store has stopped.
@@ -23,7 +16,7 @@ class ScriptCall {
  public:
   /// The call's answer; `reply` is gone afterwards. Another call may be made from here.
   virtual void on_answer(const Reply& reply) = 0;
-  /// See may_have_run().
+  /// See limiter::may_have_happened().
   virtual void on_failure(limiter::SharedError error, std::string_view text) = 0;
   bool flying() const noexcept { return flying_; }
 

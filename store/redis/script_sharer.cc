@@ -30,7 +30,7 @@ void ScriptSharer::Side::on_failure(limiter::SharedError error, std::string_view
   if (!is_retired_) {
     std::string why(limiter::row_of(error).name);
     why.append(": ").append(text);
-    failed(now, std::move(why), may_have_run(error));
+    failed(now, std::move(why), limiter::may_have_happened(error));
   }
   sharer_.turn(now);
 }
@@ -62,7 +62,7 @@ void ScriptSharer::stop() {
 
 void ScriptSharer::flush(std::function<void()> then) {
   WEIR_ASSERT(!flushed_);
-  if (!is_running_ || !store_.stats().up || sides_.empty()) return then();
+  if (!is_running_ || !store_.up() || sides_.empty()) return then();
   flushed_ = std::move(then);
   const TimePoint at = now();
   for (const auto& side : sides_) side->hurry(at);
@@ -96,7 +96,7 @@ void ScriptSharer::send(Side& side, TimePoint now) {
 
 void ScriptSharer::turn(TimePoint now) {
   if (!is_running_) return;
-  const bool up = store_.stats().up;
+  const bool up = store_.up();
   // A first connection takes time: that is not a failure yet.
   const bool connecting = now < since_ + kAnswerWithin && !up;
   std::erase_if(retired_, [](const auto& side) { return !side->flying(); });
@@ -108,7 +108,7 @@ void ScriptSharer::turn(TimePoint now) {
     next = std::min(next, connecting ? now + kConnects : side->due());
     told = told && side->is_told();
   }
-  if (flushed_ && (told || !store_.stats().up)) std::exchange(flushed_, nullptr)();
+  if (flushed_ && (told || !store_.up())) std::exchange(flushed_, nullptr)();
   turned(now, next);
   if (next != TimePoint::max()) worker_.wheel().arm(*this, next);
 }

@@ -47,7 +47,7 @@ class ScriptSharer : net::Timer {
     /// Begins a call: its words and their numbers.
     virtual void ask(TimePoint now) = 0;
     virtual void answered(const Reply& reply, TimePoint now) = 0;
-    virtual void failed(TimePoint now, std::string why, bool may_have_run) = 0;
+    virtual void failed(TimePoint now, std::string why, bool may_have_happened) = 0;
     /// What is new here is due now: the end is near.
     virtual void hurry(TimePoint now) = 0;
     /// Redis has all of that, or takes it no more.
@@ -73,13 +73,13 @@ class ScriptSharer : net::Timer {
   const Sides& sides() const noexcept { return sides_; }
   /// Shares these from now on: new ones, and those that leave() has given.
   void share(Sides sides);
-  /// Of those that are shared, the first that is so; null: there is none. Only for share().
+  /// Takes out the first side for which `is` holds, to pass it to share(). Null: none.
   std::unique_ptr<Side> leave(const std::function<bool(const Side&)>& is);
   void turn(TimePoint now);
   bool is_running() const noexcept { return is_running_; }
   TimePoint now() const noexcept { return worker_.now(); }
-  /// So often it has been connected.
-  std::uint64_t connects() const { return store_.stats().connects; }
+  /// How many connections were made.
+  std::uint64_t connects() const { return store_.connects(); }
 
  private:
   void on_timer(TimePoint now) override { turn(now); }

@@ -46,8 +46,8 @@ class ViewSharer::ViewSide final : public Side {
     count = question.words;
   }
   void answered(const Reply& reply, TimePoint now) override { sync_.answered(reply, now); }
-  void failed(TimePoint now, std::string why, bool may_have_run) override {
-    if (may_have_run) {
+  void failed(TimePoint now, std::string why, bool may_have_happened) override {
+    if (may_have_happened) {
       sync_.failed(now, std::move(why));
     } else {
       sync_.not_sent(now, std::move(why));
