@@ -3,11 +3,10 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "store/redis/node.h"
 #include "store/redis/pending_batches.h"
 
 namespace weir::store {
-
-class Node;
 
 /// Operations that wait for another attempt, in their order. Time is an argument.
 class Parking {
@@ -21,6 +20,7 @@ class Parking {
     OpRef ref;
     TimePoint not_before;
     Node* asking;         ///< where its slot is on its way to; null: to whoever has the slot
+    Endpoint at;          ///< of that node
     TimePoint ask_again;  ///< whoever has the slot, if that node has not come up by then
   };
 
@@ -28,7 +28,9 @@ class Parking {
   /// False: there is no room.
   bool add(OpRef ref, TimePoint not_before, Node* asking, TimePoint now) {
     if (all_.size() >= kMost) return false;
-    all_.push_back({ref, not_before, asking, now + kAskAgain});
+    all_.push_back({ref, not_before, asking,
+                    asking != nullptr ? asking->connection().endpoint() : Endpoint{},
+                    now + kAskAgain});
     return true;
   }
   /// Those whose time has come leave if `leaves` says so. It may park others.

@@ -284,10 +284,16 @@ void RedisStore::park(OpRef ref, TimePoint not_before, Node* asking) {
 
 bool RedisStore::send_parked(const Parking::Parked& parked, const SharedOp& op) {
   Node* const node = parked.asking;
-  if (node == nullptr || worker_.now() >= parked.ask_again) return send(parked.ref, op);
+  // A node that has retired may have another address by now.
+  if (node == nullptr || worker_.now() >= parked.ask_again ||
+      node->connection().endpoint() != parked.at) {
+    return send(parked.ref, op);
+  }
   if (!node->admits() || !node->has_room()) return false;
   ++resent_;
-  node->add(parked.ref, op, slot(op), true, Clock::wall());
+  OpRef ref = parked.ref;
+  ++ref.moved;
+  node->add(ref, op, slot(op), true, Clock::wall());
   return true;
 }
 
