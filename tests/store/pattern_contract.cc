@@ -80,6 +80,9 @@ class Asked {
   }
   /// Of all shards, in the order of time, then of arrival.
   PatternMatches due(TimePoint watermark, milliseconds lease = milliseconds(0)) {
+    return due(watermark, lease, watermark);
+  }
+  PatternMatches due(TimePoint watermark, milliseconds lease, TimePoint now) {
     PatternMatches out;
     if (!pattern_.has_deadlines()) return out;
     Ask batch;
@@ -88,13 +91,13 @@ class Asked {
       SharedOp& op = batch.add(SharedVerb::due, {}, pattern_.tag(shard));
       op.pattern = &what;
       op.at = watermark;
-      op.now = watermark;
+      op.now = now;
       op.lifetime = lease;
     }
     batch.run(world_, store_);
     for (SharedReply& reply : batch.answers) {
       EXPECT_EQ(reply.error, SharedError::none);
-      EXPECT_GT(reply.pattern.next, watermark) << "whoever asks again at once finds nothing";
+      EXPECT_GT(reply.pattern.next, now) << "whoever asks again at once finds nothing";
       for (PatternMatch& match : reply.pattern.matches) out.push_back(std::move(match));
     }
     std::sort(out.begin(), out.end(), [](const PatternMatch& a, const PatternMatch& b) {
@@ -271,16 +274,20 @@ void two_leases_of_one_key_are_two(World& world, SharedStore& store) {
       a.payload = name;
       asked.say(SharedVerb::add, "k", 0, a, at);
     };
-    const auto payloads = [&](TimePoint watermark) {
+    const auto payloads_at = [&](TimePoint watermark, TimePoint at) {
       std::vector<std::string> out;
-      for (const PatternMatch& match : asked.due(watermark, kLease)) out.push_back(match.payload);
+      for (const PatternMatch& match : asked.due(watermark, kLease, at))
+        out.push_back(match.payload);
       return out;
     };
+    const auto payloads = [&](TimePoint watermark) { return payloads_at(watermark, watermark); };
     using Payloads = std::vector<std::string>;
     wait("first", now);
     wait("second", now + milliseconds(3'000));
     const TimePoint one = now + milliseconds(1'000), two = now + milliseconds(4'000);
     EXPECT_EQ(payloads(one), Payloads{"first"});  // whoever asked dies
+    EXPECT_TRUE(payloads_at(two, one).empty())
+        << "another replica asks in the same millisecond: its lease would have the same name";
     EXPECT_EQ(payloads(two), Payloads{"second"});
     asked.say(SharedVerb::done, "k", 0, {two + kLease, 0, 0, false, {}}, two);
     EXPECT_TRUE(payloads(one + kLease - milliseconds(1)).empty());
