@@ -29,7 +29,7 @@ class Batch {
 
  private:
   friend class PendingBatches;
-  std::uint32_t pending_ = 0;  // 0: not submitted
+  std::uint32_t pending_number_ = 0;  // 0: not submitted
 };
 
 /// Counters that all replicas share. One per worker; not thread-safe. Gives no order between keys;

@@ -29,8 +29,8 @@ void take_in(Reading& reading, const Share& others, const SyncEntry& entry, cons
   reading.settled = std::max(reading.settled, least, [](Number a, Number b) { return a < b; });
 }
 
-/// The entry is kept while a reservation is open, for the exchange of what it settles to. One that
-/// is newer than the reservation has not counted it.
+/// The entry is kept while a reservation is open, for the exchange of what it settles to. An entry
+/// made after the reservation does not include it, so the number may be 0 already.
 void note_settled(SyncEntry& entry, const Undo& undo) noexcept {
   if (undo.what == Undo::What::reservation && entry.reserved != 0) --entry.reserved;
 }

@@ -18,25 +18,25 @@ OpRef PendingBatches::open(Batch& batch, TimePoint deadline) {
   free_.pop_back();
   pending.batch = &batch;
   pending.open = static_cast<std::uint32_t>(batch.ops.size());
-  batch.pending_ = pending.number;
+  batch.pending_number_ = pending.number;
   pending.submitting = true;
   ++submitting_;
   wheel_.arm(pending, deadline);
   OpRef out;
-  out.pending = pending.number;
+  out.pending_number = pending.number;
   out.generation = pending.generation;
   return out;
 }
 
 void PendingBatches::submitted(const OpRef& ref) noexcept {
   --submitting_;
-  Pending& pending = all_[ref.pending - 1];
+  Pending& pending = all_[ref.pending_number - 1];
   if (pending.generation == ref.generation) pending.submitting = false;
 }
 
 void PendingBatches::close(Pending& pending) noexcept {
   net::Wheel::disarm(pending);
-  pending.batch->pending_ = 0;
+  pending.batch->pending_number_ = 0;
   pending.batch = nullptr;
   pending.submitting = false;
   ++pending.generation;
@@ -44,7 +44,7 @@ void PendingBatches::close(Pending& pending) noexcept {
 }
 
 Batch* PendingBatches::batch(const OpRef& ref) noexcept {
-  Pending& pending = all_[ref.pending - 1];
+  Pending& pending = all_[ref.pending_number - 1];
   return pending.generation == ref.generation ? pending.batch : nullptr;
 }
 
@@ -54,7 +54,7 @@ const limiter::SharedOp* PendingBatches::op(const OpRef& ref) noexcept {
 }
 
 void PendingBatches::answered(const OpRef& ref, TimePoint now) {
-  Pending& pending = all_[ref.pending - 1];
+  Pending& pending = all_[ref.pending_number - 1];
   if (--pending.open != 0) return;
   // A connection that drops in the middle of a submission ends operations of other batches.
   if (submitting_ != 0 && !pending.submitting) return wheel_.arm(pending, TimePoint{});
@@ -66,7 +66,7 @@ void PendingBatches::answered(const OpRef& ref, TimePoint now) {
 }
 
 void PendingBatches::cancel(Batch& batch) noexcept {
-  if (batch.pending_ != 0) close(all_[batch.pending_ - 1]);
+  if (batch.pending_number_ != 0) close(all_[batch.pending_number_ - 1]);
 }
 
 void PendingBatches::cancel_all() noexcept {

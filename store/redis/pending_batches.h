@@ -11,7 +11,7 @@ namespace weir::store {
 
 /// One operation on its way: its batch, and its index there. May outlive the batch.
 struct OpRef {
-  std::uint32_t pending = 0;
+  std::uint32_t pending_number = 0;
   std::uint32_t generation = 0;
   std::uint16_t op = 0;
   std::uint8_t sent = 0;   ///< how often it has gone out
@@ -35,7 +35,7 @@ class PendingBatches {
   Batch* batch(const OpRef& ref) noexcept;
   const limiter::SharedOp* op(const OpRef& ref) noexcept;
   /// When the batch's time is over; it must still wait.
-  TimePoint deadline(const OpRef& ref) const noexcept { return all_[ref.pending - 1].deadline(); }
+  TimePoint deadline(const OpRef& ref) const noexcept { return all_[ref.pending_number - 1].deadline(); }
   /// One reply is there (in the batch). The last one finishes the batch, which is notified: at
   /// once, or at the wheel's next tick where another batch is being submitted.
   void answered(const OpRef& ref, TimePoint now);

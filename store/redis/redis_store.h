@@ -44,7 +44,7 @@ class RedisStore final : public SharedStore,
  public:
   /// `seed`: of jitter; any number.
   RedisStore(net::Worker& worker, Settings settings, std::uint64_t seed);
-  /// Looks at no batch: their owners may be gone.
+  /// Does not touch batches: their owners may be gone.
   ~RedisStore() override;
 
   void start();

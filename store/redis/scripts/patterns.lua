@@ -118,8 +118,8 @@ kinds[SEQUENCE] = {
   end,
 }
 
--- Events that wait, in the order of time, then of arrival. LENT: until when a replica acts on the deadline; 0:
--- none has. The end names the lease: each replica says which deadlines it has seen to, and no others.
+-- Events that wait, in the order of time, then of arrival. LENT: until when a replica acts on the deadline; 0: no
+-- replica has taken it. The end names the lease: each replica says which deadlines it has seen to, and no others.
 local TS, LINE, ORDER, LENT, PAYLOAD = 1, 2, 3, 4, 5
 local function wait(list, o)
   local dropped = 0
