@@ -255,8 +255,8 @@ void Driver::abort(Judgement& judgement, Instant now) {
 }
 
 /// For want of memory nobody can look at the answer to its end: what is still reserved counts, as
-/// it would if the client had left. No rung is asked. What was already moved to `closing` is neither
-/// settled nor released in Redis: it stays reserved until its lifetime ends.
+/// it would if the client had left. No rung is asked. What was already moved to `closing` is
+/// neither settled nor released in Redis: it stays reserved until its lifetime ends.
 void Driver::settle_rest(Judgement& judgement, Instant now) noexcept {
   if (judgement.settling) return;  // the store has been asked, and replied() goes on
   judgement.reserved = judgement.open_patterns = false;

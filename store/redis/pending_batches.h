@@ -35,7 +35,9 @@ class PendingBatches {
   Batch* batch(const OpRef& ref) noexcept;
   const limiter::SharedOp* op(const OpRef& ref) noexcept;
   /// When the batch's time is over; it must still wait.
-  TimePoint deadline(const OpRef& ref) const noexcept { return all_[ref.pending_number - 1].deadline(); }
+  TimePoint deadline(const OpRef& ref) const noexcept {
+    return all_[ref.pending_number - 1].deadline();
+  }
   /// One reply is there (in the batch). The last one finishes the batch, which is notified: at
   /// once, or at the wheel's next tick where another batch is being submitted.
   void answered(const OpRef& ref, TimePoint now);
