@@ -515,4 +515,16 @@ std::string without_secrets(std::string_view line, LineKeys keys) {
   return out;
 }
 
+std::string text_without_secrets(std::string_view text) {
+  std::string out;
+  LineSections sections;
+  for (std::size_t end = 0; end != npos; text.remove_prefix(std::min(end + 1, text.size()))) {
+    end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    out += without_secrets(line, sections.next(line));
+    if (end != npos) out += '\n';
+  }
+  return out;
+}
+
 }  // namespace weir::config

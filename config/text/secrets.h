@@ -45,6 +45,8 @@ class LineSections {
 /// (not of keys that name a file), of passwords and queries in URLs, of the paths of webhooks, and
 /// of the texts of expressions that name such a key.
 std::string without_secrets(std::string_view line, LineKeys keys = LineKeys::settings);
+/// The same of a whole text, line by line.
+std::string text_without_secrets(std::string_view text);
 /// The same of a message about a value or a key: passwords and queries in URLs, and what stands
 /// behind such a key within quotes.
 std::string without_secrets_of_message(std::string_view text);

@@ -223,5 +223,14 @@ TEST(Secrets, DoNotStandInProblems) {
   }
 }
 
+TEST(Secrets, AreCoveredInAWholeTextLineByLine) {
+  EXPECT_EQ(
+      text_without_secrets("a: 'it''s'\nredis: {password: abc}\nwhen: query.token == \"abc\"\n"
+                           "key: 'ip'\n\nname: \"x\""),
+      "a: 'it''s'\nredis: {password: ***}\nwhen: query.token == \"***\"\n"
+      "key: 'ip'\n\nname: \"x\"");
+  EXPECT_EQ(text_without_secrets(""), "");
+}
+
 }  // namespace
 }  // namespace weir::config::secrets_test

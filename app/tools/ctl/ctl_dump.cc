@@ -44,7 +44,7 @@ void cover_secrets(json::value& of) {
   } else if (json::array* const array = of.if_array()) {
     for (json::value& value : *array) cover_secrets(value);
   } else if (json::string* const text = of.if_string()) {
-    const std::string covered = config::without_secrets({text->data(), text->size()});
+    const std::string covered = config::text_without_secrets({text->data(), text->size()});
     text->assign(covered.data(), covered.size());
   }
 }
