@@ -17,6 +17,8 @@ POLICY = "policies: [{name: p, watch: request, key: ip, window: 1m, %sthen: [{ov
 @unittest.skipUnless(os.environ.get("WEIR_SLOW_NAMES"), "WEIR_SLOW_NAMES: the library that is preloaded")
 class SlowNames(unittest.TestCase):
     def setUp(self):
+        # Without its file the preload is ignored, and the names are looked up as usual.
+        self.assertTrue(os.path.exists(os.environ["WEIR_SLOW_NAMES"]))
         os.environ["LD_PRELOAD"] = os.environ["WEIR_SLOW_NAMES"]
         self.addCleanup(os.environ.pop, "LD_PRELOAD")
 
