@@ -11,7 +11,7 @@
 #include "app/support/exit_code.h"
 #include "app/support/memory_plan.h"
 #include "app/tools/check_against.h"
-#include "app/tools/replay_threads.h"
+#include "app/tools/replay/replay_threads.h"
 #include "config/text/render.h"
 #include "core/text.h"
 #include "policies/set/recorded.h"

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "app/support/recipes.h"
-#include "app/tools/case_files.h"
+#include "app/tools/cases/case_files.h"
 #include "tests/app/program.h"
 #include "tests/app/scratch.h"
 #include "tests/support/golden.h"

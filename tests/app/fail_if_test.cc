@@ -1,4 +1,4 @@
-#include "app/tools/fail_if.h"
+#include "app/tools/replay/fail_if.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "app/tools/case_run.h"
+#include "app/tools/cases/case_run.h"
 
 #include <algorithm>
 
 #include "app/remote/list_feeds.h"
-#include "app/tools/case_flight.h"
+#include "app/tools/cases/case_flight.h"
 #include "config/text/units.h"
 #include "core/text.h"
 #include "policies/explain/explain.h"

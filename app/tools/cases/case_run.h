@@ -8,8 +8,8 @@
 
 #include "app/support/configuration.h"
 #include "app/support/request_draft.h"
-#include "app/tools/case_store.h"
-#include "app/tools/case_trace.h"
+#include "app/tools/cases/case_store.h"
+#include "app/tools/cases/case_trace.h"
 #include "config/cases.h"
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"

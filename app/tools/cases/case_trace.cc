@@ -1,4 +1,4 @@
-#include "app/tools/case_trace.h"
+#include "app/tools/cases/case_trace.h"
 
 #include <algorithm>
 

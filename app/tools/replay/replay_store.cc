@@ -1,4 +1,4 @@
-#include "app/tools/replay_store.h"
+#include "app/tools/replay/replay_store.h"
 
 #include <future>
 

@@ -3,8 +3,8 @@
 #include <boost/json/serialize.hpp>
 #include <cmath>
 
-#include "app/tools/case_flight.h"
-#include "app/tools/case_run.h"
+#include "app/tools/cases/case_flight.h"
+#include "app/tools/cases/case_run.h"
 #include "config/text/units.h"
 #include "core/json_numbers.h"
 #include "limiter/views/view_row.h"

@@ -5,7 +5,7 @@
 
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
-#include "app/tools/case_files.h"
+#include "app/tools/cases/case_files.h"
 
 namespace weir::app {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "api/event_reader.h"
-#include "app/tools/case_run.h"
+#include "app/tools/cases/case_run.h"
 
 namespace weir::app {
 

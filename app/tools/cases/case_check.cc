@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/tools/case_flight.h"
-#include "app/tools/case_run.h"
+#include "app/tools/cases/case_flight.h"
+#include "app/tools/cases/case_run.h"
 #include "config/text/units.h"
 #include "net/http/fields.h"
 #include "policies/explain/explain.h"

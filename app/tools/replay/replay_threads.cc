@@ -1,4 +1,4 @@
-#include "app/tools/replay_threads.h"
+#include "app/tools/replay/replay_threads.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "app/tools/replay_bounds.h"
+#include "app/tools/replay/replay_bounds.h"
 
 #include <charconv>
 #include <cmath>

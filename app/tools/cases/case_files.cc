@@ -1,4 +1,4 @@
-#include "app/tools/case_files.h"
+#include "app/tools/cases/case_files.h"
 
 #include <dirent.h>
 #include <unistd.h>

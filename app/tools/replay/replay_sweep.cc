@@ -1,4 +1,4 @@
-#include "app/tools/replay_sweep.h"
+#include "app/tools/replay/replay_sweep.h"
 
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "app/tools/case_run.h"
+#include "app/tools/cases/case_run.h"
 #include "config/cases.h"
 #include "config/text/render.h"
 

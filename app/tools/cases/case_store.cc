@@ -1,4 +1,4 @@
-#include "app/tools/case_store.h"
+#include "app/tools/cases/case_store.h"
 
 #include <algorithm>
 
