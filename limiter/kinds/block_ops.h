@@ -16,6 +16,7 @@ namespace weir::limiter {
 ///   take_back(subject, journal, memory, undo)
 ///   clear(journal), empty(journal)         what is settled
 ///   clear_until(journal, counter, ms)      of kinds for events with times of their own
+///   add_spilled(subject, journal, undo, reading)   of kinds that keep less than was added
 ///   bits(counter, event)                   how a reservation remembers the event
 ///   Journal                                Journal or PlaceJournal
 ///   take_out, put_in                       as in KindOps
@@ -82,17 +83,20 @@ struct BlockOps {
     Journal journal = open(s, now);
     Memory memory = memory_of(s);
     bool stored = false;
+    Undo counted;
     if (s.slot != nullptr) {
       if (undo.what == Undo::What::reservation && journal.has_block())
         drop_reservation(s, journal, undo);
       if (counts) {
-        Undo ignored;
-        stored = K::add(s, journal, memory, now, event_ms, event, ignored);
+        stored = K::add(s, journal, memory, now, event_ms, event, counted);
         full = !stored;
         if (stored) touch(*s.slot, static_cast<std::uint32_t>(event_ms / 1000));
       }
     }
     Reading r = read(s, journal, now, full ? &event : nullptr, false);
+    if constexpr (requires { K::add_spilled(s, journal, counted, r); }) {
+      if (stored) K::add_spilled(s, journal, counted, r);
+    }
     finish(s, journal, memory);
     r.stored = stored;
     r.displaced = claim.displaced;

@@ -152,6 +152,7 @@ struct Undo {
   std::uint32_t dropped_stamp = 0;
   std::uint64_t former_value = 0;  ///< sum of doubles: the entry's bits before
   std::uint64_t dropped_value = 0;
+  std::uint64_t spilled = 0;  ///< leaky: what did not fit, in the form of `former_value`
   double dropped_at[3] = {};  ///< with a radius: where the dropped entry was
   Amount amount;
   TimePoint at{};

@@ -184,7 +184,8 @@ struct LeakyKind {
       undo.what = Undo::What::nothing;
       return true;
     }
-    const Water after = capped(spec, plus(before, poured));
+    const Water full = plus(before, poured);
+    const Water after = capped(spec, full);
     if (was_empty || from < busy_since) h.total[1] = static_cast<std::uint64_t>(from);
     set_level(spec, h, after);
     undo.fresh = distinct;
@@ -192,6 +193,9 @@ struct LeakyKind {
         spec.real
             ? std::bit_cast<std::uint64_t>(after.real - before.real)
             : static_cast<std::uint64_t>(static_cast<std::int64_t>(after.units - before.units));
+    undo.spilled =
+        spec.real ? std::bit_cast<std::uint64_t>(full.real - after.real)
+                  : static_cast<std::uint64_t>(static_cast<std::int64_t>(full.units - after.units));
     if (distinct) {
       if (journal.size() >= s.counter.keep.load(std::memory_order_relaxed)) {
         undo.dropped = true;
@@ -201,6 +205,16 @@ struct LeakyKind {
       journal.insert(journal.size(), Entry::of(now.ms, amount));
     }
     return true;
+  }
+
+  /// An event is judged by the level before capping. A settled event has no reading of its own.
+  static void add_spilled(const Subject& s, const Journal& journal, const Undo& undo,
+                          Reading& r) noexcept {
+    const CounterSpec& spec = s.counter.spec;
+    const Water spilled = spec.real ? Water{0, std::bit_cast<double>(undo.spilled)}
+                                    : Water{static_cast<std::int64_t>(undo.spilled), 0};
+    if (none(spec, spilled)) return;
+    r.value = r.settled = number(spec, plus(level(spec, journal.head()), spilled));
   }
 
   static void take_back(Subject& s, Journal& journal, Memory&, const Undo& undo) noexcept {

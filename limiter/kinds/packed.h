@@ -305,8 +305,11 @@ struct Packed {
       stamp = former;  // nothing has changed
       r.stored = true;
       if (undo != nullptr)
-        *undo = {Undo::What::charge, false, false, stamp, former, 0, 0, 0, {}, event,
-                 from_ms(now.ms)};
+        *undo = {.what = Undo::What::charge,
+                 .stamp = stamp,
+                 .former = former,
+                 .amount = event,
+                 .at = from_ms(now.ms)};
       return true;
     }
     stored(r, slot, now, stamp, event, undo);

@@ -195,8 +195,11 @@ void run_schedule(const CounterSpec& spec, const Schedule& schedule, std::uint64
       } else {
         const Reading r = bank.settle(id, key, event_time, t, event, undo, matched);
         changed();
+        // The level before capping: what the bucket would hold with the event.
+        const NaiveCounter::Value poured = naive.value(now, &event, false);
         naive.settle(it->first, to_ms(event_time), now, matched, spelt(datum));
-        const NaiveCounter::Value after = naive.value(now, nullptr, false);
+        const NaiveCounter::Value after =
+            leaky && matched ? poured : naive.value(now, nullptr, false);
         ASSERT_TRUE(agree(spec, r, r.settled, after))
             << "step " << step << ": " << spelt(spec, r) << " for " << spelt(after);
         ASSERT_EQ(r.value, r.settled);

@@ -144,6 +144,24 @@ TEST(Rate, AFlagOverTheBurstLetsPassAndForgets) {
   EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "the bucket holds no more than the burst";
 }
 
+/// The answer that overflows the bucket lists, as a request does: the level before capping counts.
+TEST(Rate, AnAnswerThatOverflowsTheBucketIsOverIt) {
+  for (const char* window : {"{rate: 1/10s, burst: 2}", "{leaky: 2, drain: 10s}"}) {
+    for (const char* rung : {"{do: graylist, for: 1h}", "{over: 2, do: graylist, for: 1h}"}) {
+      SCOPED_TRACE(std::string(window) + rung);
+      World world(
+          "events: {failed: {match: POST /login, when: status == 401}}\n"
+          "policies: [{name: p, watch: failed, key: ip, window: " +
+          std::string(window) + ", then: [" + rung + "]}]\n");
+      std::string effects;
+      for (int i = 0; i < 3; ++i) effects += world.send(TestRequest("POST /login"), 401) + " ";
+      EXPECT_EQ(effects, "pass pass gray ") << "with its own possible failure it is over";
+      world.now += milliseconds{60'000};
+      EXPECT_EQ(world.send(TestRequest("POST /login")), "gray") << "listed: the bucket is empty";
+    }
+  }
+}
+
 TEST(Rate, IsCheckedAndHinted) {
   const auto errors = [](const std::string& window, const std::string& then) {
     return told_of(policy(window, then)).errors;

@@ -234,9 +234,13 @@ class Stream {
       case SharedVerb::release: {
         naive_.prune(now_);
         const bool matched = verb_ == SharedVerb::settle;
-        const std::int64_t ms = spec.window == Window::leaky ? now_ : settled_->second.ms;
+        const bool leaky = spec.window == Window::leaky;
+        const std::int64_t ms = leaky ? now_ : settled_->second.ms;
+        // The level before capping: what the bucket would hold with the event.
+        const NaiveCounter::Value poured = naive_.value(now_, &settled_->second.event, false);
         naive_.settle(settled_->first, ms, now_, matched, spelt(datum_));
-        const NaiveCounter::Value after = naive_.value(now_, nullptr, false);
+        const NaiveCounter::Value after =
+            leaky && matched ? poured : naive_.value(now_, nullptr, false);
         ASSERT_TRUE(agree(spec, r, r.value, after))
             << "settle: " << spelt(spec, r) << " for " << spelt(after);
         open_.erase(settled_);

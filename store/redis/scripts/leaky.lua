@@ -34,7 +34,7 @@ end
 
 forms[FORM_LEAKY] = {
   open = function(o, p, key)
-    local s = {key = key, at = 0, level = 0, busy = 0, empty = 0, tags = NO_TAGS, members = ''}
+    local s = {key = key, at = 0, level = 0, over = 0, busy = 0, empty = 0, tags = NO_TAGS, members = ''}
     local raw = call('GET', key)
     if not raw then return s end
     s.live = true
@@ -57,7 +57,7 @@ forms[FORM_LEAKY] = {
   end,
   had = function(s, o) return tagged(s.tags, o) end,
   value = function(s, o, p, event, held)
-    local level, seen = s.level, {}
+    local level, seen = s.level + s.over, {} -- a settled event is judged by the level before capping
     local distinct = p.metric == DISTINCT
     local function pour(bits)
       if distinct then
@@ -86,6 +86,7 @@ forms[FORM_LEAKY] = {
     local after = within(p, s.level + more)
     if was_empty or from < busy then s.busy = from end
     s.undo = after - s.level
+    s.over = s.level + more - after
     s.level = after
     if p.metric == DISTINCT then
       if #s.members >= 8 * p.keep then s.members = sub(s.members, 9) end
