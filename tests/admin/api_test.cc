@@ -206,7 +206,16 @@ TEST_F(ApiTest, VerdictsComeByTheirNumbers) {
   listed.until = limiter::kForever;
   listed.effect = "graylist";
   listed.key = "k\xff";
-  process.verdict_page = {44, 2, {denied, listed}};
+  admin::VerdictRow full;  // with all that a row can say
+  full.time = full.until = process.now;
+  full.status = 400;
+  full.effect = "deny";
+  full.window = milliseconds{60'000};
+  full.limit = Number{5};
+  full.in_flight = 2;
+  full.event = full.client = full.method = full.path = full.policy = full.list = full.key =
+      full.field = full.why = full.request_id = "x";
+  process.verdict_page = {44, 2, {denied, listed, full}};
   const json::value body = get("/v1/verdicts?after=40");
   EXPECT_EQ(process.asked_verdicts.first, 40U);
   EXPECT_EQ(body.at("next"), json::value(44));
