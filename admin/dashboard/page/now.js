@@ -89,12 +89,15 @@ const owner = (deed) => (deed.kind === 'policy' ? policyLink(deed.name) : h('spa
 
 const what = (row) => [row.method, row.path].filter(Boolean).join(' ') || row.event || '';
 
+// A refusal may hold only because of requests whose answers are still out; a request that cannot be judged says why.
+const remark = (row) => (row.in_flight ? t('{n} of these in flight', {n: number(row.in_flight)}) : [row.field, row.why].filter(Boolean).join(': '));
+
 const verdictRow = (row) => [
   when(row.time), effect(row.effect, row.shadow),
   row.policy ? policyLink(row.policy) : row.list ? listLink(row.list) : '',
   row.key ? keyLink(row.key.split(', ')) : row.client ? keyLink(row.client) : '',
   row.value === undefined ? '' : h('span', {class: 'fine'}, row.limit === undefined ? number(row.value) : t('{a} of {b}', {a: number(row.value), b: number(row.limit)})),
-  {of: row.kind === 'listed' ? t('listed until {until}', {until: clock(row.until)}) : what(row), class: 'long'},
+  {of: row.kind === 'listed' ? t('listed until {until}', {until: clock(row.until)}) : [what(row), remark(row)].filter(Boolean).join(' · '), class: 'long'},
 ];
 
 export function show(main, _path, _query, {story}) {
