@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "limiter/counters/footprint.h"
 #include "policies/set/describe.h"
+#include "store/redis/connection.h"
 #include "telemetry/request_sink.h"
 
 namespace weir::app {
@@ -120,6 +121,7 @@ MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server& ser
   out.log_bytes = log_bytes(server, 1, std::nullopt);
   out.memory = limits.memory;
   out.buffer_bytes = buffer_bytes(limits, std::nullopt);
+  if (server.redis) out.redis_bytes = store::Connection::kOutMax;
   if (!server.api.none) out.body_bytes = body_bytes(std::nullopt);
   if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
   if (!set.views.empty()) out.view_bytes = set.view_memory;
@@ -183,6 +185,11 @@ std::string to_text(const MemoryPlan& plan) {
     out += "  besides at most " + human_size(plan.view_bytes) +
            " for views (limits.views); over that new keys are dropped, and counted\n";
   }
+  if (plan.redis_bytes != 0) {
+    out += "  besides at most " + human_size(plan.redis_bytes) +
+           " a worker and server of Redis for operations on their way; over that weir connects "
+           "anew, and on_error holds\n";
+  }
   if (plan.log_bytes != 0) {
     out += "  besides at most " + human_size(plan.log_bytes) +
            " a worker for lines and spans (access_log, tracing); over that they are lost, and "
@@ -220,6 +227,7 @@ std::string to_json(const MemoryPlan& plan) {
                     ",\"pattern_bytes\":" + std::to_string(plan.pattern_bytes) +
                     ",\"view_bytes\":" + std::to_string(plan.view_bytes) +
                     ",\"sync_bytes\":" + std::to_string(plan.sync_bytes) +
+                    ",\"redis_bytes_per_connection\":" + std::to_string(plan.redis_bytes) +
                     ",\"log_bytes_per_worker\":" + std::to_string(plan.log_bytes) +
                     ",\"fits\":" + (plan.fits ? "true" : "false") + ",\"counters\":[";
   bool first = true;

@@ -34,6 +34,8 @@ struct MemoryPlan {
   std::uint64_t view_bytes =
       0;  ///< for views, beside limits.memory: limits.views; 0: there are none
   std::uint64_t sync_bytes = 0;  ///< for exchanged counts, beside limits.memory; 0: there are none
+  /// Of each worker and server of Redis at most, for what has not left yet; 0: there is no Redis.
+  std::uint64_t redis_bytes = 0;
   /// Of each worker at most, for the lines and spans of requests under way; 0: there are none.
   std::uint64_t log_bytes = 0;
   std::vector<Row> rows;

@@ -68,6 +68,16 @@ TEST(MemoryPlan, names_the_bodies_of_the_api_door) {
   EXPECT_EQ(to_text(without).find("bodies of events"), std::string::npos);
 }
 
+TEST(MemoryPlan, names_what_is_on_its_way_to_redis) {
+  const Configuration c = load(
+      "weir: 1\nredis: {url: 'redis://127.0.0.1:6379', secret: " + std::string(32, 'a') + "}\n");
+  ASSERT_TRUE(c.good());
+  const std::string text = to_text(plan_memory(*c.set, c.model().server));
+  EXPECT_NE(text.find("at most 8 MiB a worker and server of Redis"), std::string::npos) << text;
+  const std::string without = to_text(plan_memory(*load("weir: 1\n").set, {}));
+  EXPECT_EQ(without.find("server of Redis"), std::string::npos) << without;
+}
+
 TEST(MemoryPlan, checks_over_http_are_a_part_of_the_buffers) {
   constexpr std::uint64_t kMiB = 1 << 20;
   config::Server::Limits limits;
