@@ -80,12 +80,12 @@ std::size_t DoorSession::on_head(std::span<char> input) {
 }
 
 void DoorSession::refuse(net::HttpRefusal refusal) {
+  net::count_malformed_request(ctx_.metrics, refusal);
   if (state_ == State::reading_body) {
     keep_alive_ = false;
     return problem(400, "the body is not framed as its head says");
   }
   const net::HttpRefusalRow& row = net::http_refusal_row(refusal);
-  ctx_.metrics.add(Metric::requests_malformed);
   lose_track();
   problem(row.status, row.detail);
 }

@@ -221,20 +221,7 @@ void Intake::note_unjudged() noexcept {
 }
 
 void Intake::refuse(net::HttpRefusal refusal) {
-  ctx_.metrics.add(Metric::requests_malformed);
-  switch (refusal) {
-    case net::HttpRefusal::head_too_large:
-      ctx_.metrics.add(Metric::limit_head);
-      break;
-    case net::HttpRefusal::target_too_long:
-      ctx_.metrics.add(Metric::limit_target);
-      break;
-    case net::HttpRefusal::too_many_fields:
-      ctx_.metrics.add(Metric::limit_fields);
-      break;
-    default:
-      break;
-  }
+  net::count_malformed_request(ctx_.metrics, refusal);
   lose_track();
   LocalAnswer answer;
   fill_refusal(answer, refusal);

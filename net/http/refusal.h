@@ -49,6 +49,10 @@
   X(status_line, 502, "status-line", "")                                                        \
   X(unasked_upgrade, 502, "unasked-upgrade", "")
 
+namespace weir::telemetry {
+class MetricCells;
+}
+
 namespace weir::net {
 
 enum class HttpRefusal : std::uint8_t {
@@ -64,5 +68,8 @@ struct HttpRefusalRow {
 };
 /// The row of a refusal; a table look-up.
 const HttpRefusalRow& http_refusal_row(HttpRefusal refusal) noexcept;
+
+/// Counts a request that is refused for its form, and the limit that it exceeds, if it does.
+void count_malformed_request(telemetry::MetricCells& metrics, HttpRefusal refusal) noexcept;
 
 }  // namespace weir::net

@@ -206,6 +206,24 @@ TEST_F(DoorTest, bytes_behind_the_last_answer_leave_the_others_their_turn) {
   EXPECT_GE(turn() - before, kBytes / net::Worker::kScratchBytes);
 }
 
+TEST_F(DoorTest, what_is_malformed_is_counted_by_its_reason) {
+  using telemetry::Metric;
+  settings.head.start_line = 100;
+  start();
+  const auto asked = [&](const std::string& bytes) {
+    auto c = client();
+    EXPECT_TRUE(c.send(bytes));
+    return c.read().status;
+  };
+  EXPECT_EQ(asked("no head\r\n\r\n"), 400);
+  EXPECT_EQ(asked(check("/" + std::string(200, 'x'))), 414);
+  EXPECT_EQ(metrics.sum(Metric::limit_target), 1);
+  EXPECT_EQ(asked("POST /ext_authz/ HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.7\r\n"
+                  "Transfer-Encoding: chunked\r\n\r\nno size\r\n"),
+            400);
+  EXPECT_EQ(metrics.sum(Metric::requests_malformed), 3);
+}
+
 // Its last bytes and its end are one event.
 TEST_F(DoorTest, a_caller_that_ends_behind_the_last_answer_is_closed_at_once) {
   settings.linger = std::chrono::seconds(60);
