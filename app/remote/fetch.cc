@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "app/support/http_client.h"
+#include "app/remote/left_alone.h"
 #include "app/support/wire.h"
 #include "core/clock.h"
 #include "core/text.h"
@@ -106,28 +106,10 @@ struct Fetch {
   bool ended = false;
 };
 
-// Of the process, whose names a silent name server has not answered. Each keeps two threads.
-constexpr int kLeftMost = 4;
-std::atomic<int> left_alone{0};
-
-/// The end of an io_context waits for a look-up that is under way: a thread that nobody joins does.
-void leave_alone(std::unique_ptr<Fetch> fetch) {
-  std::shared_ptr<Fetch> left = std::move(fetch);
-  left_alone.fetch_add(1);
-  try {
-    run_beside([left = std::move(left)]() mutable {
-      left.reset();
-      left_alone.fetch_sub(1);
-    });
-  } catch (const std::system_error&) {  // no thread can be had now: the caller waits
-    left_alone.fetch_sub(1);
-  }
-}
-
 }  // namespace
 
 Fetched fetch_now(FetchAsk ask, milliseconds deadline, const std::atomic<bool>* stop) {
-  if (left_alone.load() >= kLeftMost) return unanswered("the name server is silent");
+  if (too_many_are_left()) return unanswered("the name server is silent");
   if (ask.url.tls && ask.tls == nullptr) ask.tls = webhook_tls();
   auto fetch = std::make_unique<Fetch>();
   asio::co_spawn(fetch->io, get_within(std::move(ask), deadline),

@@ -1,10 +1,14 @@
 #include "app/remote/redis_key.h"
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
 
+#include "app/remote/left_alone.h"
 #include "app/support/shared_store.h"
 #include "app/support/thread.h"
 #include "net/worker_pool.h"
@@ -39,16 +43,27 @@ class KeyRead final : public store::ScriptCall {
     told_ = std::move(value);
     wake_.notify_all();
   }
-  RemoteText::KeyValue wait(milliseconds deadline) {
+  /// None: there was no answer in time.
+  std::optional<RemoteText::KeyValue> wait(milliseconds deadline) {
     std::unique_lock hold(mutex_);
     wake_.wait_for(hold, deadline, [this] { return told_.has_value(); });
-    return told_ ? *told_ : RemoteText::KeyValue{{}, "Redis gives no answer in time", false};
+    return told_;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable wake_;
   std::optional<RemoteText::KeyValue> told_;
+};
+
+/// A loop and a store for one call.
+struct Visit {
+  Visit(const store::Settings& settings, const std::string& key)
+      : redis(worker, settings, random_origin()), read(key) {}
+
+  net::Worker worker{0};
+  store::RedisStore redis;
+  KeyRead read;
 };
 
 }  // namespace
@@ -61,27 +76,31 @@ RemoteText::KeyValue read_redis_key(const config::Server& server, const std::str
   if (!read_shared_store(server, settings, message)) return {{}, message, false};
   settings.store.timeout = std::max(settings.store.timeout, milliseconds{1'000});
   settings.store.budget = settings.store.timeout;
-  net::Worker worker{0};
-  store::RedisStore redis(worker, settings.store, random_origin());
-  KeyRead read(key);
+  if (too_many_are_left()) return {{}, "the name server is silent", false};
+  auto visit = std::make_unique<Visit>(settings.store, key);
   std::thread thread;
   try {
-    thread = start_thread("weir/key", [&worker] { worker.run(); });
+    thread = start_thread("weir/key", [&worker = visit->worker] { worker.run(); });
   } catch (const std::system_error& error) {  // no thread can be had now
     return {{}, error.what(), false};
   }
-  worker.post([&] {
-    redis.start();
-    redis.when_up([&] {
-      if (!redis.call(read))
-        read.tell({{}, redis.why().empty() ? "Redis is away" : redis.why(), false});
+  visit->worker.post([visit = visit.get()] {
+    visit->redis.start();
+    visit->redis.when_up([visit] {
+      const std::string& why = visit->redis.why();
+      if (!visit->redis.call(visit->read))
+        visit->read.tell({{}, why.empty() ? "Redis is away" : why, false});
     });
   });
-  RemoteText::KeyValue out = read.wait(deadline);
-  worker.post([&redis] { redis.stop(); });
-  worker.stop();
+  const std::optional<RemoteText::KeyValue> told = visit->read.wait(deadline);
+  visit->worker.post([&redis = visit->redis] { redis.stop(); });
+  visit->worker.stop();
   thread.join();  // until then the thread writes what why() says
-  if (!out.error.empty() && !redis.why().empty()) out.error += " (" + redis.why() + ")";
+  RemoteText::KeyValue out =
+      told.value_or(RemoteText::KeyValue{{}, "Redis gives no answer in time", false});
+  if (const std::string& why = visit->redis.why(); !out.error.empty() && !why.empty())
+    out.error += " (" + why + ")";
+  leave_alone(std::move(visit));  // a name of Redis, or of a Sentinel, may have no answer yet
   return out;
 }
 

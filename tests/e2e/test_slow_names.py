@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -66,6 +67,18 @@ class SlowNames(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("doors.slow.test", done.stderr)
         self.assertLess(time.monotonic() - began, 5 + SLACK)
+
+    def test_a_key_of_redis_whose_name_nobody_answers(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "weir.yaml")
+            with open(path, "w", encoding="utf-8") as out:
+                out.write("weir: 1\nredis: {url: 'redis://redis.slow.test:6379', secret: 0123456789abcdef0123456789abcdef}\n"
+                          "include: [{redis: rules}]\n")
+            began = time.monotonic()
+            done = subprocess.run([os.environ["WEIR_BINARY"], "serve", path], capture_output=True, text=True, timeout=60, check=False)
+            self.assertLess(time.monotonic() - began, 10 + SLACK)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("its name was not resolved in time", done.stdout + done.stderr)
 
 
 if __name__ == "__main__":
