@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/assert.h"
+#include "core/chars/header_name.h"
 
 namespace weir::proxy {
 namespace {
@@ -99,13 +100,13 @@ constexpr bool is_handshake(FieldKind kind) noexcept {
 constexpr std::string_view kReadNames[] = {"content-type", "content-encoding", "cookie",
                                            "authorization"};
 
-/// An alias with `_` or `.` of a field that weir knows, reads or sets must not reach an app: CGI
-/// and its heirs give both one name.
+/// An alias of a field that weir knows, reads or sets must not reach an app: some give both one
+/// name.
 bool aliases_one_of_ours(std::string_view name,
                          std::span<const std::string_view> used_names) noexcept {
   std::array<char, 64> room;  // no name that we know is as long
   if (name.size() <= room.size()) {
-    std::transform(name.begin(), name.end(), room.begin(), net::folded_in_name);
+    std::transform(name.begin(), name.end(), room.begin(), folded_in_header_name);
     if (net::field_kind({room.data(), name.size()}) != FieldKind::plain) return true;
   }
   const auto same = [name](std::string_view ours) { return net::aliases(name, ours); };
@@ -180,7 +181,7 @@ void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
                                      FieldKind kind) noexcept {
   const std::string_view name = head.fields.fields[i].name;
   switch (kind) {
-    case FieldKind::underscore:
+    case FieldKind::odd_name:
       return !aliases_one_of_ours(name, options.used_names) ||
              (options.peer_trusted && is_theirs_with_underscores(name));
     case FieldKind::x_forwarded_other:

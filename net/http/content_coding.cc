@@ -19,7 +19,7 @@ constexpr std::string_view bare_member(std::string_view text) noexcept {
 }
 
 /// Calls `use` with every member of all comma-separated lines of this name; empty members count as
-/// absent (RFC 9110, 5.6.1). A name with `_` for `-` is the same name to CGI and its heirs.
+/// absent (RFC 9110, 5.6.1). Aliases are the same name to CGI and its heirs.
 template <class Use>
 void for_members(const FieldList& fields, std::string_view name, Use use) {
   for (const HeaderField& field : fields.span()) {

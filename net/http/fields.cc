@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/chars/ascii.h"
+#include "core/chars/header_name.h"
 #include "net/http/hop_fields.h"
 #include "net/http/token.h"
 
@@ -146,10 +147,10 @@ std::string_view media_type(std::string_view content_type) noexcept {
   return end == std::string_view::npos ? std::string_view() : type.substr(0, end + 1);
 }
 
-bool aliases(std::string_view text, std::string_view lower) noexcept {
-  return text.size() == lower.size() &&
-         std::equal(text.begin(), text.end(), lower.begin(),
-                    [](char x, char y) { return folded_in_name(x) == y; });
+bool aliases(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return folded_in_header_name(x) == folded_in_header_name(y);
+         });
 }
 
 const HeaderField* FieldList::find(std::string_view name) const noexcept {

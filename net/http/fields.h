@@ -19,7 +19,8 @@ enum class FieldKind : std::uint8_t {
   sec_websocket_key,  ///< end to end, and part of a handshake's check, as the next two
   sec_websocket_version,
   sec_websocket_accept,
-  underscore,  ///< its name has a `_` or `.`: dropped if it aliases a field that weir uses
+  odd_name,  ///< with other characters than letters, digits and `-`: dropped if it aliases a field
+             ///< that weir uses
   /// Forwarded, X-Real-IP, X-Forwarded-Port, CF-Connecting-IP, X-Original-URL, Remote-User...: what
   /// a hop in front says of a client. Copied from trusted peers only, or where a policy reads it.
   x_forwarded_other,
@@ -46,12 +47,8 @@ FieldKind field_kind(std::string_view name) noexcept;
 bool same_ignoring_case(std::string_view a, std::string_view b) noexcept;
 /// Of a Content-Type, without parameters and blanks: `application/json`.
 std::string_view media_type(std::string_view content_type) noexcept;
-/// CGI and its heirs (WSGI, Rack, PHP) know a field by its letters alone: `_` and `.` are `-`.
-constexpr char folded_in_name(char c) noexcept {
-  return c == '_' || c == '.' ? '-' : ascii::lower(c);
-}
-/// Whether `text` equals `lower` (already lower case), ignoring letter case and `_` or `.` for `-`.
-bool aliases(std::string_view text, std::string_view lower) noexcept;
+/// Whether some app takes both names for one (folded_in_header_name).
+bool aliases(std::string_view a, std::string_view b) noexcept;
 
 /// The fields of one head, in order of arrival: views into the caller's bytes. Lines lie end to
 /// end: line i begins at fields[i].name and ends where line i+1 begins (the last one at
@@ -73,7 +70,7 @@ struct FieldList {
   const char* line_end(std::size_t i) const noexcept {
     return i + 1 < count ? fields[i + 1].name.data() : lines_end;
   }
-  /// Finds the kinds of all fields but those that are `underscore` already, and which are special.
+  /// Finds the kinds of all fields but those that are `odd_name` already, and which are special.
   void find_kinds() noexcept;
   void set_kind(std::size_t i, FieldKind kind) noexcept {
     kinds[i] = kind;

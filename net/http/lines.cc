@@ -21,12 +21,10 @@ Refusal refusal_of(char c) noexcept {
 }
 
 /// Goes on from a byte that no plain name has. On success `next` is at the colon.
-Outcome parse_odd_name(const char* begin, const char* p, const char* end,
-                       bool& underscore) noexcept {
+Outcome parse_odd_name(const char* begin, const char* p, const char* end) noexcept {
   for (; p != end && *p != ':'; ++p) {
-    if (scan::is_token(*p)) {
-      underscore |= *p == '_' || *p == '.';
-    } else if (is_blank(*p)) {
+    if (scan::is_token(*p)) continue;
+    if (is_blank(*p)) {
       return Outcome::refused(p == begin ? Refusal::obs_fold : Refusal::blank_before_colon);
     } else if (scan::is_control(*p) && *p != '\r') {
       return Outcome::refused(refusal_of(*p));
@@ -56,7 +54,7 @@ void name_in_connection(FieldList& list, std::string_view option) noexcept {
   for (std::size_t i = 0; i < list.count; ++i) {
     const FieldKind kind = list.kinds[i];
     std::string_view& name = list.fields[i].name;
-    if ((kind == FieldKind::plain || kind == FieldKind::underscore) &&
+    if ((kind == FieldKind::plain || kind == FieldKind::odd_name) &&
         same_ignoring_case(name, option)) {
       list.set_kind(i, FieldKind::named_in_connection);
       name = name.substr(0, 0);  // still where its line begins
@@ -176,11 +174,11 @@ Outcome parse_fields(const char* begin, const char* p, const char* end, std::uin
     p = scan::find<scan::NotPlainName>(begin, p, end);
     if (p == end) return Outcome::incomplete();
     if (*p != ':' || p == name) [[unlikely]] {
-      bool underscore = false;
-      const Outcome outcome = parse_odd_name(name, p, end, underscore);
+      const Outcome outcome = parse_odd_name(name, p, end);
       if (outcome.next == nullptr) return outcome;
       p = outcome.next;
-      if (underscore) kind = FieldKind::underscore;
+      kind = field_kind({name, static_cast<std::size_t>(p - name)});
+      if (kind == FieldKind::plain) kind = FieldKind::odd_name;
     }
     if (count == limit) return Outcome::refused(Refusal::too_many_fields);
     HeaderField& field = list.fields.data()[count];

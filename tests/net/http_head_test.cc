@@ -473,7 +473,7 @@ TEST(RequestHead, SizeAndViews) {
   EXPECT_EQ(head.fields.fields[1].value, "");
   EXPECT_EQ(head.fields.fields[2].name, "X_User-Id");
   EXPECT_EQ(head.fields.fields[2].value, "7");
-  EXPECT_EQ(head.fields.kinds[2], FieldKind::underscore);
+  EXPECT_EQ(head.fields.kinds[2], FieldKind::odd_name);
   EXPECT_EQ(head.fields.find("x_user-id"), &head.fields.fields[2]);
   EXPECT_EQ(head.fields.find(FieldKind::host)->value, "a");
   EXPECT_EQ(head.fields.find("nope"), nullptr);

@@ -271,5 +271,19 @@ TEST(Segments, AreReadDecodedAsApplicationsReadThem) {
   EXPECT_EQ(world.send(TestRequest("POST /t/%C2%A0bob")), "deny");
 }
 
+TEST(Headers, AreOneWhateverStandsBetweenTheirLettersAndDigits) {
+  for (const char mark : std::string_view("!#$%&'*+.^_`|~")) {
+    World world(
+        "policies: [{name: p, watch: request, key: header.x_user_id, missing: deny, window: 1h, "
+        "then: [{over: 1, do: deny}]}]\n");
+    const std::string alias = std::string("X") + mark + "User" + mark + "Id";
+    EXPECT_EQ(world.send(TestRequest("GET /").header("X-User-Id", "alice")), "pass");
+    EXPECT_EQ(world.send(TestRequest("GET /").header(alias, "alice")), "deny") << mark;
+    TestRequest both("GET /");
+    both.header("X-User-Id", "r1").header(alias, "alice");
+    EXPECT_EQ(world.send(both), "defect") << mark;
+  }
+}
+
 }  // namespace
 }  // namespace weir::policies::meaning_test

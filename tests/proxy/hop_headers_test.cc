@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -248,6 +249,24 @@ TEST(UpstreamHead, AliasesAndOurOwnNamesAreDropped) {
                   "X_Other: kept\r\nX-Weir-Verdict: flag\r\nx-weir-policy: 1\r\nX-Weird: kept\r\n",
                   options),
             "Cookie_: kept\r\nX_Other: kept\r\nX-Weird: kept\r\n" + kForwarding);
+}
+
+// lighttpd makes one variable of a name whatever stands between its letters and digits.
+TEST(UpstreamHead, NoCharacterOfANameMakesAnAliasThatPasses) {
+  const std::string_view used[] = {"x-user-id"};
+  UpstreamHeadOptions options = from("192.0.2.1");
+  options.used_names = used;
+  for (const char mark : std::string_view("!#$%&'*+.^_`|~")) {
+    std::string lines, kept = std::string("X") + mark + "Other: kept\r\n";
+    for (std::string_view name : {"X-User-Id", "X-Forwarded-For", "X-Real-IP", "X-Weir-Verdict",
+                                  "Content-Length", "Transfer-Encoding", "Content-Type"}) {
+      std::string alias(name);
+      std::replace(alias.begin(), alias.end(), '-', mark);
+      lines += alias + ": 1\r\n";
+    }
+    EXPECT_EQ(extra(lines + kept, options), kept + kForwarding) << mark;
+  }
+  EXPECT_EQ(extra("$WSRA: 9.9.9.9\r\n", options), kForwarding) << "a name of its own";
 }
 
 TEST(UpstreamHead, EffectLinesIdAndExpect) {

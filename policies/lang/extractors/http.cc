@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/chars/ascii.h"
+#include "core/chars/header_name.h"
 #include "policies/lang/extractors/cookies.h"
 #include "policies/lang/extractors/form.h"
 #include "policies/lang/extractors/query.h"
@@ -20,13 +20,11 @@ Extracted read_text(Frame& frame, const Argument&) noexcept {
   return {Value::text(text)};
 }
 
-constexpr char folded(char c) noexcept { return c == '_' || c == '.' ? '-' : ascii::lower(c); }
-
-/// Whether CGI and its heirs (WSGI, Rack, PHP) give both names one variable: `_`, `.` and `-` are
-/// one.
+/// Whether some app takes both names for one: CGI and its heirs make one variable of them.
 bool is_one_variable(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return folded(x) == folded(y); });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return folded_in_header_name(x) == folded_in_header_name(y);
+         });
 }
 
 template <class Same>
