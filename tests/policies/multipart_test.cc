@@ -139,6 +139,25 @@ TEST(Multipart, AnEncodedFileNameMakesAFileOfItsOwnPartAlone) {
   });
 }
 
+/// Tomcat decodes the words of RFC 2047 in the boundary and in every parameter of a part.
+TEST(Multipart, AnEncodedWordMayBeReadAsAnything) {
+  const std::string user = named("user", "r1"), type(kType), word = "=?UTF-8?B?dXNlcg==?=";
+  expect({
+      {"a name alone", type, body(named(word, "alice")), "unreadable"},
+      {"a name beside", type, body(user + named(word, "alice")), "unreadable"},
+      {"two words", type, body(user + named("=?UTF-8?Q?us?= =?UTF-8?Q?er?=", "alice")),
+       "unreadable"},
+      {"a type", type,
+       body(user + named("f", "x", "\r\nContent-Type: text/plain; x=\"" + word + "\"")),
+       "unreadable"},
+      {"a boundary", "multipart/form-data; boundary=\"=?UTF-8?B?eA==?=\"",
+       "--=?UTF-8?B?eA==?=\r\nContent-Disposition: form-data; name=\"user\"\r\n\r\nr1\r\n"
+       "--=?UTF-8?B?eA==?=--\r\n",
+       "unreadable"},
+      {"a file name", type, body(user + named("f", "x", "; filename=\"" + word + "\"")), "\"r1\""},
+  });
+}
+
 TEST(Multipart, OneEmptyLineMayStandBeforeAndAfter) {
   const std::string user = named("user", "alice"), type(kType);
   expect({

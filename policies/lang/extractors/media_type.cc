@@ -25,7 +25,7 @@ bool is_bare_character(char c) noexcept { return is_token_character(c) || c == '
 bool is_plain_boundary(std::string_view boundary) noexcept {
   static constexpr std::string_view kMarks = "'()+_./:=?-";
   return boundary.find_first_not_of('-') != std::string_view::npos &&
-         boundary.size() <= kBoundaryMost &&
+         boundary.size() <= kBoundaryMost && !may_have_encoded_word(boundary) &&
          std::all_of(boundary.begin(), boundary.end(), [](char c) {
            return ascii::is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
          });
@@ -91,6 +91,10 @@ bool is_encoded_charset(std::string_view name) noexcept {
 }
 
 }  // namespace
+
+bool may_have_encoded_word(std::string_view text) noexcept {
+  return text.find("=?") != std::string_view::npos;
+}
 
 bool read_charset(std::string_view parameters, bool& ascii) noexcept {
   std::string_view name, text;

@@ -34,6 +34,10 @@ enum class Charset : std::uint8_t {
 /// The charset that the Content-Type lines name, whatever the type. Pure.
 Charset charset_of(std::span<const HeaderField> headers) noexcept;
 
+/// Whether a parameter may have an encoded word of RFC 2047 (`=?utf-8?q?=61?=`), which Tomcat
+/// decodes in boundaries and in the parameters of parts.
+bool may_have_encoded_word(std::string_view text) noexcept;
+
 /// Whether the parameters of a type (`; charset=utf-8`) name UTF-8, no charset, or one of which
 /// only the ASCII part is readable (`ascii`, as above).
 bool read_charset(std::string_view parameters, bool& ascii) noexcept;

@@ -71,7 +71,7 @@ bool read_disposition(std::string_view value, std::string_view& name, bool& file
     // Formidable and older Rack look for `name=` anywhere in the line, also in quotes.
     if (has_name(text, true)) return false;
     if (equals_ignoring_case(parameter, "name")) {
-      if (named) return false;
+      if (named || may_have_encoded_word(text)) return false;
       named = true;
       name = text;
     } else if (equals_ignoring_case(parameter, "filename")) {
@@ -121,7 +121,7 @@ bool Multipart::read_part(std::string_view part) {
       encoding = true;
     } else if (equals_ignoring_case(name, "content-type")) {
       // Netty takes a `name` and a `filename` of this line for those of the part.
-      if (type || has_name(value, false)) return false;
+      if (type || has_name(value, false) || may_have_encoded_word(value)) return false;
       type = true;
       const std::size_t parameters = std::min(value.find(';'), value.size());
       out.plain = equals_ignoring_case(trimmed(value.substr(0, parameters)), "text/plain") &&
