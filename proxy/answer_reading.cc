@@ -18,7 +18,7 @@ void Exchange::observe_head(std::string_view head) {
   Answer answer{parsed.status, parsed.fields.span(), BodyState::not_read, {}};
   tapping_ = ctx_.judge.answered(*ticket_, answer, ctx_.worker.now());
   if (!tapping_) return;
-  if (!parsed.upgraded) return tap_.start(ctx_.worker.blocks(), head, parsed);
+  if (!parsed.upgraded) return tap_.start(ctx_.worker.blocks(), head, parsed, is_head_);
   answer.body_state =
       BodyState::complete;  // no body: the bytes that follow do not belong to the answer
   tapping_ = false;

@@ -16,8 +16,9 @@ namespace weir::proxy {
 /// coded and decoded alike. Used by one session.
 class AnswerTap {
  public:
-  /// `head`: the bytes that `parsed` was parsed from.
-  void start(net::BlockPool& blocks, std::string_view head, const net::ResponseHead& parsed);
+  /// `head`: the bytes that `parsed` was parsed from. `to_head`: the request was a HEAD.
+  void start(net::BlockPool& blocks, std::string_view head, const net::ResponseHead& parsed,
+             bool to_head);
   /// A piece of the body, without framing.
   void add(net::BlockPool& blocks, std::string_view data, std::size_t most);
   /// Whether the body can still be read if all of it arrives.

@@ -81,6 +81,15 @@ class Quota(unittest.TestCase):
                 self.assertEqual(count, 2, statuses)
                 self.assertEqual(statuses[0], 200, "the whole answer")
 
+    def test_a_call_by_head_costs_the_estimate(self):
+        policies = recipe("cost_quota", route=("POST /v1/chat", "GET /v1/chat"), quota=("100000", "1000"))
+        for missing in ("skip", "same", "deny"):
+            with self.subTest(missing=missing):
+                changed = policies.replace("missing: deny", f"missing: {missing}")
+                count, statuses, _, unread = self.passed(chat(), "HEAD", calls=5, policies=changed)
+                self.assertEqual(count, 2, statuses)
+                self.assertEqual(unread, 2)
+
     def test_what_cannot_be_read_costs_the_estimate_and_is_seen(self):
         # 99,750 is over after 200 estimates of 500: the quota of the recipe, made reachable.
         policies = recipe("cost_quota", quota=("100000", "1000"))

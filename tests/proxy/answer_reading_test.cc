@@ -15,14 +15,14 @@ struct Tapped {
   std::string body;
 };
 Tapped tapped(const std::string& head, const std::vector<std::string_view>& pieces,
-              bool whole = true, std::size_t most = 4096) {
+              bool whole = true, std::size_t most = 4096, bool to_head = false) {
   net::BlockPool blocks;
   net::ContentDecoder decoder;
   net::ResponseHead parsed;
   net::HeadProgress progress;
   EXPECT_EQ(net::parse_response_head(head, {}, {}, progress, parsed), net::HeadStatus::complete);
   proxy::AnswerTap tap;
-  tap.start(blocks, head, parsed);
+  tap.start(blocks, head, parsed, to_head);
   for (const std::string_view piece : pieces) tap.add(blocks, piece, most);
   const Answer answer = tap.answer(whole, most, {}, {}, decoder, parsed);
   return {answer.body_state, std::string(answer.body)};
@@ -74,6 +74,9 @@ TEST(AnswerTap, says_why_it_cannot_read_an_answer) {
   EXPECT_EQ(tapped(head_of("Content-Range: bytes 0-9/99\r\n", "206 Partial Content"), {"{}"}).state,
             BodyState::broken);
   EXPECT_EQ(tapped("HTTP/1.1 304 Not Modified\r\n\r\n", {}).state, BodyState::broken);
+  EXPECT_EQ(tapped(head_of(""), {}, true, 4096, true).state, BodyState::broken) << "to HEAD";
+  EXPECT_EQ(tapped("HTTP/1.1 204 No Content\r\n\r\n", {}, true, 4096, true).state,
+            BodyState::complete);
   EXPECT_EQ(tapped("HTTP/1.1 204 No Content\r\n\r\n", {}).state, BodyState::complete);
   EXPECT_EQ(tapped(head_of(gzip), {}).state, BodyState::complete) << "an answer without a body";
 }
