@@ -506,7 +506,7 @@ std::string without_secrets(std::string_view line, LineKeys keys) {
     const std::size_t to = end_of_value(line, at);
     if (is_secret_key(key)) {
       cover(out, at + (quoted ? 1 : 0), to);
-    } else if (key == "webhook") {
+    } else if (key.starts_with("web") || key.find("hook") != npos) {  // misspelt ones, too
       const std::size_t host = line.find("://", at);
       const std::size_t path = host == npos ? npos : line.find('/', host + 3);
       if (path != npos && path < to) cover(out, path + 1, to);

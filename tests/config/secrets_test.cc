@@ -24,6 +24,8 @@ TEST(Secrets, AreCoveredInALine) {
       {"  password_file: /run/x", "  password_file: /run/x"},
       {"  token_file: /run/x, token: y", "  token_file: /run/x, token: *"},
       {"n: {webhook: https://hooks.example/T1/B2}", "n: {webhook: https://hooks.example/*****}"},
+      {"n: {webhok: https://hooks.example/T1/B2}", "n: {webhok: https://hooks.example/*****}"},
+      {"n: {web_hook: https://hooks.example/T1/B2}", "n: {web_hook: https://hooks.example/*****}"},
       {"\"Password\" : x}", "\"Password\" : *}"},
       {"redis: {url: redis://h, passwrd: abc, timeout: 9}",
        "redis: {url: redis://h, passwrd: ***, timeout: 9}"},
