@@ -154,9 +154,13 @@ std::optional<Cidr> Cidr::parse(std::string_view text) noexcept {
     }
     const auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), out.bits);
-    if (error != std::errc{} || end != digits.data() + digits.size() || out.bits > most) {
-      return std::nullopt;
-    }
+    if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+    // Of an IPv4 address in an IPv6 one (`::ffff:10.0.0.0/104`) the first 96 bits are the wrapping.
+    constexpr unsigned kWrapping = 96;
+    const bool wrapped =
+        address->is_v4() && text.substr(0, slash).find(':') != std::string_view::npos;
+    if (wrapped && out.bits >= kWrapping) out.bits -= kWrapping;
+    if (out.bits > most) return std::nullopt;
   }
   if (address->masked(out.bits, out.bits) != *address) return std::nullopt;
   return out;

@@ -37,7 +37,8 @@ class Address {
   std::array<std::uint8_t, 16> bytes_{};
 };
 
-/// An address block, `10.0.0.0/8`. Host bits must be zero; a bare address is a /32 or /128.
+/// An address block, `10.0.0.0/8`. Host bits must be zero; a bare address is a /32 or /128. An IPv4
+/// block may be written as that of its mapped addresses, `::ffff:10.0.0.0/104`.
 struct Cidr {
   Address base;
   unsigned bits = 0;  ///< of the family's 32 or 128

@@ -66,6 +66,9 @@ TEST(Cidr, HoldsItsAddresses) {
   EXPECT_TRUE(Cidr::parse("::/0")->contains(*Address::parse("2001:db8::1")));
   EXPECT_FALSE(Cidr::parse("::/0")->contains(*Address::parse("10.0.0.1")));
   EXPECT_EQ(Cidr::parse("192.0.2.1")->to_string(), "192.0.2.1/32");
+  EXPECT_EQ(Cidr::parse("::ffff:10.0.0.0/104")->to_string(), "10.0.0.0/8");
+  EXPECT_EQ(Cidr::parse("::ffff:0.0.0.0/96")->to_string(), "0.0.0.0/0");
+  EXPECT_FALSE(Cidr::parse("::ffff:10.0.0.0/95"));
 }
 
 TEST(Cidr, RefusesHostBitsAndBadLengths) {
