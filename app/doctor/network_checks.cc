@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "app/doctor/checks.h"
-#include "app/doctor/listeners.h"
 #include "app/doors/doors.h"
+#include "app/doors/listeners.h"
 #include "app/doors/settings.h"
 #include "app/support/http_client.h"
 #include "core/text.h"
@@ -100,7 +100,7 @@ class DoorCheck {
                      std::to_string(::geteuid()) + " the right to write to it");
   }
 
-  void taken_by(const std::optional<Listener>& listener) {
+  void taken_by(const std::optional<ListeningProcess>& listener) {
     std::string who = "a process that can't be seen from here";
     if (listener && listener->pid != 0) {
       who = listener->name + " (pid " + std::to_string(listener->pid) + ")";

@@ -4,15 +4,15 @@
 #include <optional>
 #include <string>
 
-namespace weir::app::doctor {
+namespace weir::app {
 
 /// The process that listens on a TCP port or a Unix socket.
-struct Listener {
+struct ListeningProcess {
   std::int64_t pid = 0;  ///< 0: not to be seen, for another user's or another container's
   std::string name;      ///< of the process
 };
 /// None: no process listens. Reads /proc/net and /proc/PID.
-std::optional<Listener> listener_of(std::uint16_t port);
-std::optional<Listener> listener_of(const std::string& path);
+std::optional<ListeningProcess> listener_of(std::uint16_t port);
+std::optional<ListeningProcess> listener_of(const std::string& path);
 
-}  // namespace weir::app::doctor
+}  // namespace weir::app

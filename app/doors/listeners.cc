@@ -1,4 +1,4 @@
-#include "app/doctor/listeners.h"
+#include "app/doors/listeners.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <sstream>
 #include <system_error>
 
-namespace weir::app::doctor {
+namespace weir::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -57,9 +57,9 @@ bool has_socket(const fs::path& process, const std::string& inode) {
   return false;
 }
 
-std::optional<Listener> owner_of(const std::string& inode) {
+std::optional<ListeningProcess> owner_of(const std::string& inode) {
   if (inode.empty()) return std::nullopt;
-  Listener out;
+  ListeningProcess out;
   std::error_code failed;
   for (fs::directory_iterator it("/proc", failed), end; !failed && it != end;
        it.increment(failed)) {
@@ -78,12 +78,14 @@ std::optional<Listener> owner_of(const std::string& inode) {
 
 }  // namespace
 
-std::optional<Listener> listener_of(std::uint16_t port) {
+std::optional<ListeningProcess> listener_of(std::uint16_t port) {
   std::string inode = inode_of("/proc/net/tcp", port);
   if (inode.empty()) inode = inode_of("/proc/net/tcp6", port);
   return owner_of(inode);
 }
 
-std::optional<Listener> listener_of(const std::string& path) { return owner_of(inode_of(path)); }
+std::optional<ListeningProcess> listener_of(const std::string& path) {
+  return owner_of(inode_of(path));
+}
 
-}  // namespace weir::app::doctor
+}  // namespace weir::app
