@@ -194,7 +194,7 @@ EventReader::Wrong EventReader::read_column(const policies::PolicySet& set, cons
   }
   if (member.kind == Kind::null) return std::nullopt;
   if (!event.time_column.empty()) {
-    if (member.name == event.time_column) return read_record_time(event.time_as, member);
+    if (member.name == event.time_column) return read_record_time(event.time_unit, member);
   } else if (member.name == "time") {
     return read_time(member);
   }

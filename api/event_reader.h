@@ -63,7 +63,7 @@ class EventReader {
 
   // event_words.cc: what the built-in words mean.
   Wrong read_time(const Member& member);
-  Wrong read_record_time(config::SourceDef::Time as, const Member& member);
+  Wrong read_record_time(std::optional<EpochUnit> unit, const Member& member);
   Wrong read_ip(const Member& member);
   Wrong read_method(const Member& member);
   Wrong read_path(const Member& member);

@@ -5,6 +5,7 @@
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
 #include "core/chars/percent.h"
+#include "core/time_pattern.h"
 #include "net/http/fields.h"
 #include "net/http/target.h"
 #include "net/http/uri.h"
@@ -52,30 +53,25 @@ EventReader::Wrong EventReader::read_time(const Member& member) {
   return std::nullopt;
 }
 
-EventReader::Wrong EventReader::read_record_time(config::SourceDef::Time as, const Member& member) {
-  using Time = config::SourceDef::Time;
+EventReader::Wrong EventReader::read_record_time(std::optional<EpochUnit> unit,
+                                                 const Member& member) {
   // A pattern is for the lines of files; here such a time is RFC 3339.
-  if (as == Time::pattern) return read_time(member);
-  const double unit = as == Time::seconds ? 1000 : 1;
-  double given = 0;
+  if (!unit) return read_time(member);
+  std::optional<TimePoint> time;
   if (member.kind == Kind::integer) {
-    given = static_cast<double>(member.integer);
+    time = epoch_time(member.integer, *unit);
   } else if (member.kind == Kind::real) {
-    given = member.real;
+    time = epoch_time(Number::real(member.real), *unit);
   } else {
-    const char* const end = member.text.data() + member.text.size();
-    const bool number = member.kind == Kind::text &&
-                        std::from_chars(member.text.data(), end, given).ptr == end &&
-                        !member.text.empty();
+    const auto number = member.kind == Kind::text ? config::parse_data_number(member.text)
+                                                  : config::Parsed<Number>{};
     if (!number)
-      return wrong(member, "the time of this event is a number of " +
-                               std::string(unit == 1 ? "milliseconds" : "seconds"));
+      return wrong(member,
+                   "the time of this event is a number of " + std::string(row_of(*unit).noun));
+    time = epoch_time(*number.value, *unit);
   }
-  const double ms = given * unit;
-  if (!(ms >= 0 && ms <= static_cast<double>(kLastMillisecond))) {
-    return wrong(member, "the time of an event is between 1970 and the year 9999");
-  }
-  record_.time = from_ms(static_cast<std::int64_t>(ms));
+  if (!time) return wrong(member, "the time of an event is between 1970 and the year 9999");
+  record_.time = *time;
   return std::nullopt;
 }
 

@@ -14,6 +14,7 @@
 #include "core/number.h"
 #include "core/path_readings.h"
 #include "core/redis_url.h"
+#include "core/time_pattern.h"
 #include "core/words.h"
 #include "telemetry/access_line.h"
 
@@ -59,14 +60,12 @@ struct FieldDef {
 /// The form of an event's records in a file: `source:`.
 struct SourceDef {
   enum class Format : std::uint8_t { csv, log, json };
-  enum class Time : std::uint8_t { seconds, millis, pattern };
   Format format = Format::csv;
   std::vector<Text> columns;  ///< csv: in order; log: the fields that its format names
   Text pattern;               ///< log: `%h - %u %t "%r"`, or `combined` / `common`
   bool header = false;        ///< csv: the first line is skipped
   Text time_field;            ///< csv, json: the column with the event's time
-  Time time = Time::seconds;
-  Text time_pattern;  ///< `%d/%b/%Y:%H:%M:%S %z`
+  TimeForm time;              ///< how it is written
   Where where;
 };
 

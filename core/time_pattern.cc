@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "core/chars/ascii.h"
 
@@ -110,18 +111,19 @@ struct Cursor {
     return word == "UTC" || word == "GMT" || word == "Z";
   }
   /// Some digits, of which there may be too many to be a time.
-  bool epoch(std::int64_t& out) noexcept {
+  bool epoch(std::uint64_t& out) noexcept {
     const char* const from = at;
-    const char* const most = from + std::min<std::ptrdiff_t>(end - from, 16);
-    std::int64_t value = 0;
-    while (at != most && ascii::is_digit(*at)) value = value * 10 + (*at++ - '0');
+    const char* const most = from + std::min<std::ptrdiff_t>(end - from, 19);
+    std::uint64_t value = 0;
+    while (at != most && ascii::is_digit(*at))
+      value = value * 10 + static_cast<std::uint64_t>(*at++ - '0');
     out = value;
     return at != from;
   }
   bool seconds(Parts& parts) noexcept {
-    std::int64_t value = 0;
+    std::uint64_t value = 0;
     if (!epoch(value)) return false;
-    parts.epoch_s = value;
+    parts.epoch_s = static_cast<std::int64_t>(std::min<std::uint64_t>(value, kMsMost));
     parts.ms = fraction();
     return true;
   }
@@ -283,28 +285,34 @@ std::optional<TimePoint> TimePattern::read(std::string_view text,
   return time_of(parts);
 }
 
-std::optional<TimePoint> epoch_time(double number, bool seconds) noexcept {
-  const double ms = std::floor(seconds ? number * 1000 : number);
+std::optional<TimePoint> epoch_time(Number number, EpochUnit unit) noexcept {
+  const std::int64_t per_second = row_of(unit).per_second;
+  if (!number.is_real()) {
+    const std::int64_t value = number.integer();
+    const bool seconds = unit == EpochUnit::seconds;
+    const std::int64_t most = seconds ? kMsMost / 1000 : std::numeric_limits<std::int64_t>::max();
+    if (value < 0 || value > most) return std::nullopt;
+    const std::int64_t ms = seconds ? value * 1000 : value / (per_second / 1000);
+    return ms <= kMsMost ? std::optional(from_ms(ms)) : std::nullopt;
+  }
+  const double value = number.as_real();
+  const double ms = std::floor(
+      unit == EpochUnit::seconds ? value * 1000 : value / static_cast<double>(per_second / 1000));
   if (!(ms >= 0 && ms <= static_cast<double>(kMsMost))) return std::nullopt;
   return from_ms(static_cast<std::int64_t>(ms));
 }
 
-std::optional<TimePoint> read_epoch_seconds(std::string_view text) noexcept {
+std::optional<TimePoint> read_epoch(std::string_view text, EpochUnit unit) noexcept {
   Cursor cursor{text.data(), text.data() + text.size()};
-  std::int64_t seconds = 0;
-  if (!cursor.epoch(seconds)) return std::nullopt;
-  const std::int64_t ms = cursor.at == cursor.end ? 0 : cursor.fraction();
-  if (cursor.at != cursor.end || seconds > kMsMost / 1000) return std::nullopt;
-  return from_ms(seconds * 1000 + ms);
-}
-
-std::optional<TimePoint> read_epoch_millis(std::string_view text) noexcept {
-  Cursor cursor{text.data(), text.data() + text.size()};
-  std::int64_t ms = 0;
-  if (!cursor.epoch(ms)) return std::nullopt;
-  if (cursor.at != cursor.end) cursor.fraction();
-  if (cursor.at != cursor.end || ms > kMsMost) return std::nullopt;
-  return from_ms(ms);
+  std::uint64_t value = 0;
+  if (!cursor.epoch(value)) return std::nullopt;
+  const std::int64_t fraction = cursor.at == cursor.end ? 0 : cursor.fraction();
+  if (cursor.at != cursor.end ||
+      value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    return std::nullopt;
+  auto time = epoch_time(Number(static_cast<std::int64_t>(value)), unit);
+  if (time && unit == EpochUnit::seconds) *time += milliseconds{fraction};
+  return time;
 }
 
 }  // namespace weir

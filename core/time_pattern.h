@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/number.h"
+#include "core/words.h"
 
 namespace weir {
 
@@ -47,10 +49,16 @@ class TimePattern {
   std::vector<Step> steps_;
 };
 
-/// A number of seconds (a fraction is kept to the millisecond) or of milliseconds, all of `text`.
-std::optional<TimePoint> read_epoch_seconds(std::string_view text) noexcept;
-std::optional<TimePoint> read_epoch_millis(std::string_view text) noexcept;
-/// From a number that is one already; nothing outside the years 1970 .. 9999.
-std::optional<TimePoint> epoch_time(double number, bool seconds) noexcept;
+/// How the times of some records are written.
+struct TimeForm {
+  std::optional<EpochUnit> unit;  ///< numbers of it since 1970; nothing: `pattern`
+  std::string pattern;            ///< that TimePattern compiles
+};
+
+/// A number of `unit` since 1970, all of `text`. A fraction is kept to the millisecond. Nothing
+/// outside the years 1970 .. 9999.
+std::optional<TimePoint> read_epoch(std::string_view text, EpochUnit unit) noexcept;
+/// The same of a number that is one already. Integers stay exact, whatever the unit.
+std::optional<TimePoint> epoch_time(Number number, EpochUnit unit) noexcept;
 
 }  // namespace weir

@@ -74,6 +74,25 @@ constexpr std::string_view name_of(Compare compare) noexcept {
   return kCompares[static_cast<std::size_t>(compare)];
 }
 
+/// What a number that is a time counts since 1970.
+enum class EpochUnit : std::uint8_t { seconds, millis, micros, nanos };
+struct EpochUnitRow {
+  EpochUnit value;
+  std::string_view name;    ///< as a configuration says it
+  std::string_view noun;    ///< as a sentence says it
+  std::string_view apache;  ///< `sec` of `%{sec}t`; may be empty
+  std::int64_t per_second;
+};
+inline constexpr std::array kEpochUnits{
+    EpochUnitRow{EpochUnit::seconds, "seconds", "seconds", "sec", 1},
+    EpochUnitRow{EpochUnit::millis, "millis", "milliseconds", "msec", 1'000},
+    EpochUnitRow{EpochUnit::micros, "micros", "microseconds", "usec", 1'000'000},
+    EpochUnitRow{EpochUnit::nanos, "nanos", "nanoseconds", "", 1'000'000'000},
+};
+constexpr const EpochUnitRow& row_of(EpochUnit unit) noexcept {
+  return kEpochUnits[static_cast<std::size_t>(unit)];
+}
+
 // --- actions ---
 
 /// In order of severity: of all effects that apply to a request, the severest wins.

@@ -7,21 +7,17 @@
 
 namespace weir::replay {
 
-RecordTime::RecordTime(const config::SourceDef& source)
-    : RecordTime(source.time, source.time_pattern.value) {}
-
-RecordTime::RecordTime(config::SourceDef::Time form, std::string_view pattern) : form_(form) {
-  if (form != config::SourceDef::Time::pattern) return;
+RecordTime::RecordTime(const TimeForm& form) : unit_(form.unit) {
+  if (unit_) return;
   TimePattern::Problem problem;
-  pattern_ = TimePattern::compile(pattern, problem);
-  WEIR_ASSERT(pattern_.has_value());  // the loader has seen it
+  pattern_ = TimePattern::compile(form.pattern, problem);
+  WEIR_ASSERT(pattern_.has_value());  // whoever made the form has seen it
 }
 
 std::optional<TimePoint> RecordTime::read(std::string_view text) noexcept {
   if (!pattern_) {
     if (is_last(text)) return last_time_;  // rows of one second say the same
-    const auto time = form_ == config::SourceDef::Time::seconds ? read_epoch_seconds(text)
-                                                                : read_epoch_millis(text);
+    const auto time = read_epoch(text, *unit_);
     if (time) keep(text, *time);
     return time;
   }
@@ -55,9 +51,8 @@ void RecordTime::keep(std::string_view text, TimePoint time) noexcept {
   last_time_ = time;
 }
 
-std::optional<TimePoint> RecordTime::from_number(double number) const noexcept {
-  if (pattern_) return std::nullopt;
-  return epoch_time(number, form_ == config::SourceDef::Time::seconds);
+std::optional<TimePoint> RecordTime::from_number(Number number) const noexcept {
+  return unit_ ? epoch_time(number, *unit_) : std::nullopt;
 }
 
 }  // namespace weir::replay

@@ -3,23 +3,21 @@
 #include <optional>
 #include <string_view>
 
-#include "config/model.h"
 #include "core/time_pattern.h"
 
 namespace weir::replay {
 
-/// Reads a record's time as its source says. The last text is remembered: in logs of a busy second
-/// most lines repeat it.
+/// Reads a record's time as its source says it is written. The last text is remembered: in logs of
+/// a busy second most lines repeat it.
 class RecordTime {
  public:
-  explicit RecordTime(const config::SourceDef& source);
-  RecordTime(config::SourceDef::Time form, std::string_view pattern);
+  explicit RecordTime(const TimeForm& form);
 
   /// All of `text`.
   std::optional<TimePoint> read(std::string_view text) noexcept;
   /// Reads the time at the beginning of `text`; `used`: its length.
   std::optional<TimePoint> read_front(std::string_view text, std::size_t& used) noexcept;
-  std::optional<TimePoint> from_number(double number) const noexcept;
+  std::optional<TimePoint> from_number(Number number) const noexcept;
 
  private:
   bool is_last(std::string_view text) const noexcept {
@@ -27,7 +25,7 @@ class RecordTime {
   }
   void keep(std::string_view text, TimePoint time) noexcept;
 
-  config::SourceDef::Time form_;
+  std::optional<EpochUnit> unit_;
   std::optional<TimePattern> pattern_;
   char last_[40];  // the text that was read last: neighbours often say the same
   std::size_t last_size_ = 0;

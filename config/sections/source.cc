@@ -3,9 +3,9 @@
 #include "config/sections/sections.h"
 #include "config/text/log_format.h"
 #include "config/text/shapes.h"
+#include "config/text/time_form.h"
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
-#include "core/time_pattern.h"
 
 /// `source:` of an event: what its records look like in a file.
 namespace weir::config {
@@ -20,7 +20,8 @@ constexpr Row<TimeParts> kTime[] = {
     {{"field", shape::kText, "a column", "required but in a log",
       "The column or JSON member that holds the event's time."},
      [](Reader& r, const Member& m, TimeParts& out) { out.field = r.text(m); }},
-    {{"as", shape::kText, "`seconds`, `millis` or a pattern such as `%d/%m/%Y:%H:%M:%S %z`",
+    {{"as", shape::kText,
+      "`seconds`, `millis`, `micros`, `nanos` or a pattern such as `%d/%m/%Y:%H:%M:%S %z`",
       "log: `%d/%b/%Y:%H:%M:%S %z`", "How it is written. A time without a zone is UTC."},
      [](Reader& r, const Member& m, TimeParts& out) { out.as = r.text(m); }},
 };
@@ -103,21 +104,10 @@ constexpr Row<Parts> kSource[] = {
 };
 
 void check_form(Reader& r, const Text& as, SourceDef& out) {
-  if (as.value == "seconds" || as.value == "millis") {
-    out.time = as.value == "seconds" ? SourceDef::Time::seconds : SourceDef::Time::millis;
-    return;
-  }
-  out.time = SourceDef::Time::pattern;
-  out.time_pattern = as;
-  if (as.value.find('%') == std::string::npos) {
-    const std::string hint = suggest(as.value, {"seconds", "millis"});
-    r.problems().error(as.where, quoted(as.value) + " is no form of a time",
-                       hint.empty() ? "seconds, millis or a pattern such as '%d/%m/%Y:%H:%M:%S %z'"
-                                    : hint + " Or a pattern such as '%d/%m/%Y:%H:%M:%S %z'");
-    return;
-  }
   TimePattern::Problem problem;
-  if (!TimePattern::compile(as.value, problem)) {
+  if (auto form = parse_time_form(as.value, problem)) {
+    out.time = std::move(*form);
+  } else {
     r.problems().error(within(as, problem.offset, problem.length), problem.message, problem.hint);
   }
 }
@@ -158,8 +148,7 @@ void check_time(Reader& r, const Node& node, Parts& parts) {
     }
   }
   if (!parts.time->as) {
-    r.error(*parts.time_node, "\"time\" needs \"as\"",
-            "as: seconds, as: millis or a pattern such as '%Y-%m-%d %H:%M:%S'");
+    r.error(*parts.time_node, "\"time\" needs \"as\"", "it is one of " + known_time_forms());
   } else {
     check_form(r, *parts.time->as, out);
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/time_pattern.h"
+#include "config/text/time_form.h"
 
 namespace weir::config {
 namespace {
@@ -33,6 +33,9 @@ constexpr Directive kDirectives[] = {
 constexpr std::string_view kKnown =
     "known are %h %l %u %t %{FORM}t %r %m %U %q %H %s %>s %b %O %v %p %D %T, %{Name}i and "
     "%{Name}o";
+
+constexpr const char* kFormsOfTime =
+    "write %{sec}t, %{msec}t, %{usec}t or a pattern such as %{%Y-%m-%d %H:%M:%S}t";
 
 struct Named {
   std::string_view name, format;
@@ -132,8 +135,8 @@ class Compiler {
     return add(from, ItemKind::field, spelling == "o" ? "response_" + column : column, true);
   }
 
-  /// `%{FORM}t`, with the words of Apache: `sec`, `msec` and one prefix that says when the time is
-  /// taken.
+  /// `%{FORM}t`, with the words of Apache: `sec`, `msec`, `usec` and one prefix that says when the
+  /// time is taken.
   bool formed_time(std::size_t from, std::string_view form) {
     std::size_t at = from + 2;
     for (const std::string_view prefix : {"begin:", "end:"}) {
@@ -146,19 +149,16 @@ class Compiler {
       return fail(at, form.find(':') + 1, "a time is taken at the begin or at the end",
                   "write one of the two");
     if (form.empty()) {
-      return fail(from, at_ - from, "the time has no form",
-                  "write %{sec}t, %{msec}t or a pattern such as %{%Y-%m-%d %H:%M:%S}t");
+      return fail(from, at_ - from, "the time has no form", kFormsOfTime);
     }
-    if (form == "sec") form = "seconds";
-    if (form == "msec") form = "millis";
-    if (form != "seconds" && form != "millis") {
-      TimePattern::Problem wrong;
-      if (form.find('%') == std::string_view::npos) {
-        return fail(at, form.size(), "\"" + std::string(form) + "\" is no form of a time",
-                    "write %{sec}t, %{msec}t or a pattern such as %{%Y-%m-%d %H:%M:%S}t");
-      }
-      if (!TimePattern::compile(form, wrong))
-        return fail(at + wrong.offset, wrong.length, wrong.message, wrong.hint);
+    for (const EpochUnitRow& row : kEpochUnits) {
+      if (!row.apache.empty() && form == row.apache) form = row.name;
+    }
+    TimePattern::Problem wrong;
+    if (!parse_time_form(form, wrong)) {
+      const bool pattern = form.find('%') != std::string_view::npos;
+      return fail(at + wrong.offset, wrong.length, wrong.message,
+                  pattern ? wrong.hint : kFormsOfTime);
     }
     out.time_form = form;
     return add(from, ItemKind::time, "", false);

@@ -30,7 +30,7 @@ struct LogFormat {
   };
   std::vector<Item> items;           ///< never two fields without a literal between them
   std::vector<std::string> columns;  ///< `ip`, `method`, `url`, ...
-  /// Of `%{FORM}t`: `seconds`, `millis` or a pattern that TimePattern compiles. Empty: `%t`.
+  /// Of `%{FORM}t`: what parse_time_form() reads. Empty: `%t`.
   std::string time_form;
 
   struct Problem {

@@ -96,13 +96,13 @@ void EventCompiler::compile_event(const config::EventDef& def, std::set<std::str
   if (def.source) {
     event.source = event.name;
     event.time_column = def.source->time_field.value;
-    event.time_as = def.source->time;
+    event.time_unit = def.source->time.unit;
   } else {
     event.fields = base.fields;
     event.body = base.body;
     event.source = base.source;
     event.time_column = base.time_column;
-    event.time_as = base.time_as;
+    event.time_unit = base.time_unit;
   }
   event.outcome = base.outcome;
 

@@ -53,7 +53,7 @@ struct Event {
   std::string calls;               ///< canonical; which calls of the rate limit service it is
   std::string source;              ///< the base event, if records describe it; empty: requests do
   std::string time_column;         ///< of records: where their time stands; empty: elsewhere
-  config::SourceDef::Time time_as = config::SourceDef::Time::seconds;
+  std::optional<EpochUnit> time_unit;  ///< of records, of that time; nothing: it is a pattern's
   std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
 };
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "config/text/time_form.h"
 #include "core/assert.h"
 #include "policies/lang/extractors.h"
 #include "replay/formats.h"
@@ -35,18 +36,18 @@ std::optional<int> status_of(std::string_view text) noexcept {
 
 /// How the times of this format are written.
 RecordTime time_of(const LogFormat& format) {
-  using Form = config::SourceDef::Time;
-  const std::string& form = format.time_form;
-  if (form == "seconds") return {Form::seconds, ""};
-  if (form == "millis") return {Form::millis, ""};
-  return {Form::pattern, form.empty() ? config::kLogTime : std::string_view(form)};
+  TimePattern::Problem problem;
+  const std::string_view form = format.time_form.empty() ? config::kLogTime : format.time_form;
+  const auto compiled = config::parse_time_form(form, problem);
+  WEIR_ASSERT(compiled.has_value());  // the compiler of the format has seen it
+  return RecordTime(*compiled);
 }
 
 class AccessLog final : public Format {
  public:
   AccessLog(LogFormat format, const config::SourceDef& source, std::string_view event,
             const policies::SlotTable& slots)
-      : splitter_(std::move(format), RecordTime(source)) {
+      : splitter_(std::move(format), RecordTime(source.time)) {
     for (const UsedColumn& used : used_columns(slots, event)) {
       const auto found =
           std::find(splitter_.columns().begin(), splitter_.columns().end(), used.name);

@@ -18,7 +18,7 @@ constexpr std::string_view kBadTime = "this is no such time";
 class Csv final : public Format {
  public:
   Csv(const SourceDef& source, std::string_view event, const policies::SlotTable& slots)
-      : time_(source), fields_(source.columns.size()) {
+      : time_(source.time), fields_(source.columns.size()) {
     const auto index = [&](std::string_view name) {
       const auto found = std::find_if(source.columns.begin(), source.columns.end(),
                                       [&](const config::Text& c) { return c.value == name; });

@@ -26,7 +26,7 @@ class JsonLines final : public Format {
  public:
   JsonLines(const config::SourceDef& source, std::string_view event,
             const policies::SlotTable& slots)
-      : time_(source), time_path_{{source.time_field.value}} {
+      : time_(source.time), time_path_{{source.time_field.value}} {
     for (const UsedColumn& used : used_columns(slots, event)) {
       paths_.push_back({{used.name}});
       presets_.push_back({used.slot, {}});
@@ -39,7 +39,7 @@ class JsonLines final : public Format {
     text_ = text;
     const Extracted time = find(time_path_);
     if (time.why != policies::MissReason::none) return refuse(time.why);
-    const auto at = time.value.is_number() ? time_.from_number(time.value.as_number().as_real())
+    const auto at = time.value.is_number()      ? time_.from_number(time.value.as_number())
                     : time.value.is(Type::text) ? time_.read(time.value.as_text())
                                                 : std::nullopt;
     if (!at) return bad(place_of_time(), kTimeIsNone);

@@ -14,19 +14,28 @@ LogTime::LogTime() {
   }
 }
 
-std::optional<TimePoint> LogTime::number(double value) noexcept {
-  constexpr double kSecondsBelow = 1e11, kMillisBelow = 1e14;  // the years 5138 of each
-  if (value < kSecondsBelow) return epoch_time(value, true);
-  return epoch_time(value < kMillisBelow ? value : value / 1000, false);
+std::optional<TimePoint> LogTime::number(Number value) noexcept {
+  // From these numbers on, the next unit: the year 5138 of each.
+  constexpr std::int64_t kMillis = 100'000'000'000, kMicros = kMillis * 1'000,
+                         kNanos = kMicros * 1'000;
+  return epoch_time(value, value < kMillis   ? EpochUnit::seconds
+                           : value < kMicros ? EpochUnit::millis
+                           : value < kNanos  ? EpochUnit::micros
+                                             : EpochUnit::nanos);
 }
 
 std::optional<TimePoint> LogTime::read(const Value& value) noexcept {
-  if (value.is_number()) return number(value.as_number().as_real());
+  if (value.is_number()) return number(value.as_number());
   if (!value.is(Type::text)) return std::nullopt;
   const std::string_view text = value.as_text();
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error == std::errc{} && end == text.data() + text.size()) return number(seconds);
+  const auto whole = [&](auto& into) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+    return error == std::errc{} && end == text.data() + text.size();
+  };
+  std::int64_t integer = 0;  // exact: a double has no room for nanoseconds
+  if (whole(integer)) return number(integer);
+  double real = 0;
+  if (whole(real)) return number(Number::real(real));
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
     const std::size_t at = (last_ + i) % patterns_.size();
     std::size_t used = 0;

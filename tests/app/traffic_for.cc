@@ -131,7 +131,7 @@ class Generator {
       out += ",\"" + name + "\":" + value(name, true);
     }
     out += ",\"" + (event.time_column.empty() ? "time" : event.time_column) + "\":";
-    const bool seconds = event.time_as == config::SourceDef::Time::seconds;
+    const bool seconds = event.time_unit == EpochUnit::seconds;
     return out + std::to_string(seconds ? now / 1000 : now) + "}";
   }
 

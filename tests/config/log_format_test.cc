@@ -41,6 +41,8 @@ TEST(LogFormat, ReadsTheFormOfTheTime) {
   EXPECT_EQ(compiled("%h %t").time_form, "");
   EXPECT_EQ(compiled("%h %{sec}t").time_form, "seconds");
   EXPECT_EQ(compiled("%h [%{msec}t]").time_form, "millis");
+  EXPECT_EQ(compiled("%h %{usec}t").time_form, "micros");
+  EXPECT_EQ(compiled("%h %{nanos}t").time_form, "nanos");
   EXPECT_EQ(compiled("%h %{begin:%Y-%m-%d %T}t %m").time_form, "%Y-%m-%d %T");
 }
 
@@ -55,7 +57,7 @@ TEST(LogFormat, RefusesWhatIsNoFormat) {
       {"%h %{end:begin:%F}t", 9, 6, "a time is taken at the begin or at the end"},
       {"%h %{begin:begin:sec}t", 11, 6, "a time is taken at the begin or at the end"},
       {"%h %{begin:}t", 3, 10, "the time has no form"},
-      {"%h %{usec}t", 5, 4, "\"usec\" is no form of a time"},
+      {"%h %{usec_frac}t", 5, 9, "\"usec_frac\" is no form of a time"},
       {"%h %{}t", 3, 4, "nothing stands between { and }"},
       {"%t %{}i", 3, 4, "nothing stands between { and }"},
       {"%t %{}h", 3, 4, "nothing stands between { and }"},

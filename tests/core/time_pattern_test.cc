@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace weir::time_pattern_test {
 namespace {
 
@@ -86,24 +88,47 @@ TEST(TimePattern, tells_what_is_wrong_with_a_pattern) {
   }
 }
 
-TEST(TimePattern, reads_seconds_and_milliseconds) {
-  EXPECT_EQ(read_epoch_seconds("1511658000"), from_ms(1511658000000));
-  EXPECT_EQ(read_epoch_seconds("1511658000.1239"), from_ms(1511658000123));
-  EXPECT_EQ(read_epoch_seconds("0"), from_ms(0));
+TEST(Epoch, ReadsTextsOfEachUnit) {
+  constexpr auto kSeconds = EpochUnit::seconds;
+  EXPECT_EQ(read_epoch("1511658000", kSeconds), from_ms(1511658000000));
+  EXPECT_EQ(read_epoch("1511658000.1239", kSeconds), from_ms(1511658000123));
+  EXPECT_EQ(read_epoch("0", kSeconds), from_ms(0));
   for (const char* bad :
        {"", "-1", "x", "1 ", " 1", "1.", "1e3", "99999999999999", "253402300800"}) {
-    EXPECT_FALSE(read_epoch_seconds(bad)) << bad;
+    EXPECT_FALSE(read_epoch(bad, kSeconds)) << bad;
   }
-  EXPECT_EQ(read_epoch_millis("1511658000123"), from_ms(1511658000123));
-  EXPECT_EQ(read_epoch_millis("1511658000123.9"), from_ms(1511658000123));
-  for (const char* bad : {"", "-1", "x", "1 ", "253402300800000", "99999999999999999999"}) {
-    EXPECT_FALSE(read_epoch_millis(bad)) << bad;
+  EXPECT_EQ(read_epoch("1511658000123", EpochUnit::millis), from_ms(1511658000123));
+  EXPECT_EQ(read_epoch("1511658000123.9", EpochUnit::millis), from_ms(1511658000123));
+  EXPECT_EQ(read_epoch("1511658000123999.9", EpochUnit::micros), from_ms(1511658000123));
+  EXPECT_EQ(read_epoch("1511658000123999999", EpochUnit::nanos), from_ms(1511658000123));
+  EXPECT_EQ(read_epoch("253402300799999", EpochUnit::millis), from_ms(253402300799999));
+  EXPECT_EQ(read_epoch("253402300799999999", EpochUnit::micros), from_ms(253402300799999));
+  EXPECT_EQ(read_epoch("9223372036854775807", EpochUnit::nanos), from_ms(9223372036854));
+  for (const char* bad : {"", "-1", "x", "1 ", "253402300800000", "9223372036854775808",
+                          "18446744073709551616", "99999999999999999999"}) {
+    EXPECT_FALSE(read_epoch(bad, EpochUnit::millis)) << bad;
   }
-  EXPECT_EQ(epoch_time(1.5, true), from_ms(1500));
-  EXPECT_EQ(epoch_time(1.5, false), from_ms(1));
-  EXPECT_FALSE(epoch_time(-1, true));
-  EXPECT_FALSE(epoch_time(1e300, true));
-  EXPECT_FALSE(epoch_time(__builtin_nan(""), true));
+  EXPECT_FALSE(read_epoch("253402300800000000", EpochUnit::micros));
+  EXPECT_FALSE(read_epoch("9223372036854775808", EpochUnit::nanos));
+}
+
+TEST(Epoch, TakesNumbersOfEachUnit) {
+  EXPECT_EQ(epoch_time(Number::real(1.5), EpochUnit::seconds), from_ms(1500));
+  EXPECT_EQ(epoch_time(Number::real(1.5), EpochUnit::millis), from_ms(1));
+  EXPECT_EQ(epoch_time(Number::real(1999.5), EpochUnit::micros), from_ms(1));
+  EXPECT_EQ(epoch_time(Number::real(1e18), EpochUnit::nanos), from_ms(1000000000000));
+  EXPECT_EQ(epoch_time(1511658000, EpochUnit::seconds), from_ms(1511658000000));
+  // A double would make this the millisecond before.
+  EXPECT_EQ(epoch_time(1511658000123000000, EpochUnit::nanos), from_ms(1511658000123));
+  for (const EpochUnitRow& row : kEpochUnits) {
+    EXPECT_EQ(epoch_time(0, row.value), from_ms(0)) << row.name;
+    EXPECT_FALSE(epoch_time(-1, row.value)) << row.name;
+    EXPECT_FALSE(epoch_time(Number::real(-0.5), row.value)) << row.name;
+    EXPECT_FALSE(epoch_time(Number::real(1e300), row.value)) << row.name;
+    EXPECT_FALSE(epoch_time(Number::real(__builtin_nan("")), row.value)) << row.name;
+  }
+  EXPECT_FALSE(epoch_time(std::numeric_limits<std::int64_t>::max(), EpochUnit::seconds));
+  EXPECT_FALSE(epoch_time(std::numeric_limits<std::int64_t>::max(), EpochUnit::micros));
 }
 
 }  // namespace

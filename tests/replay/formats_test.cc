@@ -99,6 +99,17 @@ TEST(Csv, times_by_a_pattern) {
                           "4!1 this is no such time"));
 }
 
+TEST(Records, TimesAreNumbersOfTheUnitThatTheirSourceNames) {
+  EXPECT_THAT(rows_of("{csv: [t], time: {field: t, as: micros}}", {"t"},
+                      "1511658000123999\n1511658000123999.5\n1511658000.1\n"),
+              ElementsAre("1 1511658000123 t=1511658000123999",
+                          "2 1511658000123 t=1511658000123999.5", "3 1511658 t=1511658000.1"));
+  EXPECT_THAT(rows_of("{json: true, time: {field: t, as: nanos}}", {},
+                      "{\"t\":1511658000123000000}\n{\"t\":\"1511658000123000000\"}\n{\"t\":-1}\n"),
+              ElementsAre("1 1511658000123", "2 1511658000123",
+                          "3!2 its time is unreadable, or not between 1970 and the year 9999"));
+}
+
 TEST(Csv, the_first_ten_bad_rows_are_kept) {
   const ScratchFiles files;
   const config::Loaded loaded =
@@ -340,9 +351,12 @@ TEST(Requests, AFormatSaysHowItsTimesAreWritten) {
       requests_of("%{msec}t %h \"%r\" %>s", "1431857103000 1.2.3.4 \"GET /a HTTP/1.1\" 200\n"),
       wanted);
   EXPECT_THAT(
-      requests_of("%{usec}t %h \"%r\" %>s", "x"),
-      ElementsAre("\"usec\" is no form of a time; write %{sec}t, %{msec}t or a pattern such "
-                  "as %{%Y-%m-%d %H:%M:%S}t"));
+      requests_of("%{usec}t %h \"%r\" %>s", "1431857103000999 1.2.3.4 \"GET /a HTTP/1.1\" 200\n"),
+      wanted);
+  EXPECT_THAT(
+      requests_of("%{usec_frac}t %h \"%r\" %>s", "x"),
+      ElementsAre("\"usec_frac\" is no form of a time; write %{sec}t, %{msec}t, %{usec}t or "
+                  "a pattern such as %{%Y-%m-%d %H:%M:%S}t"));
 }
 
 TEST(Requests, RowsOfARecordingStandBesideLinesOfALog) {

@@ -77,7 +77,7 @@ std::optional<TimePoint> parse_time(std::string_view text) {
     const auto time = compiled->read(text, used);
     if (time && used == text.size()) return time;
   }
-  return read_epoch_millis(text);
+  return read_epoch(text, EpochUnit::millis);
 }
 
 /// What the flags ask for; what is wrong with them if the text is not empty.
@@ -343,11 +343,11 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
                      "Rows of FILE are this event; request, or an event with `match`: lines of an "
                      "access log are HTTP requests. May be repeated"),
       "NAME=FILE");
-  app.add_option(
-         "--log", flags->log_format,
-         "How such access logs are written: common, combined, vhost_combined or directives "
-         "such as '%h %t \"%r\" %>s'; %{%Y-%m-%d %H:%M:%S}t, %{sec}t and %{msec}t are other "
-         "forms of the time")
+  app.add_option("--log", flags->log_format,
+                 "How such access logs are written: common, combined, vhost_combined or directives "
+                 "such as '%h %t \"%r\" %>s'; %{%Y-%m-%d %H:%M:%S}t, %{sec}t, %{msec}t and "
+                 "%{usec}t are other "
+                 "forms of the time")
       ->type_name("FORMAT");
   app.add_option("--map", flags->map,
                  "JSON lines or csv as HTTP requests: which of their names is which part, such as "

@@ -1,0 +1,33 @@
+#include "config/text/time_form.h"
+
+#include <vector>
+
+#include "config/text/problem.h"
+
+namespace weir::config {
+
+std::string known_time_forms() {
+  std::string out;
+  for (const EpochUnitRow& row : kEpochUnits)
+    out += (out.empty() ? "" : ", ") + std::string(row.name);
+  return out + " or a pattern such as '%d/%m/%Y:%H:%M:%S %z'";
+}
+
+std::optional<TimeForm> parse_time_form(std::string_view text, TimePattern::Problem& problem) {
+  std::vector<std::string_view> words;
+  for (const EpochUnitRow& row : kEpochUnits) {
+    if (text == row.name) return TimeForm{row.value, {}};
+    words.push_back(row.name);
+  }
+  if (text.find('%') == std::string_view::npos) {
+    const std::string near = suggest(text, words);
+    problem = {
+        0, text.size(), "\"" + std::string(text) + "\" is no form of a time",
+        near.empty() ? known_time_forms() : near + " Or a pattern such as '%d/%m/%Y:%H:%M:%S %z'"};
+    return std::nullopt;
+  }
+  if (!TimePattern::compile(text, problem)) return std::nullopt;
+  return TimeForm{std::nullopt, std::string(text)};
+}
+
+}  // namespace weir::config
