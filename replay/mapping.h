@@ -5,10 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/time_pattern.h"
+
 namespace weir::replay {
 
-/// `--map ts=time,path=uri`: which member of a JSON line, or column of a csv file, is which part of
-/// an HTTP request.
+/// `--map ts.millis=time,path=uri`: which member of a JSON line, or column of a csv file, is which
+/// part of an HTTP request.
 struct Mapping {
   enum class Part : std::uint8_t {
     time,
@@ -28,10 +30,12 @@ struct Mapping {
   };
   struct Field {
     Part part = Part::time;
-    std::string name;    ///< of header to answer_body: as the request has it
-    std::string source;  ///< of the member or column
+    std::string name;               ///< of header to answer_body: as the request has it
+    std::vector<std::string> path;  ///< of a body's member: the names on the way to it
+    std::string source;             ///< of the member or column
+    std::optional<TimeForm> form;   ///< of time; nothing: found out row by row
   };
-  std::vector<Field> fields;
+  std::vector<Field> fields;  ///< members of one object of a body stand side by side
 
   bool has(Part part) const noexcept;
   /// Nothing: `problem` says why.

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "config/text/units.h"
+#include "core/chars/ascii.h"
 #include "core/key.h"
 #include "core/text.h"
 #include "policies/lang/extractors/arena.h"
@@ -9,6 +11,7 @@
 #include "replay/formats/csv_splitter.h"
 #include "replay/formats/log_time.h"
 #include "replay/formats/request_target.h"
+#include "replay/record_time.h"
 
 /// JSON lines and csv files as HTTP requests (`--map`). The request is put together as the proxy
 /// would have got it (headers, cookies, a JSON body), so that the policies read it by the same
@@ -19,7 +22,10 @@ namespace {
 using policies::PathStep;
 using MappedPart = Mapping::Part;
 
-constexpr std::string_view kNoMappedTime = "it has no time that is read here";
+constexpr std::string_view kNoMappedTime = "it has no time";
+constexpr std::string_view kUnknownTime =
+    "its time is in no form that is known without being told: say ts.seconds, ts.millis, "
+    "ts.micros, ts.nanos or a pattern such as 'ts.%d.%m.%Y %H:%M:%S'";
 constexpr std::string_view kNoMappedRequest = "it has no method and path";
 constexpr std::string_view kNoMappedAddress = "the caller is no address";
 constexpr std::string_view kNoMappedStatus = "this is no status";
@@ -31,6 +37,7 @@ class Mapped final : public Format {
   Mapped(std::shared_ptr<MappedColumns> columns, const policies::PolicySet& set)
       : columns_(std::move(columns)), values_(columns_->mapping.fields.size()), parts_(set) {
     for (const Mapping::Field& field : columns_->mapping.fields) {
+      if (field.form) take_form(*field.form);
       whole_.push_back({{field.source}});
       auto& path = paths_.emplace_back();
       for (std::size_t from = 0; from <= field.source.size();) {
@@ -141,8 +148,10 @@ class Mapped final : public Format {
   }
 
   Got build(Row& row) {
-    const auto time = time_.read(value_of(MappedPart::time));
-    if (!time) return bad(0, kNoMappedTime);
+    const Value& when = value_of(MappedPart::time);
+    if (when.is_null()) return bad(0, kNoMappedTime);
+    const auto time = time_of(when);
+    if (!time) return bad(0, wrong_time_);
     row.recorded = false;
     row.time = *time;
     Request& request = row.request;
@@ -167,6 +176,19 @@ class Mapped final : public Format {
     request.headers = headers(MappedPart::header, MappedPart::body, headers_, cookies_);
     request.body_state = body_of(MappedPart::body, request_body_, request.body);
     return take_mapped_answer(row);
+  }
+
+  void take_form(const TimeForm& form) {
+    formed_.emplace(form);
+    numbers_ = form.unit.has_value();
+    wrong_time_ = numbers_ ? "its time is no number of " + std::string(row_of(*form.unit).noun) +
+                                 " between 1970 and the year 9999"
+                           : "its time is not in the form " + form.pattern;
+  }
+  std::optional<TimePoint> time_of(const Value& when) {
+    if (!formed_) return unformed_.read(when);
+    if (numbers_ && when.is_number()) return formed_->from_number(when.as_number());
+    return formed_->read(text_of(MappedPart::time));
   }
 
   /// An address, also with the port of its connection: `203.0.113.7:4711`, `[2001:db8::1]:4711`.
@@ -210,24 +232,52 @@ class Mapped final : public Format {
     return into;
   }
 
+  /// A column has no type. What policies read of an answer are mostly numbers and conditions; of a
+  /// request they are mostly names, which may look like numbers.
+  static void append_column(std::string& room, std::string_view text) {
+    const std::size_t sign = text.starts_with('-') ? 1 : 0;
+    const bool digit = text.size() > sign && ascii::is_digit(text[sign]);
+    const bool padded = text.size() > sign + 1 && text[sign] == '0' &&
+                        ascii::is_digit(text[sign + 1]);  // 007 is a name
+    const auto number = digit && !padded ? config::parse_number(text) : config::Parsed<Number>{};
+    if (number) {
+      room += number.value->to_string();
+    } else if (text == "true" || text == "false") {
+      room += text;
+    } else {
+      append_json(room, text);
+    }
+  }
+
   BodyState body_of(MappedPart part, std::string& room, std::string_view& out) {
     if (!columns_->mapping.has(part)) return BodyState::not_read;
     room = "{";
+    std::span<const std::string> open;  // the members around the next one
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const Mapping::Field& field = columns_->mapping.fields[i];
       if (field.part != part || values_[i].is_null()) continue;
-      if (room.size() > 1) room += ',';
-      append_json(room, field.name);
+      const auto around = std::span(field.path).first(field.path.size() - 1);
+      const auto apart = std::mismatch(open.begin(), open.end(), around.begin(), around.end());
+      room.append(static_cast<std::size_t>(open.end() - apart.first), '}');
+      if (room.back() != '{') room += ',';
+      for (auto name = apart.second; name != around.end(); ++name) {
+        append_json(room, *name);
+        room += ":{";
+      }
+      open = around;
+      append_json(room, field.path.back());
       room += ':';
       if (values_[i].is(Type::json)) {
         policies::append_json_text(room, values_[i].as_json());
       } else if (values_[i].is_number() || values_[i].is(Type::boolean)) {
         room += text_at(i);
+      } else if (!columns_->is_json && part == MappedPart::answer_body) {
+        append_column(room, text_at(i));
       } else {
         append_json(room, text_at(i));
       }
     }
-    room += '}';
+    room.append(open.size() + 1, '}');
     room.reserve(room.size() + 64);  // the reader of JSON looks beyond the end
     out = room;
     return BodyState::complete;
@@ -258,7 +308,10 @@ class Mapped final : public Format {
   std::optional<CsvSplitter> splitter_;
   policies::Arena arena_;
   policies::BodyReader body_;
-  LogTime time_;
+  LogTime unformed_;
+  std::optional<RecordTime> formed_;  // as the mapping says
+  bool numbers_ = false;              // of a unit, not texts
+  std::string wrong_time_{kUnknownTime};
   RequestTarget parts_;
   Value none_;
   std::string target_, cookies_, unused_, request_body_, answer_body_;

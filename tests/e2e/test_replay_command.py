@@ -187,10 +187,23 @@ policies:
             self.write("app.ndjson", json.dumps({"t": 1, "i": caller, "m": "GET", "p": "/"}) + "\n")
             self.assertEqual(self.replay("--event", "request=app.ndjson", "--map", "ts=t,ip=i,method=m,path=p").returncode, 1, caller)
 
+    def test_a_mapping_says_how_times_are_written_and_builds_the_objects_of_a_body(self):
+        self.write("weir.yaml", "weir: 1\npolicies: [{name: tokens, watch: request, when: 'response.body.usage.total_tokens > 100', key: ip, "
+                   "window: 1m, then: [{over: 0, do: flag}]}]\n")
+        lines = [{"t": t, "i": "203.0.113.7", "m": "POST", "p": "/", "tokens": tokens} for t, tokens in ((1795252320500000000, 120), (1795252321500000000, 90))]
+        self.write("app.ndjson", "".join(json.dumps(line) + "\n" for line in lines))
+        rest = "ip=i,method=m,path=p,response.body.usage.total_tokens=tokens"
+        rows = self.verdicts("--event", "request=app.ndjson", "--map", "ts.nanos=t," + rest)
+        self.assertEqual([(r["line"], r["ts"]) for r in rows], [(1, 1795252320500)])
+        self.write("app.csv", "t,i,m,p,tokens\n21.11.2026 09:12:00,203.0.113.7,POST,/,120\n")
+        rows = self.verdicts("--event", "request=app.csv", "--map", "ts.%d.%m.%Y %H:%M:%S=t," + rest)
+        self.assertEqual([(r["line"], r["ts"]) for r in rows], [(2, 1795252320000)])
+
     def test_what_is_wrong_with_a_mapping_is_told(self):
         self.access_log([(0, "198.51.100.1", 200)])
         for mapping, says in (("ts=t", "a request needs ts, ip, and request or method and path"), ("tss=t", '"tss" is no part of a request'),
-                              ("ts", "write PART=NAME"), ("ts=a,ts=b", "gives a part again"), ("header.=a", "needs one name after header.")):
+                              ("ts", "write PART=NAME"), ("ts=a,ts=b", "gives a part again"), ("header.=a", "needs one name after header."),
+                              ("ts.secs=t", '"secs" is no form of a time')):
             done = self.replay("--event", "request=access.log", "--map", mapping)
             self.assertEqual((done.returncode, says in done.stderr), (2, True), done.stderr)
         self.write("app.csv", "when,ip,verb\n1,198.51.100.1,GET\n")
@@ -199,7 +212,7 @@ policies:
         self.assertIn('the first line names no column "uri"; it has when, ip, verb', done.stderr)
         self.write("bad.ndjson", '{"t":1,"i":"x","m":"GET","p":"/"}\n{"i":"::1","m":"GET","p":"/"}\n{"t":1,"i":"::1","p":"/"}\n{"t":1,"i":"::1","m":"GET","p":"/%zz"}\nnonsense\n')
         done = self.replay("--event", "request=bad.ndjson", "--map", "ts=t,ip=i,method=m,path=p")
-        for says in ("the caller is no address", "it has no time that is read here", "it has no method and path", "a path that the proxy refuses",
+        for says in ("the caller is no address", "it has no time", "it has no method and path", "a path that the proxy refuses",
                      "this is no JSON object"):
             self.assertIn(says, done.stdout + done.stderr)
         self.assertEqual(done.returncode, 1)

@@ -32,6 +32,8 @@ constexpr std::string_view kReplayExamples =
     "  weir replay --event login=logins.ndjson -o ndjson --readings login-per-user\n"
     "  weir replay --event request=app.ndjson --map "
     "ts=time,ip=client,method=verb,path=uri,status=code\n"
+    "  weir replay --event request=app.csv --map 'ts.%d.%m.%Y "
+    "%H:%M:%S=when,ip=client,request=line'\n"
     "  weir replay --event request=access.log --labels bots.txt --sweep login-per-ip=5..50:5\n"
     "  weir replay --event request=access.log.gz --threads 4 -v\n"
     "\n"
@@ -352,7 +354,8 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
   app.add_option("--map", flags->map,
                  "JSON lines or csv as HTTP requests: which of their names is which part, such as "
                  "ts=time,ip=remote_addr,method=verb,path=uri,status=code,header.x_user_id=user,"
-                 "body.username=login")
+                 "body.username=login; ts.seconds, ts.millis, ts.micros, ts.nanos and "
+                 "'ts.%d.%m.%Y %H:%M:%S' say how the time is written")
       ->type_name("PART=NAME,...");
   const auto something = [](const std::string& text) {
     return text.empty() ? std::string("it is empty") : std::string();
