@@ -11,7 +11,7 @@
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "app/support/version.h"
-#include "config/text/problem.h"
+#include "app/support/usage/usage.h"
 
 namespace weir::app {
 namespace {
@@ -64,29 +64,6 @@ void declare_globals(CLI::App& app, Globals& globals) {
       ->type_name("WHEN");
 }
 
-int usage(const std::string& message, const std::string& see) {
-  complain(message + "\ntry \"" + see + " --help\"");
-  return kUsage;
-}
-
-std::string with_suggestion(const std::string& message, std::string_view found,
-                            const std::vector<std::string>& allowed) {
-  const std::vector<std::string_view> views(allowed.begin(), allowed.end());
-  const std::string_view near = config::nearest(found, views);
-  return near.empty() ? message : message + "; did you mean \"" + std::string(near) + "\"?";
-}
-
-std::vector<std::string> flags_of(const CLI::App& app) {
-  std::vector<std::string> out;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
-  }
-  if (app.get_parent() != nullptr) {
-    for (std::string& name : flags_of(*app.get_parent())) out.push_back(std::move(name));
-  }
-  return out;
-}
-
 // The first word that is neither a flag nor a command. (-o and --color take a value.)
 const char* unknown_command(int argc, char** argv, const std::vector<std::string>& names) {
   for (int i = 1; i < argc; ++i) {
@@ -98,38 +75,6 @@ const char* unknown_command(int argc, char** argv, const std::vector<std::string
     }
   }
   return nullptr;
-}
-
-int explain_usage(const CLI::App& root, const CLI::ParseError& error) {
-  const CLI::App* command = &root;
-  std::string see = "weir";
-  for (const CLI::App* used = command; used != nullptr;) {
-    command = used;
-    if (command != &root) see += " " + command->get_name();
-    const auto chosen = used->get_subcommands();
-    used = chosen.empty() ? nullptr : chosen.front();
-  }
-  std::vector<std::string> names;
-  for (const CLI::App* each : command->get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(each->get_name());
-  const bool wants_name = command != &root && !names.empty();
-  for (const std::string& left : root.remaining(true)) {
-    if (left.starts_with('-')) {
-      const std::string flag = left.substr(0, left.find('='));
-      return usage(with_suggestion("unknown flag " + flag, flag, flags_of(*command)), see);
-    }
-    if (wants_name) {
-      return usage(with_suggestion("unknown command \"" + command->get_name() + " " + left + "\"",
-                                   left, names),
-                   see);
-    }
-  }
-  if (wants_name) {
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    return usage(command->get_name() + " wants one of: " + all, see);
-  }
-  return usage(error.what(), see);
 }
 
 int run(int argc, char** argv) {
@@ -156,8 +101,7 @@ int run(int argc, char** argv) {
     return kOk;
   }
   if (const char* word = unknown_command(argc, argv, names)) {
-    return usage(with_suggestion("unknown command \"" + std::string(word) + "\"", word, names),
-                 "weir");
+    return explain_unknown_command(word, names);
   }
   try {
     app.parse(argc, argv);
@@ -168,7 +112,7 @@ int run(int argc, char** argv) {
     print(std::string(version.what()) + "\n");
     return kOk;
   } catch (const CLI::ParseError& error) {
-    return explain_usage(app, error);
+    return explain_usage(app, error, {argv + 1, argv + argc});
   }
   for (const auto& [sub, command] : commands) {
     if (!sub->parsed()) continue;

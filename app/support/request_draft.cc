@@ -8,7 +8,18 @@
 
 namespace weir::app {
 
+std::string wrong_start(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  if (url.empty() || url.starts_with('/') || url.starts_with('?') || url == "*" ||
+      (scheme != std::string_view::npos && scheme < url.find('/')))
+    return {};
+  const std::string text(url);
+  return "\"" + text + "\" is neither a path nor a URL: write /" + text + ", or http://" + text +
+         " if it begins with a host";
+}
+
 std::string RequestDraft::take_url(const policies::PolicySet& set) {
+  if (std::string wrong = wrong_start(text_.url); !wrong.empty()) return wrong;
   request_.scheme = "http";
   std::string_view rest = text_.url;
   if (const std::size_t scheme = rest.find("://");

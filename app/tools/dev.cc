@@ -13,6 +13,7 @@
 #include "app/tools/dev_envoy.h"
 #include "app/tools/dev_ports.h"
 #include "app/tools/dev_watch.h"
+#include "app/support/usage/command_line.h"
 #include "config/text/units.h"
 #include "core/text.h"
 
@@ -39,12 +40,21 @@ struct DevFlags {
   bool envoy = false;
 };
 
-std::string upstream_of(const std::string& target) {
-  const bool port = !target.empty() && target.size() <= 5 &&
-                    target.find_first_not_of("0123456789") == std::string::npos;
-  if (port) return "http://127.0.0.1:" + target;
-  const bool whole = target.find("://") != std::string::npos || target.starts_with("unix:");
-  return whole ? target : "http://" + target;
+/// What somebody means who names no port and no URL; empty: the target is one.
+std::string wrong_app(const DevFlags& flags) {
+  const std::string& app = flags.target;
+  if (is_app(app)) return {};
+  if (find_recipe(app) != nullptr) {
+    return "\"" + app +
+           "\" is a recipe, and no app\ntry: " + weir_line({"dev", "3000", "--recipe", app});
+  }
+  if (is_configuration(app)) {
+    return "\"" + app + "\" is a file, which serve reads and dev does not\ntry: " +
+           weir_line({"serve", "-c", app, "--upstream", app_url("3000")});
+  }
+  return "\"" + app + "\" has no port\ntry: " + weir_line({"dev", "3000"}) +
+         " (a port on this machine), " + weir_line({"dev", app + ":3000"}) + " or " +
+         weir_line({"dev", "http://" + app}) + " (port 80)";
 }
 
 std::string banner(const config::Model& model, const DevFlags& flags, bool colour) {
@@ -62,14 +72,14 @@ std::string banner(const config::Model& model, const DevFlags& flags, bool colou
     names += (names.empty() ? "" : ", ") + policy.name.value;
   std::string out = "\n  " + bold("weir " + std::string(kVersion)) + "\n";
   out += "  send requests to  " + bold(at(model.server.proxy.listen.value)) + "\n";
-  out += "  the app           " + upstream_of(flags.target) + "\n";
+  out += "  the app           " + app_url(flags.target) + "\n";
   out += "  policies          " + names + "\n";
   out += "  dashboard         " + at(model.server.admin.listen.value) + "/\n";
   out += "  lists, counters   " + at(model.server.admin.listen.value) + "/v1/status\n";
   out += "  metrics           " + at(model.server.health.listen.value) + "/metrics\n";
   out += "\n  Verdicts appear below; Ctrl-C ends it.\n\n";
   if (model.server.proxy.upstream && !accepts_connections(model.server.proxy.upstream->value)) {
-    out += "  Nobody answers at " + upstream_of(flags.target) +
+    out += "  Nobody answers at " + app_url(flags.target) +
            " yet: until the app is started, requests get 503.\n\n";
   }
   return out;
@@ -96,9 +106,11 @@ DevWatch::Sample sample_of(const telemetry::Metrics& metrics, const policies::St
 }
 
 int dev(const DevFlags& flags, const Globals& globals) {
+  if (const std::string wrong = wrong_app(flags); !wrong.empty())
+    return complain_usage("APP: " + wrong);
   // Checked here, where the user wrote it: the user has not seen the environment variable that
   // passes it on.
-  const auto app = config::parse_upstream(upstream_of(flags.target));
+  const auto app = config::parse_upstream(app_url(flags.target));
   const auto listen = config::parse_listen(flags.listen);
   if (!app || !listen) {
     const auto& wrong = app ? listen : app;
@@ -121,7 +133,7 @@ int dev(const DevFlags& flags, const Globals& globals) {
     texts.push_back({file, std::string(recipe->text)});
   }
   config::Environment environment = process_environment();
-  environment["WEIR_PROXY_UPSTREAM"] = upstream_of(flags.target);
+  environment["WEIR_PROXY_UPSTREAM"] = app_url(flags.target);
   environment["WEIR_PROXY_LISTEN"] = flags.listen;
   // The user's own environment wins over these.
   for (const auto& [name, value] :
@@ -160,7 +172,7 @@ int dev(const DevFlags& flags, const Globals& globals) {
   std::optional<DevWatch> watch;
   options.started = [&](const config::Model& model) {
     print(banner(model, flags, colour));
-    watch.emplace(model, upstream_of(flags.target));
+    watch.emplace(model, app_url(flags.target));
   };
   options.every_second = [&](const telemetry::Metrics& metrics, const policies::StatsBank& stats) {
     if (!watch) return;

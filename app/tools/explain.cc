@@ -199,6 +199,7 @@ int explain_live(const ExplainFlags& flags, const AdminDoor& door, const Globals
     if (!read) wrong = body.substr(1) + ": " + read.error().message();
     if (read) body = std::move(*read);
   }
+  if (wrong.empty()) wrong = wrong_start(flags.url);
   if (wrong.empty() && !Address::parse(flags.ip))
     wrong = "--ip wants an IPv4 or IPv6 address, not \"" + flags.ip + "\"";
   if (!wrong.empty()) {

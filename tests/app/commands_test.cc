@@ -82,7 +82,8 @@ TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
       {{"check", "--strct"},
        "weir: unknown flag --strct; did you mean \"--strict\"?\ntry \"weir check --help\"\n"},
       {{"check", "-o", "yaml"}, "must be one of csv|human|json|ndjson|raw, not \"yaml\""},
-      {{"explain"}, "URL is required"},
+      {{"explain"},
+       "URL is required: what is asked for, a path or a URL\ntry: weir explain /api/login"},
       {{"ctl"}, "try \"weir ctl --help\""},
       {{"ctl", "view", "a/b"}, "is no name of a view"},
       {{"dev", "3000", "--recipe", "logn"}, "weir: no recipe \"logn\"; did you mean \"login\"?\n"},
@@ -96,6 +97,91 @@ TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
       {{"serve", "--upstream", "ftp://x"}, "weir: --upstream: "},
       {{"serve", "--log-level", "loud"}, "--log-level: loud not in {trace,debug,info,warn,error}"},
       {{"explain", "-c", "good.yaml", "-X", "GE T", "/"}, "\"GE T\" is no method"},
+  };
+  for (const Case& c : kCases) {
+    const Outcome outcome = run(c.arguments);
+    EXPECT_EQ(outcome.code, 2) << c.arguments.front();
+    EXPECT_THAT(outcome.err, HasSubstr(c.says));
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST_F(CommandsTest, WordsAtTheWrongPlaceAreToldWithTheLineThatIsMeant) {
+  scratch.write("settings", kGood);
+  scratch.write("access.log",
+                "203.0.113.7 - - [05/Jan/2026:10:00:05 +0000] \"GET / HTTP/1.1\" 200 1\n");
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* says;
+  };
+  const Case kCases[] = {
+      {{"good.yaml"},
+       "weir: \"good.yaml\" is no command\ntry: weir serve -c good.yaml, or weir check "
+       "good.yaml\n"},
+      {{"serve", "good.yaml"},
+       "weir: \"good.yaml\": a file is named by -c\ntry: weir serve -c good.yaml\n"},
+      {{"serve", "--log-level", "info", "settings", "3000"},
+       "try: weir serve --log-level info -c settings --upstream http://127.0.0.1:3000\n"},
+      {{"serve", "http://127.0.0.1:3000"},
+       "weir: \"http://127.0.0.1:3000\": the app is named by --upstream\n"
+       "try: weir serve --upstream http://127.0.0.1:3000\n"},
+      {{"serve", "nothing"}, "The following argument was not expected: nothing\ntry \"weir serve "},
+      {{"serve", "-c", "good.yaml", "--json"},
+       "weir: --json is written -o json\ntry: weir serve -c good.yaml -o json\n"},
+      {{"dev", "-c", "good.yaml"},
+       "weir: dev reads no file; serve does\n"
+       "try: weir serve -c good.yaml --upstream http://127.0.0.1:3000\n"},
+      {{"dev", "localhost:4000", "--config=my policies.yaml", "--listen", ":9000"},
+       "try: weir serve --listen :9000 -c 'my policies.yaml' --upstream http://localhost:4000\n"},
+      {{"dev", "-c", "good.yaml", "--recipe", "login"},
+       "weir: dev reads no file\ntry: weir dev --help\n"},
+      {{"dev"},
+       "weir: APP is required: the app, a port on this machine or a URL\ntry: weir dev 3000\n"},
+      {{"dev", "abc"},
+       "weir: APP: \"abc\" has no port\ntry: weir dev 3000 (a port on this machine), weir dev "
+       "abc:3000 or weir dev http://abc (port 80)\n"},
+      {{"dev", "login"},
+       "weir: APP: \"login\" is a recipe, and no app\ntry: weir dev 3000 --recipe login\n"},
+      {{"dev", "good.yaml"}, "try: weir serve -c good.yaml --upstream http://127.0.0.1:3000\n"},
+      {{"replay", "access.log"},
+       "weir: \"access.log\": a file is named by --event, with what its rows are\n"
+       "try: weir replay -c weir.yaml --event request=access.log\n"},
+      {{"replay", "-c", "good.yaml", "access.log", "--flush"},
+       "try: weir replay -c good.yaml --flush --event request=access.log\n"},
+      {{"replay", "good.yaml", "access.log", "--json"},
+       "weir: \"good.yaml\": the policies are named by -c; --json is written -o json\n"
+       "try: weir replay -o json -c good.yaml --event request=access.log\n"},
+      {{"replay", "-c", "access.log"},
+       "weir: -c names the policies; is \"access.log\" a log?\n"
+       "try: weir replay -c weir.yaml --event request=access.log\n"},
+      {{"replay", "-c", "access.log", "--event", "request=access.log"},
+       "weir: -c names the policies; is \"access.log\" a log?\n"},
+      {{"replay", "--event", "access.log"},
+       "not \"access.log\"; write --event request=access.log if its rows are HTTP requests\n"},
+      {{"explain", "--json"},
+       "weir: --json is written -o json\ntry: weir explain -o json /api/login\n"},
+      {{"explain", "POST", "/login?a=1", "--ip", "::1"},
+       "weir: \"POST\": the method is named by -X\ntry: weir explain --ip ::1 -X POST "
+       "'/login?a=1'\n"},
+      {{"explain", "good.yaml", "/login"},
+       "weir: \"good.yaml\": a file is named by -c\ntry: weir explain -c good.yaml /login\n"},
+      {{"explain", "-c", "good.yaml", "shop/api/login"},
+       "weir: \"shop/api/login\" is neither a path nor a URL: write /shop/api/login, or "
+       "http://shop/api/login if it begins with a host\n"},
+      {{"check", "-c", "good.yaml"},
+       "weir: \"good.yaml\": a configuration needs no flag here\ntry: weir check good.yaml\n"},
+      {{"check", "--strict", "--json", "good.yaml"},
+       "try: weir check --strict -o json good.yaml\n"},
+      {{"doctor", "--config", "good.yaml"}, "try: weir doctor good.yaml\n"},
+      {{"ctl", "status", "--json"},
+       "weir: --json is written -o json\ntry: weir ctl status -o json\n"},
+      {{"ctl", "list", "add", "vip", "-c", "good.yaml"},
+       "weir: ctl reads no configuration\ntry: weir ctl list --help\n"},
+      {{"ctl", "-c", "good.yaml", "status"},
+       "weir: ctl reads no configuration\ntry: weir ctl status --help\n"},
+      {{"explain", "--ip"},
+       "weir: --ip: 1 required ADDRESS missing\ntry \"weir explain --help\"\n"},
+      {{"ctl", "status", "--csv"}, "weir: unknown flag --csv"},
   };
   for (const Case& c : kCases) {
     const Outcome outcome = run(c.arguments);

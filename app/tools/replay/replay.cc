@@ -2,12 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fstream>
 
 #include "app/remote/included_texts.h"
 #include "app/support/command.h"
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
 #include "app/support/files.h"
+#include "app/support/usage/command_line.h"
 #include "app/tools/progress.h"
 #include "app/tools/replay/fail_if.h"
 #include "app/tools/replay/replay_bounds.h"
@@ -58,6 +60,22 @@ int wrong(const std::string& message) {
   return kUsage;
 }
 
+/// -c names a log, as it seems.
+int wrong_log(const std::string& path) {
+  return complain_usage("-c names the policies; is \"" + path + "\" a log?\ntry: " +
+                        weir_line({"replay", "-c", "weir.yaml", "--event", "request=" + path}));
+}
+
+/// Whether the file is there, and neither its name nor its beginning is that of a configuration.
+bool looks_like_log(const std::string& path) {
+  constexpr std::size_t kBeginning = std::size_t{64} << 10;
+  std::ifstream file(path, std::ios::binary);
+  if (is_configuration(path) || !file) return false;
+  std::string text(kBeginning, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  return text.find("weir:") == std::string::npos;
+}
+
 std::optional<Configuration> load(const std::string& path, const config::Environment& environment,
                                   const Globals& globals) {
   Configuration configuration = load_configuration(path, environment);
@@ -87,7 +105,10 @@ std::string make_plan(const ReplayFlags& flags, replay::Plan& plan) {
   for (const std::string& event : flags.events) {
     const std::size_t equals = event.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == event.size()) {
-      return "--event looks like NAME=FILE, not \"" + event + "\"";
+      std::string text = "--event looks like NAME=FILE, not \"" + event + "\"";
+      if (equals != std::string::npos || event.find_first_of("./") == std::string::npos)
+        return text;
+      return text + "; write --event request=" + event + " if its rows are HTTP requests";
     }
     plan.sources.push_back({event.substr(0, equals), event.substr(equals + 1)});
   }
@@ -224,8 +245,10 @@ std::string look_at_sources(const replay::Plan& plan, const policies::PolicySet&
 int replay_command(const ReplayFlags& flags, const Globals& globals) {
   replay::Plan plan;
   if (std::string problem = make_plan(flags, plan); !problem.empty()) return wrong(problem);
-  if (plan.sources.empty())
+  if (plan.sources.empty()) {
+    if (looks_like_log(flags.config)) return wrong_log(flags.config);
     return wrong("nothing to replay: name a file, such as --event request=access.log");
+  }
   const bool gives_rows = globals.output == Output::ndjson || globals.output == Output::csv;
   if (!flags.readings.empty() && !gives_rows)
     return wrong("--readings are rows of -o ndjson: give both");
@@ -268,6 +291,7 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   if (flags.config.empty() && no_default_config(environment)) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
+  if (looks_like_log(path)) return wrong_log(path);  // what is wrong with its YAML helps nobody
   const auto configuration = load(path, environment, globals);
   if (!configuration) return kNo;
   std::optional<Configuration> against;
