@@ -7,6 +7,7 @@
 
 #include "app/remote/included_texts.h"
 #include "app/support/files.h"
+#include "app/tools/cases/case_names.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -106,6 +107,7 @@ CaseFileResult run_case_text(const std::string& path, std::string text,
   }
   config::Problems problems;
   const config::CaseFile file = config::parse_cases(out.text, 0, problems);
+  if (configuration.good()) check_names(file, *configuration.set, problems);
   if (problems.has_errors())
     out.problems += config::render_human(problems, {{path, out.text}}, colour);
   if (!out.problems.empty()) return out;

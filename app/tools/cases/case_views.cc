@@ -6,6 +6,7 @@
 #include "app/tools/cases/case_flight.h"
 #include "app/tools/cases/case_run.h"
 #include "config/text/units.h"
+#include "core/assert.h"
 #include "core/json_numbers.h"
 #include "limiter/views/view_row.h"
 #include "policies/set/describe.h"
@@ -35,9 +36,7 @@ bool same_value(std::string_view wanted, std::string_view came) {
 
 void CaseRun::check_view(const Flight& flight, const config::CaseView& wanted) {
   const policies::View* view = set_->find_view(wanted.view.value);
-  if (view == nullptr) {
-    return fail(flight, wanted.where, "there is no view \"" + wanted.view.value + "\"");
-  }
+  WEIR_ASSERT(view != nullptr);  // check_names() has seen it
   // Answers count at the time of their requests: windows stay open for them as in the proxy.
   std::vector<std::string>& complete = windows_[view->name];
   const milliseconds grace = view->outcome ? policies::LiveView::kAnswerGrace : milliseconds{0};
