@@ -181,6 +181,15 @@ constexpr Row<CaseExpect> kExpect[] = {
     {{"status", R"({"type":"integer","minimum":300,"maximum":599})", "300 to 599", "",
       "The status that weir itself answers with."},
      [](Reader& r, const Member& m, CaseExpect& out) {
+       const auto given =
+           m.value->is_scalar() ? parse_integer(m.value->text) : Parsed<std::int64_t>{};
+       if (given && *given.value >= 100 && *given.value < 300) {
+         const std::string status = std::to_string(*given.value);
+         return r.error(*m.value, "weir itself does not answer with " + status,
+                        "a request that weir lets through is expect: pass; what the app answers "
+                        "stands beside expect, in the step: answer: " +
+                            status);
+       }
        if (const auto value = r.integer(m, 300, 599))
          out.status = located(m, static_cast<int>(*value));
      }},

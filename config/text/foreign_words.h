@@ -4,8 +4,9 @@
 #include <string_view>
 
 /// Words of other rate limiters, proxies and rule engines, and what weir writes for them: what a
-/// newcomer types first. A configuration that holds one gets an error as for any other unknown
-/// word; only the hint is better.
+/// newcomer types first; and, of case files, keys of weir that belong to another level. A
+/// configuration that holds one gets an error as for any other unknown word; only the hint is
+/// better.
 namespace weir::config {
 
 struct ForeignWord {

@@ -128,6 +128,20 @@ cases:
       - {expect: {patterns: {a: many, b: [{kind: done, keys: x, at: soon}], c: {}}}}
       - {expect: {views: {hot: {end: soon, ruws: [], running: maybe, rows: 3}, cold: 5}}}
   - {name: z, steps: }
+  - name: words at another level
+    request: POST /login
+    response: 401
+    policy: per-ip
+    body: x
+    expect: deny
+    steps:
+      - {request: GET /, response: 401, policy: per-ip, verdict: deny}
+      - {request: GET /, answer: {code: 401, expect: pass}}
+      - {request: GET /, expect: {answer: 200, policy: per-ip, request: GET /}}
+      - {request: GET /, expect: {status: 101}}
+      - {request: GET /, expect: {status: 99}}
+policies: []
+steps: []
 )";
   Problems problems;
   parse_cases(text, 0, problems);

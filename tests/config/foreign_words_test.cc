@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/cases.h"
 #include "config/text/reader.h"
 
 namespace weir::config::foreign_words_test {
@@ -27,7 +28,9 @@ std::vector<std::string_view> words_of(const ForeignRow& row) {
 /// ("a policy needs ...") would be spared for nothing. And no word is weir's own there.
 TEST(ForeignWords, stand_for_keys_of_their_place) {
   std::set<std::string_view> places;
-  for (const TableDoc& table : all_tables()) {
+  std::vector<TableDoc> tables = all_tables();
+  tables.insert(tables.end(), case_tables().begin(), case_tables().end());
+  for (const TableDoc& table : tables) {
     std::set<std::string_view> keys;
     for (std::size_t i = 0; i < table.size; ++i) {
       KeyDoc doc;
