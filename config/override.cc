@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/chars/ascii.h"
+
 namespace weir::config {
 namespace {
 
@@ -96,8 +98,11 @@ std::string find_rung(const Override::Limit& change, PolicyDef& policy, Rung*& f
              there;
   }
   const std::vector<Rung*> rungs = named(name, policy);
-  if (rungs.empty())
-    return "\"" + change.rung + "\" means no rung of this policy; there are " + there;
+  if (rungs.empty()) {
+    const bool place = ascii::is_digit(name.selector.empty() ? '\0' : name.selector.front());
+    return "\"" + change.rung + "\" means no rung of this policy" +
+           (place ? ", whose first rung is 1 here; there are " : "; there are ") + there;
+  }
   if (rungs.size() > 1)
     return "\"" + change.rung + "\" means several rungs of this policy: say which one: " + there;
   found = rungs.front();

@@ -83,7 +83,8 @@ void CaseRun::check_event(const Flight& flight, const policies::Plan& plan,
   if (expect.rung && (decider == nullptr || decider->rung != expect.rung->value)) {
     fail(flight, expect.rung->where,
          "expected rung " + std::to_string(expect.rung->value) + ", came " +
-             (decider == nullptr ? "no rung" : std::to_string(decider->rung)) + from);
+             (decider == nullptr ? "no rung" : std::to_string(decider->rung)) + from +
+             " (the first one is 0)");
   }
   const auto number = [&](const std::optional<config::Text>& wanted, const char* what,
                           std::optional<Number> had) {

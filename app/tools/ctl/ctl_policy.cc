@@ -93,8 +93,8 @@ void declare_policy_flags(CLI::App& policy, PolicyFlags& flags) {
   policy.add_option("name", flags.name, "The policy")->type_name("NAME");
   policy
       .add_option("change", flags.change,
-                  "shadow, enforce or disabled; set over=20 (deny.over=20 or 2.over=20 where "
-                  "several rungs have an over); restore ends it")
+                  "shadow, enforce or disabled; set over=20 (deny.over=20, or 2.over=20 for "
+                  "the second rung, where several rungs have an over); restore ends it")
       ->type_name("CHANGE");
   CLI::Option* duration =
       policy.add_option("--for", flags.duration, "The change ends by itself after so long")

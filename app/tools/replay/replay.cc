@@ -425,9 +425,10 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
                  "Keys that are known to be bad, one a line: says how many of them each policy "
                  "hits (recall), and how many of the keys that it hits are among them (precision)")
       ->type_name("FILE");
-  app.add_option("--sweep", flags->sweep,
-                 "Replay with this threshold at each of several values: login-per-ip=5,10,20 or "
-                 "login-per-ip:2=10..50:10 (rung 2 from 0, steps of 10)")
+  app.add_option(
+         "--sweep", flags->sweep,
+         "Replay with this threshold at each of several values: login-per-ip=5,10,20 or "
+         "login-per-ip:2=10..50:10 (the third rung, for the first one is 0 here; steps of 10)")
       ->type_name("POLICY[:RUNG]=LIMITS");
   app.add_option("--max-bad", flags->max_bad,
                  "Exit with 1 if more rows than this can't be read: 1%, or a number")

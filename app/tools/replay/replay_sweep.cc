@@ -51,7 +51,7 @@ config::Rung* find_rung(const Sweep& sweep, config::Model& model, std::string& p
       if (*sweep.rung < policy.then.size() && policy.then[*sweep.rung].compare != Compare::none)
         return &policy.then[*sweep.rung];
       problem = "policy \"" + sweep.policy + "\" has no rung " + std::to_string(*sweep.rung) +
-                " with a threshold (the first one is 0)";
+                " with a threshold (the first one is 0 here)";
       return nullptr;
     }
     for (config::Rung& rung : policy.then) {
