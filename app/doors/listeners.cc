@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -86,6 +87,24 @@ std::optional<ListeningProcess> listener_of(std::uint16_t port) {
 
 std::optional<ListeningProcess> listener_of(const std::string& path) {
   return owner_of(inode_of(path));
+}
+
+std::string taken_text(std::string_view where) {
+  constexpr std::string_view kUnix = "unix:";
+  std::optional<ListeningProcess> listener;
+  if (where.starts_with(kUnix)) {
+    listener = listener_of(std::string(where.substr(kUnix.size())));
+  } else {
+    std::uint16_t port = 0;
+    const std::size_t colon = std::min(where.rfind(':'), where.size() - 1);
+    std::from_chars(where.data() + colon + 1, where.data() + where.size(), port);
+    listener = listener_of(port);
+  }
+  if (!listener || listener->pid == 0) return "another weir, or the app itself?";
+  if (listener->pid == ::getpid()) return "another door of this weir has it";
+  const std::string who = listener->name + " with pid " + std::to_string(listener->pid) + " has it";
+  return listener->name == "weir" ? who + "; if it drains, a second Ctrl-C or SIGTERM ends it now"
+                                  : who;
 }
 
 }  // namespace weir::app

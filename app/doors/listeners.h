@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace weir::app {
 
@@ -14,5 +15,9 @@ struct ListeningProcess {
 /// None: no process listens. Reads /proc/net and /proc/PID.
 std::optional<ListeningProcess> listener_of(std::uint16_t port);
 std::optional<ListeningProcess> listener_of(const std::string& path);
+
+/// Who has an address that is taken (`127.0.0.1:8480`, `unix:/path`), as far as this machine shows
+/// it, for people.
+std::string taken_text(std::string_view where);
 
 }  // namespace weir::app

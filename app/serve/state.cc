@@ -94,7 +94,9 @@ std::string StateDirectory::take(bool* taken) {
     auto lock = lock_file(path_ + "/lock");
     if (!lock && lock.error() == make_error_code(Error::refused)) {
       *taken = true;
-      return "state.dir " + path_ + " is in use by another weir; give each its own";
+      return "state.dir " + path_ +
+             " is in use by another weir; give each its own, or wait for the end of "
+             "one that drains (a second Ctrl-C or SIGTERM ends it now)";
     }
     if (!lock) return problem("state.dir " + path_ + " can't be locked", lock.error());
     lock_ = std::move(*lock);

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "app/change/overrides.h"
+#include "app/doors/listeners.h"
 #include "app/doors/settings.h"
 #include "app/serve/proxy_settings.h"
 #include "app/serve/serving_worker.h"
@@ -55,7 +56,7 @@ int cannot_listen(const char* door, const std::string& where,
                   const boost::system::error_code& error) {
   std::string message = std::string(door) + ": can't listen on " + where + ": " + error.message();
   if (error == boost::system::errc::address_in_use) {
-    message += " (another weir, or the app itself?)";
+    message += " (" + taken_text(where) + ")";
   } else if (error == boost::system::errc::permission_denied) {
     message += " (ports below 1024 are the system's)";
     return fail(kRefused, message);

@@ -130,6 +130,7 @@ class Wiring final : admin::Operations, app::Swap {
   void use_access_log(const config::Server& server);
   void tick();
   boost::asio::awaitable<void> feed_watchdog(milliseconds limit);
+  milliseconds delay_left() const;
   boost::asio::awaitable<void> shut_down();
   boost::asio::awaitable<void> exchange_last_counts();
   void end();

@@ -29,6 +29,21 @@ constexpr milliseconds kLastExchange{500}, kLastExchangeStep{10};
 constexpr milliseconds kLastWrites{3'000}, kLastSteps{5'000};
 // For the state, and for steps that have no limit of their own because they take no time.
 constexpr milliseconds kMargin{1'000};
+
+/// From the signal on: the grace of the api, admin and health doors, and the limits of all that
+/// comes behind them.
+milliseconds longest_end(const config::Server& server) {
+  return server.drain.delay + server.drain.timeout + end_limits::kAll;
+}
+
+/// What somebody wants to know who has pressed Ctrl-C.
+std::string end_text(milliseconds delay, milliseconds timeout, bool ctrl_c) {
+  const auto seconds = [](milliseconds time) {
+    return std::to_string((time.count() + 999) / 1000);
+  };
+  return "ends in " + seconds(delay) + " s, open requests are cut after " +
+         seconds(delay + timeout) + " s; " + (ctrl_c ? "Ctrl-C" : "SIGTERM") + " again ends now";
+}
 }  // namespace
 
 int Wiring::run() {
@@ -68,10 +83,12 @@ void Wiring::wait_for_signal() {
       std::_Exit(kOk);
     }
     drain_.by_signal = true;
-    log_.write(Level::info, LogLine("draining")
-                                .add("signal", number == SIGINT ? "SIGINT" : "SIGTERM")
-                                .add("delay_ms", settings_.drain.delay.count())
-                                .add("timeout_ms", settings_.drain.timeout.count()));
+    log_.write(Level::info,
+               LogLine("draining")
+                   .add("signal", number == SIGINT ? "SIGINT" : "SIGTERM")
+                   .add("delay_ms", settings_.drain.delay.count())
+                   .add("timeout_ms", settings_.drain.timeout.count())
+                   .add("hint", end_text(delay_left(), settings_.drain.timeout, number == SIGINT)));
     audit_->tell_of_own("stop", number == SIGINT ? "signal SIGINT" : "signal SIGTERM");
     tasks_.spawn(shut_down());
   });
@@ -253,18 +270,20 @@ asio::awaitable<void> Wiring::feed_watchdog(milliseconds limit) {
   } while (co_await net::pause(limit / 3));
 }
 
+/// Whoever sends requests here needs time to see that /readyz says no: since the drain began, which
+/// may have been before the signal (`ctl drain --begin` in a preStop hook).
+milliseconds Wiring::delay_left() const {
+  const TimePoint now = clock_.now();
+  const milliseconds left = (drain_.by_api ? drain_.since : now) + settings_.drain.delay - now;
+  return std::max(left, milliseconds{0});
+}
+
 asio::awaitable<void> Wiring::shut_down() {
-  // The grace of the api, admin and health doors, and the limits of all that comes behind them.
-  manager_.stopping("draining", settings_.drain.delay + settings_.drain.timeout + 3 * kDoorGrace +
-                                    kLastExchange + kLastWrites + kLastSteps + kMargin);
+  manager_.stopping("draining", longest_end(settings_));
   reload_->stop();
   const auto draining = workers_.ask_all([](ServingWorker& worker) { worker.begin_drain(true); });
   co_await WorkerTeam::complete(draining);
-  // Whoever sends requests here needs time to see that /readyz says no: since the drain began,
-  // which may have been before the signal (`ctl drain --begin` in a preStop hook).
-  const TimePoint now = clock_.now();
-  const milliseconds left = (drain_.by_api ? drain_.since : now) + settings_.drain.delay - now;
-  if (left.count() > 0) co_await net::pause(left);
+  if (const milliseconds left = delay_left(); left.count() > 0) co_await net::pause(left);
 
   // The workers cut at the deadline; a stuck one is not waited for.
   const auto stopped = workers_.finish_within(settings_.drain.timeout);

@@ -106,6 +106,7 @@ TEST_F(ServeTest, a_second_weir_on_the_same_directory_or_port_says_so) {
   const Outcome same = run_weir({"serve", "-c", scratch / "weir.yaml"});
   EXPECT_EQ(same.code, 5);
   EXPECT_THAT(same.err, HasSubstr("is in use by another weir"));
+  EXPECT_THAT(same.err, HasSubstr("a second Ctrl-C or SIGTERM ends it now"));
   std::string text = scratch.read("weir.yaml");
   text.erase(text.find("state:"), text.find("drain:") - text.find("state:"));
   for (const auto& [door, port] : {std::pair{"health", health}, std::pair{"admin", admin}}) {
@@ -121,6 +122,8 @@ TEST_F(ServeTest, a_second_weir_on_the_same_directory_or_port_says_so) {
     EXPECT_EQ(outcome.code, 4) << door;
     EXPECT_THAT(outcome.err, HasSubstr(std::string(door) +
                                        ": can't listen on 127.0.0.1:" + std::to_string(port)));
+    EXPECT_THAT(outcome.err, HasSubstr("(weir with pid "));
+    EXPECT_THAT(outcome.err, HasSubstr("if it drains, a second Ctrl-C or SIGTERM ends it now)"));
   }
   // SO_REUSEPORT alone would let two processes share the proxy's port.
   std::string other = text;
