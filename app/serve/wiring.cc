@@ -512,7 +512,7 @@ void Wiring::begin_service() {
   if (const auto limit = manager_.watchdog()) tasks_.spawn(feed_watchdog(*limit));
   audit_->tell_of_own("start", "weir",
                       {{"config", set_->source_hash}, {"version", kVersion}, {"commit", commit()}});
-  if (options_.started) options_.started(first_.model());
+  if (options_.started) options_.started(first_.model(), *set_);
   first_ = {};  // its texts are not needed any more
 }
 

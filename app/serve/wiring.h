@@ -64,7 +64,7 @@ class Wiring final : admin::Operations, app::Swap {
     /// `weir dev`: called once a second on the control thread.
     std::function<void(const telemetry::Metrics&, const policies::StatsBank&)> every_second;
     /// Called once, when all doors are open.
-    std::function<void(const config::Model&)> started;
+    std::function<void(const config::Model&, const policies::PolicySet&)> started;
     Recording::Options record;
     bool colours = false;  ///< of what is printed when it can't start
   };

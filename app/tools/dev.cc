@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "app/serve/wiring.h"
+#include "app/support/columns.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "app/support/line_writer.h"
@@ -16,6 +17,7 @@
 #include "app/support/usage/command_line.h"
 #include "config/text/units.h"
 #include "core/text.h"
+#include "policies/set/describe.h"
 
 namespace weir::app {
 namespace {
@@ -57,7 +59,34 @@ std::string wrong_app(const DevFlags& flags) {
          weir_line({"dev", "http://" + app}) + " (port 80)";
 }
 
-std::string banner(const config::Model& model, const DevFlags& flags, bool colour) {
+/// `over 5: flag; over 10: graylist for 15m (the last 10m)`: what a policy waits for.
+std::string rungs_of(const policies::PolicySet& set, const policies::Policy& policy) {
+  std::string out;
+  for (std::size_t i = 0; i < policy.rungs.size(); ++i)
+    out += (i == 0 ? "" : "; ") + policies::rung_text(set, policy, i);
+  std::string window;
+  if (policy.pattern) {
+    window = policies::pattern_text(set, policy);
+  } else if (!policy.counters.empty()) {
+    window = policies::window_text(set.counters[policy.counters.front()]);
+  }
+  return window.empty() ? out : out + " (" + window + ")";
+}
+
+/// A line for each policy, below one another.
+std::string policies_of(const policies::PolicySet& set) {
+  Rows rows;
+  for (const policies::Policy& policy : set.policies) {
+    if (!policy.is_meter) rows.push_back({policy.name, rungs_of(set, policy)});
+  }
+  constexpr std::string_view kIndent = "                    ";
+  constexpr std::string_view kHeading = "  policies          ";
+  if (rows.empty()) return std::string(kHeading) + "none\n";
+  return std::string(kHeading) + columns(rows, kIndent, false).substr(kIndent.size());
+}
+
+std::string banner(const config::Model& model, const policies::PolicySet& set,
+                   const DevFlags& flags, bool colour) {
   const auto bold = [&](const std::string& text) {
     return colour ? "\x1b[1m" + text + "\x1b[0m" : text;
   };
@@ -67,13 +96,10 @@ std::string banner(const config::Model& model, const DevFlags& flags, bool colou
     return "http://" + (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" +
            std::to_string(e.port);
   };
-  std::string names;
-  for (const config::PolicyDef& policy : model.policies)
-    names += (names.empty() ? "" : ", ") + policy.name.value;
   std::string out = "\n  " + bold("weir " + std::string(kVersion)) + "\n";
   out += "  send requests to  " + bold(at(model.server.proxy.listen.value)) + "\n";
   out += "  the app           " + app_url(flags.target) + "\n";
-  out += "  policies          " + names + "\n";
+  out += policies_of(set);
   out += "  dashboard         " + at(model.server.admin.listen.value) + "/\n";
   out += "  lists, counters   " + at(model.server.admin.listen.value) + "/v1/status\n";
   out += "  metrics           " + at(model.server.health.listen.value) + "/metrics\n";
@@ -170,8 +196,8 @@ int dev(const DevFlags& flags, const Globals& globals) {
     lines->push(verdict_line(news, colour));
   };
   std::optional<DevWatch> watch;
-  options.started = [&](const config::Model& model) {
-    print(banner(model, flags, colour));
+  options.started = [&](const config::Model& model, const policies::PolicySet& set) {
+    print(banner(model, set, flags, colour));
     watch.emplace(model, app_url(flags.target));
   };
   options.every_second = [&](const telemetry::Metrics& metrics, const policies::StatsBank& stats) {

@@ -54,6 +54,8 @@ class Dev(unittest.TestCase):
         self.assertEqual(doors["dashboard"], doors["lists, counters"])
         self.assertNotIn(doors["lists, counters"], ("8481", "0"), said)
         self.assertNotIn(doors["metrics"], ("8482", "0"), said)
+        self.assertRegex(said, r"  policies          requests-per-ip     over 120: flag \(the last 1m\)\n"
+                               r" {20}turned-away-per-ip  over 5: flag \(the last 10m\)\n")
 
     def test_it_says_when_the_app_is_away(self):
         app = socket.socket()
