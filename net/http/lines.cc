@@ -177,7 +177,8 @@ Outcome parse_fields(const char* begin, const char* p, const char* end, std::uin
       const Outcome outcome = parse_odd_name(name, p, end);
       if (outcome.next == nullptr) return outcome;
       p = outcome.next;
-      kind = field_kind({name, static_cast<std::size_t>(p - name)});
+      // Names of WebSphere begin with `$` ($WSRA); all others that are odd are at most aliases.
+      if (*name == '$') kind = field_kind({name, static_cast<std::size_t>(p - name)});
       if (kind == FieldKind::plain) kind = FieldKind::odd_name;
     }
     if (count == limit) return Outcome::refused(Refusal::too_many_fields);

@@ -321,7 +321,12 @@ void Binder::check_table_keys(const config::TableNode& node, std::span<const Key
     const auto canonical = address                 ? std::optional(address->to_string())
                            : by.front().is_address ? std::nullopt
                                                    : canonical_part(by.front().type, key);
-    if (canonical == key || !told_table_keys_.insert(&child).second) continue;
+    if (told_table_keys_.contains(&child)) continue;
+    if (canonical == key) {
+      if (names_.warn_of_never(child.value, by.front().slot)) told_table_keys_.insert(&child);
+      continue;
+    }
+    told_table_keys_.insert(&child);
     problems_.error(child.value.where,
                     "\"" + key + "\" is never looked up: the values here are of type " +
                         std::string(type_name(by.front().type)),

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "policies/lang/expr/never_text.h"
 #include "policies/lang/extractors.h"
 #include "policies/set/compiler.h"
 
@@ -91,6 +92,19 @@ std::optional<Expression> Names::compile_when(const config::Text& text, ExprScop
       ? problems_.warning(text.where, "this condition holds for every event", "leave it out")
       : problems_.warning(text.where, "this condition never holds", "");
   return when;
+}
+
+bool Names::warn_of_never(const config::Text& text, SlotId part) {
+  const Slot& slot = set_.slots[part];
+  if (slot.extractor == nullptr || slot.type != Type::text) return false;
+  auto never = expr::never_text({slot.text, slot.extractor->name, slot.argument.name}, text.value,
+                                expr::Compared::whole);
+  if (never.message.empty()) return false;
+  // Here stands a value, and no condition can.
+  if (!never.condition.empty())
+    never.hint = "write whole values here; a policy can have when: '" + never.condition + "'";
+  problems_.warning(text.where, std::move(never.message), std::move(never.hint));
+  return true;
 }
 
 std::optional<EventIndex> Names::find_event(const config::Text& name) {

@@ -45,6 +45,9 @@ class Names {
   void check_same_key(const config::Text& at, const std::vector<KeySlot>& a, const Event& of_a,
                       const std::vector<KeySlot>& b, const Event& of_b);
 
+  /// Whether an entry of a list or a key of a table is what no value of `part` ever is.
+  bool warn_of_never(const config::Text& text, SlotId part);
+
   // For the identities of counters.
   std::string event_canonical(EventIndex event) const;
   std::string key_canonical(const std::vector<KeySlot>& key) const;
@@ -151,7 +154,7 @@ class Binder : CompileStep {
   void check_table_keys(const config::TableNode& node, std::span<const KeySlot> by);
 
   std::set<const config::TableChild*>
-      told_table_keys_;  // one error each, however many rungs use the key
+      told_table_keys_;  // one problem each, however many rungs use the key
 };
 
 /// What policies count, and so which policies share counters.

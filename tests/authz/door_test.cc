@@ -23,10 +23,11 @@ namespace weir::authz::door_test {
 namespace {
 
 using namespace weir::test;
-/// `/hold/N` is held for N ms; `/refused` gets an answer of 1.5 KB; the rest passes. No tickets.
+/// The body of `/body` is read; `/hold/N` is held for N ms; `/refused` gets an answer of 1.5 KB;
+/// the rest passes. No tickets.
 class PathJudge final : public gate::Judge {
  public:
-  bool wants_body(const Request& /*request*/) override { return false; }
+  bool wants_body(const Request& request) override { return request.path == "/body"; }
   gate::Decision judge(const Request& request, TimePoint /*now*/, bool /*may_wait*/,
                        gate::Waiter& /*waiter*/) override {
     gate::Decision decision;
@@ -218,7 +219,7 @@ TEST_F(DoorTest, what_is_malformed_is_counted_by_its_reason) {
   EXPECT_EQ(asked("no head\r\n\r\n"), 400);
   EXPECT_EQ(asked(check("/" + std::string(200, 'x'))), 414);
   EXPECT_EQ(metrics.sum(Metric::limit_target), 1);
-  EXPECT_EQ(asked("POST /ext_authz/ HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.7\r\n"
+  EXPECT_EQ(asked("POST /ext_authz/body HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.7\r\n"
                   "Transfer-Encoding: chunked\r\n\r\nno size\r\n"),
             400);
   EXPECT_EQ(metrics.sum(Metric::requests_malformed), 3);

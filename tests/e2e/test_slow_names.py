@@ -75,7 +75,7 @@ class SlowNames(unittest.TestCase):
                 out.write("weir: 1\nredis: {url: 'redis://redis.slow.test:6379', secret: 0123456789abcdef0123456789abcdef}\n"
                           "include: [{redis: rules}]\n")
             began = time.monotonic()
-            done = subprocess.run([os.environ["WEIR_BINARY"], "serve", path], capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run([os.environ["WEIR_BINARY"], "serve", "-c", path], capture_output=True, text=True, timeout=60, check=False)
             self.assertLess(time.monotonic() - began, 10 + SLACK)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("its name was not resolved in time", done.stdout + done.stderr)

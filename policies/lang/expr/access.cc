@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "config/text/foreign_words.h"
+#include "config/text/http_method.h"
 #include "core/chars/ascii.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/quote.h"
@@ -16,13 +17,6 @@ namespace {
 bool is_in_capitals(std::string_view name) {
   return std::count_if(name.begin(), name.end(), ascii::is_upper) >= 2 &&
          std::none_of(name.begin(), name.end(), ascii::is_lower);
-}
-
-bool is_http_method(std::string_view name) {
-  constexpr std::string_view kHttpMethods[] = {"GET",    "HEAD",    "POST",  "PUT",    "PATCH",
-                                               "DELETE", "OPTIONS", "TRACE", "CONNECT"};
-  return std::find(std::begin(kHttpMethods), std::end(kHttpMethods), name) !=
-         std::end(kHttpMethods);
 }
 
 /// `.name` or `[...]` after something. Its first child has been taken away.
@@ -112,7 +106,7 @@ class Access {
     if (checker_.scope.in_rung()) words.insert(words.end(), {"value", "limit"});
     std::string hint;
     const bool capitals = !member && is_in_capitals(name);
-    const bool is_method = capitals && is_http_method(name);
+    const bool is_method = capitals && config::is_http_method(name);
     if (const auto foreign = config::foreign_word("expression", name);
         !foreign.hint.empty() && !is_method) {
       hint = foreign.hint;

@@ -8,6 +8,7 @@
 #include "core/zones/zones.h"
 #include "policies/lang/expr/access.h"
 #include "policies/lang/expr/functions.h"
+#include "policies/lang/expr/never_equal.h"
 #include "policies/lang/expr/pattern.h"
 #include "policies/lang/expr/quote.h"
 #include "policies/lang/extractors.h"
@@ -58,6 +59,8 @@ class CallCheck {
     if (!ok) return false;
     if (row_->name == "has") return has();
     if (row_->name == "lookup") return table_arity();
+    if (row_->name == "startsWith" || row_->name == "endsWith" || row_->name == "contains")
+      warn_never_found(checker_, node_);
     return row_->name != "inList" || list_arity();
   }
 
@@ -145,9 +148,16 @@ class CallCheck {
   bool pattern(const Ast& at, const std::string& text) {
     std::string reason;
     auto compiled = compile_pattern(text, reason);
-    if (!compiled) return checker_.fail(at, "malformed pattern: " + reason, "patterns are RE2's");
+    const Ast& field = *node_.children[0];
+    if (!compiled) {
+      std::string hint = hint_for_glob(checker_, field, text);
+      return checker_.fail(at, "malformed pattern: " + reason,
+                           hint.empty() ? "patterns are RE2's" : std::move(hint));
+    }
     if (matches_nothing(*compiled)) {
       checker_.diagnostics.warning(at.begin, at.end, "this pattern matches nothing");
+    } else {
+      warn_of_glob(checker_, field, at, text);
     }
     *payload_ = std::move(compiled);
     return true;

@@ -254,8 +254,9 @@ bool Checker::equality(Ast& node) {
   node.type = Type::boolean;
   if (!to_address(a, b) || !to_address(b, a) || !comparable(node, a, b) || !fraction(a, b))
     return false;
-  warn_never_equal(*this, a, b);
-  warn_never_equal(*this, b, a);
+  const bool negated = node.op == Op::not_equal;
+  warn_never_equal(*this, a, b, negated);
+  warn_never_equal(*this, b, a, negated);
   warn_same_sides(*this, node);
   return true;
 }
