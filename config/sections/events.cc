@@ -2,11 +2,11 @@
 #include <array>
 
 #include "config/sections/descriptors.h"
+#include "config/sections/match.h"
 #include "config/sections/sections.h"
 #include "config/text/merge.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
-#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -25,63 +25,6 @@ bool is_reserved(std::string_view name) {
 }
 
 namespace {
-
-/// Segments as other routers spell them, which are literal text here: `:id`, `<id>`, `[0-9]+`.
-void check_segments(Reader& reader, const Member& m, std::string_view route) {
-  for (std::string_view rest = route.substr(1); !rest.empty();) {
-    const std::size_t slash = std::min(rest.find('/'), rest.size());
-    const std::string_view segment = rest.substr(0, slash);
-    rest.remove_prefix(std::min(slash + 1, rest.size()));
-    if (segment.size() < 2) continue;
-    std::string_view name = segment;
-    if (name.front() == '<' && name.back() == '>') name.remove_suffix(1);
-    const bool named = std::string_view(":<$@").find(name.front()) != std::string_view::npos &&
-                       is_name(name.substr(1), false);
-    const bool pattern = segment.find_first_of("^()[]") != std::string_view::npos ||
-                         segment.find(".*") != std::string_view::npos;
-    if (!named && !pattern) continue;
-    const std::string message = quoted(segment) + " is matched letter by letter";
-    if (named) {
-      const std::string hint = "for any segment write {" + std::string(name.substr(1)) + "}";
-      // In angle brackets no path in its normal form has it.
-      name.size() == segment.size() ? reader.problems().warning(m.value->where, message, hint)
-                                    : reader.error(*m.value, message, hint);
-    } else {
-      reader.problems().warning(m.value->where, message,
-                                "routes are no patterns: write {name} for a segment, * at the end, "
-                                "or test the path under "
-                                "\"when\"");
-    }
-  }
-}
-
-/// `POST /api/login`: a method in capitals or `*`, one blank, a route that begins with `/`.
-void check_match(Reader& reader, const Member& m, const Text& match) {
-  const std::string_view all = match.value;
-  const std::size_t blank = all.find(' ');
-  const std::string_view method = all.substr(0, blank);
-  const std::string_view route =
-      blank == std::string_view::npos ? std::string_view{} : all.substr(blank + 1);
-  if (blank == std::string_view::npos && all.starts_with('/')) {
-    reader.error(*m.value, "\"match\" needs a method before the route",
-                 "write \"* " + std::string(all.substr(0, 60)) + "\" for any method");
-    return;
-  }
-  const bool method_ok =
-      method == "*" || (!method.empty() && std::all_of(method.begin(), method.end(), [](char c) {
-        return ascii::is_upper(c) || c == '-' || c == '_';
-      }));
-  if (!method_ok) {
-    reader.error(*m.value, quoted(method) + " is no method",
-                 "a method is written in capitals; * means any");
-  } else if (route.empty() || route.front() != '/' ||
-             route.find_first_of(" ?#") != std::string_view::npos) {
-    reader.error(*m.value, quoted(route) + " is no route",
-                 "a route begins with / and has no blanks, ? or #");
-  } else {
-    check_segments(reader, m, route);
-  }
-}
 
 constexpr Row<EventDef> kEvent[] = {
     {{"match", shape::kText, "`METHOD /route`; `*` = any method; `{name}` segments become fields",

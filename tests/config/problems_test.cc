@@ -125,6 +125,19 @@ TEST(Problems, of_fields_events_and_notify) {
           {"match",
            "events: {a: {match: /x}, b: {match: get /x}, c: {match: GET x}, d: {match: \"GET /a "
            "b\"}, e: {match: GET}}\n"},
+          {"match with a query, a scheme or a host",
+           "events:\n  a: {match: 'GET /a?x=1&y'}\n  b: {match: GET http://Shop.example:80/a}\n"
+           "  c: {match: '* https://*.shop.example/a?x=1'}\n  d: {match: GET shop.example/a}\n"
+           "  e: {match: GET //shop.example}\n  f: {match: 'GET /a#b'}\n"},
+          {"match with several methods",
+           "events:\n  a: {match: GET|POST /x}\n  b: {match: 'GET,POST /x'}\n"
+           "  c: {match: 'get, post /x'}\n  d: {match: GET POST /x}\n  e: {match: GET/POST /x}\n"
+           "  f: {match: ANY /x}\n  g: {match: get /x}\n  h: {match: PROPFIND /x}\n"},
+          {"match with stars",
+           "events:\n  a: {match: GET /a/**}\n  b: {match: GET /a/**/b}\n  c: {match: GET /a/*/b}\n"
+           "  d: {match: GET /a/*.php}\n  e: {match: GET /a*}\n  f: {match: 'GET /{id}.json'}\n"
+           "  g: {match: 'GET /{id:[0-9]+}'}\n  h: {match: 'GET /{user-id}'}\n  i: {match: 'GET "
+           "/{*all}'}\n  j: {match: 'GET /{id}/*'}\n"},
           {"unknown parent", "events: {login: {match: GET /}, a: {is: logn}, b: {is: zzzzzzz}}\n"},
           {"cycle", "events: {a: {is: b}, b: {is: c}, c: {is: a}, d: {is: a}, e: {is: e}}\n"},
           {"source beside others",

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "config/sections/sections.h"
+
+/// What an event's `match` may be.
+namespace weir::config {
+
+/// `POST /api/login`: a method in capitals or `*`, one blank, a route that begins with `/`. What
+/// other routers take instead is named, with what to write.
+void check_match(Reader& reader, const Member& m, const Text& match);
+
+}  // namespace weir::config
