@@ -9,6 +9,7 @@
 #include "policies/set/compiler.h"
 #include "policies/set/describe.h"
 #include "policies/set/door_checks.h"
+#include "policies/set/refuses_all.h"
 
 namespace weir::policies {
 
@@ -56,6 +57,7 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
   if (problems.errors() != errors) return nullptr;
   warn_of_doors(model.server, *set, problems);
   warn_of_bodies(*set, problems);
+  warn_of_refusing_all(*set, problems);
   index_events(*set);
   note_shortcuts(*set);
   return set;

@@ -1,0 +1,102 @@
+#include "policies/set/refuses_all.h"
+
+#include <algorithm>
+
+#include "policies/lang/extractors.h"
+
+namespace weir::policies {
+namespace {
+
+/// Whether the condition says nothing.
+bool always_holds(const std::optional<Expression>& condition) {
+  if (!condition) return true;
+  const auto constant = condition->constant();
+  return constant && constant->is_true();
+}
+
+/// `request`, an event that is one without a condition of its own, or the route of any path.
+bool is_every_request(const PolicySet& set, EventIndex index) {
+  for (;; index = set.events[index].parent) {
+    const Event& event = set.events[index];
+    if (!always_holds(event.when)) return false;
+    if (event.parent != index) continue;
+    return index == kRequestEvent || event.route == "* /*";
+  }
+}
+
+/// What each request has, whoever sends it.
+bool is_always_there(const Slot& slot) {
+  constexpr std::string_view kAlways[] = {"ip", "method", "path", "url", "host", "scheme", "time"};
+  return slot.extractor != nullptr && std::find(std::begin(kAlways), std::end(kAlways),
+                                                slot.extractor->name) != std::end(kAlways);
+}
+
+bool grows_by_one(Metric metric) {
+  return metric == Metric::count || metric == Metric::distinct || metric == Metric::in_flight;
+}
+
+/// Whether the rung holds for a request of a key of which nothing has been counted.
+bool holds_at_once(const PolicySet& set, const Policy& policy, const Binding& binding,
+                   std::size_t k) {
+  const Rung& rung = policy.rungs[k];
+  if (!always_holds(binding.rungs[k].condition) || rung.overflows) return false;
+  if (rung.compare == Compare::none) return true;
+  const auto* const limit = std::get_if<Number>(&binding.rungs[k].limit.source);
+  if (limit == nullptr || !grows_by_one(policy.metric)) return false;
+  const double reading = binding.counts ? 1 : 0;  // with the request itself
+  switch (rung.compare) {
+    case Compare::over:
+      return reading > limit->as_real();
+    case Compare::at:
+      return reading >= limit->as_real();
+    default:  // what is refused is not counted, so that the count stays under the limit
+      return binding.counts && !set.counters[policy.counters[rung.counter]].always &&
+             reading < limit->as_real();
+  }
+}
+
+const Rung* refusing_rung(const PolicySet& set, const Policy& policy, const Binding& binding) {
+  for (std::size_t k = 0; k < policy.rungs.size(); ++k) {
+    const Rung& rung = policy.rungs[k];
+    if (!rung.shadow && !rung.disabled && refuses(rung.effect) &&
+        holds_at_once(set, policy, binding, k))
+      return &rung;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void warn_of_refusing_all(const PolicySet& set, config::Problems& problems) {
+  const bool some_pass = std::any_of(set.lists.begin(), set.lists.end(),
+                                     [](const List& list) { return list.kind == ListKind::allow; });
+  if (some_pass) return;
+  for (const Policy& policy : set.policies) {
+    if (policy.is_meter || policy.pattern || policy.shadow || policy.reads_score) continue;
+    for (const Binding& binding : policy.bindings) {
+      const bool guarded = std::find(policy.guards.begin(), policy.guards.end(), binding.event) !=
+                           policy.guards.end();
+      if (policy.guarded_only ? !guarded : !binding.counts) continue;
+      if (!always_holds(binding.when) || !is_every_request(set, binding.event)) continue;
+      const bool all_keys =
+          policy.missing != Missing::skip ||
+          std::all_of(binding.key.begin(), binding.key.end(),
+                      [&](const KeySlot& part) { return is_always_there(set.slots[part.slot]); });
+      if (!all_keys) continue;
+      const Rung* const rung = refusing_rung(set, policy, binding);
+      if (rung == nullptr) continue;
+      problems.warning(
+          policy.where,
+          "policy \"" + policy.name + "\" refuses every request, the first one of a key too",
+          !binding.counts
+              ? "a guarded request is judged by the same rungs: with window: 1h and over: 0 only "
+                "those keys are refused of which something was counted"
+          : rung->compare == Compare::none
+              ? "watch an event, such as a login, or write when: or if: with a condition"
+              : "raise the threshold, or watch an event, such as a login");
+      break;
+    }
+  }
+}
+
+}  // namespace weir::policies

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "config/text/problem.h"
+#include "policies/set/policy_set.h"
+
+namespace weir::policies {
+
+/// Warns of policies that refuse every request, the first one included: a condition that always
+/// holds, or a threshold that one event passes, on all requests. Where callers are on an allow list
+/// this may be meant, and nothing is said.
+void warn_of_refusing_all(const PolicySet& set, config::Problems& problems);
+
+}  // namespace weir::policies

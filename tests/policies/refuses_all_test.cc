@@ -1,0 +1,86 @@
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+#include "policies/set/compile.h"
+
+/// Which policies are warned of since they refuse every request.
+namespace weir::policies::refuses_all_test {
+namespace {
+
+std::string said_of(const std::string& yaml) {
+  config::Loaded loaded = config::load_text("t.yaml", "weir: 1\n" + yaml);
+  EXPECT_TRUE(loaded.model) << yaml;
+  if (!loaded.model) return {};
+  EXPECT_NE(compile(*loaded.model, loaded.problems), nullptr) << yaml;
+  for (const config::Problem& problem : loaded.problems.all()) {
+    if (problem.message.find("refuses every request") != std::string::npos)
+      return problem.message + " | " + problem.hint;
+  }
+  return {};
+}
+
+const std::string kEvents =
+    "events:\n  trap: {match: GET /wp-login.php}\n  page: {is: request}\n  all: {match: '* /*'}\n"
+    "  gets: {is: request, when: 'method == \"GET\"'}\n";
+
+std::string policy(const std::string& lines) {
+  return kEvents + "policies: [{name: p, " + lines + "}]\n";
+}
+
+TEST(RefusesAll, AHoneypotThatGuardsEveryRequest) {
+  EXPECT_EQ(said_of(policy("watch: trap, guard: request, key: ip, then: [{if: 'true', do: deny, "
+                           "for: 1h}]")),
+            "policy \"p\" refuses every request, the first one of a key too | a guarded request is "
+            "judged by the same rungs: with window: 1h and over: 0 only those keys are refused of "
+            "which something was counted");
+  EXPECT_EQ(said_of(policy("watch: trap, guard: request, key: ip, window: 1h, then: [{over: 0, do: "
+                           "deny, for: 1h}]")),
+            "");
+  EXPECT_NE(said_of(policy("watch: trap, guard: request, key: ip, window: 1h, then: [{at: 0, do: "
+                           "deny}]")),
+            "");
+  EXPECT_EQ(said_of(policy("watch: trap, key: ip, then: [{if: 'true', do: deny, for: 1h}]")), "");
+}
+
+TEST(RefusesAll, WhereOneRequestPassesTheThreshold) {
+  const std::string wide[] = {
+      "watch: request, key: ip, then: [{if: 'true', do: deny}]",
+      "watch: request, key: ip, window: 1m, then: [{over: 0, do: deny}]",
+      "watch: request, window: 1m, then: [{at: 1, do: challenge}]",
+      "watch: page, key: [ip, path], window: 1m, then: [{over: 0, do: deny, for: 1h}]",
+      "watch: all, key: ip, window: 1m, then: [{over: 0.5, do: deny}]",
+      "watch: request, when: 'true', key: ip, window: 1m, then: [{over: 0, if: 'true', do: deny}]",
+      "watch: request, key: ip, metric: distinct(path), window: 1m, then: [{over: 0, do: deny}]",
+      "watch: request, key: ip, metric: in_flight, then: [{over: 0, do: deny}]",
+      "watch: request, key: ip, window: 1m, then: [{under: 5, do: deny}]",
+      "watch: request, key: header.x_user, missing: deny, window: 1m, then: [{over: 0, do: deny}]",
+      "watch: request, guard: request, key: ip, window: 1m, then: [{over: 0, do: deny}]",
+      "watch: request, key: ip, window: 1m, then: [{over: 5, do: flag}, {over: 0, do: deny}]"};
+  for (const std::string& lines : wide) EXPECT_NE(said_of(policy(lines)), "") << lines;
+}
+
+TEST(RefusesAll, NotWhereSomeRequestsPass) {
+  const std::string narrow[] = {
+      "watch: request, key: ip, window: 1m, then: [{over: 1, do: deny}]",
+      "watch: request, key: ip, window: 1m, then: [{at: 2, do: deny}]",
+      "watch: request, key: ip, window: 1m, then: [{over: 0, do: flag}]",
+      "watch: request, key: ip, window: 1m, mode: shadow, then: [{over: 0, do: deny}]",
+      "watch: request, key: ip, window: 1m, then: [{over: 0, do: deny, mode: shadow}]",
+      "watch: request, key: ip, window: 1m, then: [{over: 0, if: 'path == \"/a\"', do: deny}]",
+      "watch: request, when: 'path == \"/a\"', key: ip, window: 1m, then: [{over: 0, do: deny}]",
+      "watch: gets, key: ip, window: 1m, then: [{over: 0, do: deny}]",
+      "watch: request, key: header.x_user, window: 1m, then: [{over: 0, do: deny}]",
+      "watch: request, guard: trap, key: ip, window: 1m, then: [{over: 0, do: deny}]",
+      "watch: request, key: ip, charge: always, window: 1m, then: [{under: 5, do: deny}]",
+      "watch: trap, guard: request, key: ip, window: 1m, then: [{under: 1, do: deny}]"};
+  for (const std::string& lines : narrow) EXPECT_EQ(said_of(policy(lines)), "") << lines;
+}
+
+TEST(RefusesAll, NotWhereAnAllowListLetsSomeThrough) {
+  EXPECT_EQ(said_of("lists: {office: {of: ip, kind: allow, entries: [10.0.0.0/8]}}\n" +
+                    policy("watch: request, key: ip, then: [{if: 'true', do: deny}]")),
+            "");
+}
+
+}  // namespace
+}  // namespace weir::policies::refuses_all_test
