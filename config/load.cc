@@ -285,10 +285,13 @@ void read_tables(Model& model, const std::string* directory, Problems& problems,
         directory == nullptr ? "no files can be read here" : read_whole(path, kTableBytes, text);
     if (!why.empty()) {
       problems.error(table.file->where, "cannot read " + quoted(path) + ": " + why);
+      table.sound = false;
       continue;
     }
     drop_mark(text);
+    const std::size_t errors = problems.errors();
     fill_table(table, text, problems);
+    table.sound = table.sound && problems.errors() == errors;
     add_to_hash(all, path, directory, content_hash(text));
   }
 }
@@ -354,7 +357,6 @@ Loaded finish(std::vector<SourceText> texts, const Environment& environment, Pro
   }
   for (std::size_t i = out.files.size(); i < model.files.size(); ++i)
     out.files.push_back({model.files[i], {}, {}});
-  const std::size_t errors = out.problems.errors();
   read_tables(model, directory, out.problems, places, all);
   check_limits(model, out.problems);
   read_certificates(model, directory, out.problems, places, all);
@@ -363,7 +365,8 @@ Loaded finish(std::vector<SourceText> texts, const Environment& environment, Pro
   out.hash = content_hash(all);
   if (!out.problems.has_errors()) {
     out.model = std::move(model);
-  } else if (model.compilable && out.problems.errors() == errors) {
+  } else {
+    model.draft = true;
     out.draft = std::move(model);
   }
   return out;

@@ -39,7 +39,7 @@ struct IncludePattern {
 /// to.
 struct Loaded {
   std::optional<Model> model;  ///< only without errors
-  /// With errors, where there are sound policies or views to look for more of them; never run.
+  /// With errors: what could be read, to look for more of them in it; never run.
   std::optional<Model> draft;
   Problems problems;              ///< sorted; warnings stand here beside a model too
   std::vector<SourceFile> files;  ///< the main file first; indices are those of Where::file

@@ -55,6 +55,7 @@ inline Where within(const Text& text, std::size_t offset, std::size_t length) {
 struct FieldDef {
   Text name;
   Text expression;
+  bool sound = true;  ///< false: what it is could not be read
 };
 
 /// The form of an event's records in a file: `source:`.
@@ -116,6 +117,9 @@ struct EventDef {
   std::vector<FieldDef> fields;
   Located<BodyKind> body;  ///< the only kind of body that its fields read; none: by Content-Type
   std::string spelling;    ///< of the definition (config/text/merge.h)
+  /// False: a part of it could not be read. What refers to it is compiled all the same, as if it
+  /// provided every name, to tell what else is wrong there.
+  bool sound = true;
 };
 
 // core/words.h has the words that other rooms know too.
@@ -169,6 +173,7 @@ struct TableDef {
   std::optional<Text> file;  ///< csv: one column per field of `by`, then the value
   TableNode values;
   std::string spelling;  ///< of the definition (config/text/merge.h)
+  bool sound = true;     ///< as of an event
 };
 
 /// A place as part of a key: `near: {lon, lat, cell: 6}` or `near: {lon, lat, radius: 1000m}`;
@@ -207,6 +212,7 @@ struct ListDef {
   std::optional<Text> file;      ///< more entries, a line each; load() makes it a path to open
   std::optional<RemoteDef> url;  ///< or from there
   std::string spelling;          ///< of the definition (config/text/merge.h)
+  bool sound = true;             ///< as of an event
 };
 
 struct MetricDef {
@@ -557,9 +563,9 @@ struct Server {
 };
 
 struct Model {
-  /// Whatever is wrong is so in the server's settings, or in policies and views that are not sound:
-  /// the others can be compiled, to tell what is wrong with them too.
-  bool compilable = true;
+  /// False: a text could not be read as a whole, and may define any name.
+  bool complete = true;
+  bool draft = false;  ///< has errors: compiled to find more of them, never to run
   /// As the user named them; after them `$NAME` of each environment variable that set something.
   std::vector<std::string> files;
   Server server;

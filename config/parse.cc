@@ -16,16 +16,7 @@ namespace {
 struct FileDraft {
   Model* model;
   bool main;
-  std::size_t apart = 0;  ///< errors in sections that no other section rests on
 };
-
-/// A section that policies and views do not depend on: its errors cause no others.
-template <class Read>
-void read_apart(Reader& reader, FileDraft& d, Read read) {
-  const std::size_t errors = reader.problems().errors();
-  read();
-  d.apart += reader.problems().errors() - errors;
-}
 
 /// A section that only the main file may hold.
 void read_main_only(Reader& reader, const Member& m, FileDraft& d) {
@@ -35,7 +26,7 @@ void read_main_only(Reader& reader, const Member& m, FileDraft& d) {
         "an included file holds fields, events, lists, tables, policies, views and notify");
     return;
   }
-  read_apart(reader, d, [&] { read_server(reader, m, d.model->server); });
+  read_server(reader, m, d.model->server);
 }
 
 constexpr Row<FileDraft> kFile[] = {
@@ -81,19 +72,15 @@ constexpr Row<FileDraft> kFile[] = {
       "What is counted, and what follows."},
      [](Reader& r, const Member& m, FileDraft& d) {
        if (m.value->is_list() && m.value->items.empty()) d.model->no_policies = true;
-       read_apart(r, d, [&] { read_policies(r, m, d.model->defaults, d.model->policies); });
+       read_policies(r, m, d.model->defaults, d.model->policies);
      }},
     {{"views", R"({"type":"array","items":{"$ref":"#/$defs/view"}})", "list of views", "",
       "Numbers without a verdict."},
-     [](Reader& r, const Member& m, FileDraft& d) {
-       read_apart(r, d, [&] { read_views(r, m, d.model->views); });
-     }},
+     [](Reader& r, const Member& m, FileDraft& d) { read_views(r, m, d.model->views); }},
     {{"notify",
       R"({"type":"object","propertyNames":{"$ref":"#/$defs/name"},"additionalProperties":{"$ref":"#/$defs/notification"}})",
       "map name: notification", "", "Webhooks and log lines."},
-     [](Reader& r, const Member& m, FileDraft& d) {
-       read_apart(r, d, [&] { read_notify(r, m, d.model->notify); });
-     }},
+     [](Reader& r, const Member& m, FileDraft& d) { read_notify(r, m, d.model->notify); }},
     {{"proxy", R"({"$ref":"#/$defs/proxy"})", "map", "", "The reverse proxy."}, read_main_only},
     {{"admin", R"({"$ref":"#/$defs/admin"})", "map", "", "The admin API."}, read_main_only},
     {{"health", R"({"$ref":"#/$defs/health"})", "map", "", "Probes and metrics."}, read_main_only},
@@ -136,7 +123,7 @@ void read_defaults_first(Reader& reader, const Node& root, FileDraft& draft) {
   if (!draft.main || !root.is_map()) return;
   for (const Member& m : root.items) {
     if (m.key->text != "defaults") continue;
-    read_apart(reader, draft, [&] { read_defaults(reader, m, draft.model->defaults); });
+    read_defaults(reader, m, draft.model->defaults);
   }
 }
 
@@ -166,8 +153,7 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
   set_defaults(model.server);
   Reader reader(problems);
   std::vector<RateLimitRule> rules;
-  bool complete = true;
-  std::size_t apart = 0;  // errors that leave what policies rest on whole
+  bool complete = !problems.has_errors();  // else a text is not there
   for (std::uint32_t file = 0; file < texts.size(); ++file) {
     model.files.push_back(texts[file].name);
     if (texts[file].rate_limits) {
@@ -183,25 +169,20 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
     FileDraft draft{&model, file == 0};
     read_defaults_first(reader, *tree.root(), draft);
     reader.walk(*tree.root(), file == 0 ? "the main file" : "an included file", kFile, draft);
-    apart += draft.apart;
     auto& limits = model.server.ratelimit.limits;
     limits.insert(limits.end(), texts[file].limits.begin(), texts[file].limits.end());
   }
-  const auto alone = [&](auto step) {
-    const std::size_t errors = problems.errors();
-    step();
-    apart += problems.errors() - errors;
-  };
   Tree settings;
-  alone([&] { read_environment(environment, reader, settings, model); });
+  read_environment(environment, reader, settings, model);
+  const std::size_t errors = problems.errors();
   check_rate_limit_rules(rules, model.server.ratelimit.merge_domains, problems);
   take_described(model);
-  add_rate_limit_rules(rules, model);
+  if (problems.errors() == errors) add_rate_limit_rules(rules, model);
   add_limit_overrides(model);
   merge_equal(model);
-  apart += check_references(model, complete, problems);
-  alone([&] { check_server(model.server, problems); });
-  model.compilable = complete && problems.errors() == apart;
+  check_references(model, complete, problems);
+  check_server(model.server, problems);
+  model.complete = complete;
   if (problems.has_errors()) warn_of_look_alikes(texts, problems);
   problems.sort();
   return model;

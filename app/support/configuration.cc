@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kSystemConfig = "/etc/weir/weir.yaml";
 
-/// Adds what is wrong with the sound policies; not what may only seem so for want of the others.
+/// Adds what else is wrong. What could not be read is taken to be as it is used.
 void look_for_more(const config::Model& draft, config::Problems& problems) {
   config::Problems more;
   check_routes(draft, more);

@@ -49,7 +49,7 @@ void check_route(const config::Text& match, PathRules rules, config::Problems& p
 
 void check_routes(const config::Model& model, config::Problems& problems) {
   for (const config::EventDef& event : model.events) {
-    if (event.match) check_route(*event.match, model.server.proxy.path, problems);
+    if (event.match && event.sound) check_route(*event.match, model.server.proxy.path, problems);
   }
 }
 

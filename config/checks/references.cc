@@ -98,13 +98,24 @@ void check_cycles(const Model& model, Problems& problems) {
   }
 }
 
-void check_fields(const Model& model, const std::vector<FieldDef>& fields, Problems& problems) {
-  std::unordered_map<std::string_view, const FieldDef*> seen;
-  for (const FieldDef& field : fields) {
+void check_fields(const Model& model, std::vector<FieldDef>& fields, Problems& problems) {
+  std::unordered_map<std::string_view, FieldDef*> seen;
+  for (FieldDef& field : fields) {
     const auto [first, fresh] = seen.emplace(field.name.value, &field);
     if (!fresh) {
       tell_twice(model, "field", field.name, first->second->name.where, problems);
+      first->second->sound = false;
     }
+  }
+}
+
+/// Nobody knows which of two definitions is meant. The first one stands for both.
+template <class Def>
+void doubt_twice(std::vector<Def>& defs) {
+  std::unordered_map<std::string_view, Def*> seen;
+  for (Def& def : defs) {
+    const auto [first, fresh] = seen.emplace(def.name.value, &def);
+    if (!fresh) first->second->sound = false;
   }
 }
 
@@ -118,7 +129,7 @@ bool has_own_list(const PolicyDef& policy) {
 
 }  // namespace
 
-std::size_t check_references(Model& model, bool complete, Problems& problems) {
+void check_references(Model& model, bool complete, Problems& problems) {
   Names events(model, model.events, "event", problems);
   events.allow("request");
   const Names lists(model, model.lists, "list", problems);
@@ -134,7 +145,9 @@ std::size_t check_references(Model& model, bool complete, Problems& problems) {
     }
   }
 
-  const std::size_t before = problems.errors();
+  doubt_twice(model.events);
+  doubt_twice(model.lists);
+  doubt_twice(model.tables);
   const Names policies(model, model.policies, "policy", problems);
   const Names views(model, model.views, "view", problems);
   if (complete) check_shared_store(model, problems);
@@ -184,7 +197,6 @@ std::size_t check_references(Model& model, bool complete, Problems& problems) {
     }
     view.sound = view.sound && problems.errors() == errors;
   }
-  return problems.errors() - before;
 }
 
 }  // namespace weir::config

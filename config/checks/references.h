@@ -8,9 +8,8 @@ namespace weir::config {
 /// Names across files: each once in its section, and every reference to an event, list or
 /// notification has a target; `is` has no cycle. Checks that need types are in
 /// policies/set/compile. `complete`: all files could be read; otherwise a missing name may stand in
-/// an unreadable file. A policy or view with an error is no longer sound; returns how many errors
-/// are of that kind.
-std::size_t check_references(Model& model, bool complete, Problems& problems);
+/// an unreadable file. What has an error is no longer sound.
+void check_references(Model& model, bool complete, Problems& problems);
 
 /// Settings of the server that contradict each other, whether a file or the environment sets them.
 void check_server(const Server& server, Problems& problems);

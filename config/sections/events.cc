@@ -81,13 +81,17 @@ constexpr Row<EventDef> kEvent[] = {
 
 void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
   EventDef event;
+  const std::size_t before = reader.problems().errors();
   set(reader.name(Member{m.key, m.key}, "an event", false), event.name);
+  // By a name that is none it is known too, so that its uses are not reported as well.
+  if (event.name.value.empty()) event.name = {std::string(m.key->text), m.key->where};
   if (m.key->text == "request" || is_reserved(m.key->text)) {
     reader.error(*m.key, quoted(m.key->text) + " is built in", "choose another name for the event");
   }
   const std::size_t errors = reader.problems().errors();
   reader.walk(*m.value, "an event", kEvent, event);
-  const bool sound = reader.problems().errors() == errors;
+  const std::size_t found = reader.problems().errors() - errors;
+  const bool sound = found == 0;
   const bool call = event.descriptor.has_value();
   const int kinds =
       (event.match ? 1 : 0) + (event.is ? 1 : 0) + (event.source ? 1 : 0) + (call ? 1 : 0);
@@ -107,6 +111,10 @@ void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
                  event.is ? "say it of the event with the route" : "records have columns");
   }
   if (call) event.descriptor->whole_domain = event.descriptor->entries.empty();
+  // A field whose expression cannot be read is known by name.
+  const auto unread = static_cast<std::size_t>(std::count_if(
+      event.fields.begin(), event.fields.end(), [](const FieldDef& f) { return !f.sound; }));
+  event.sound = found == unread && reader.problems().errors() == before + found;
   event.spelling = spelling(*m.value);
   if (!event.name.value.empty()) out.push_back(std::move(event));
 }
@@ -124,7 +132,7 @@ void read_fields(Reader& reader, const Member& section, std::vector<FieldDef>& o
       continue;
     }
     const auto expression = reader.expression(m);
-    if (name && expression) out.push_back({*name, *expression});
+    if (name) out.push_back({*name, expression.value_or(Text{}), expression.has_value()});
   }
 }
 

@@ -249,7 +249,9 @@ void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out
   if (!reader.is_map(*section.value, "\"lists\"")) return;
   for (const Member& m : section.value->items) {
     ListDraft draft;
+    const std::size_t before = reader.problems().errors();
     set(reader.name(Member{m.key, m.key}, "a list", true), draft.list.name);
+    if (draft.list.name.value.empty()) draft.list.name = {std::string(m.key->text), m.key->where};
     const std::size_t errors = reader.problems().errors();
     const Seen seen = reader.walk(*m.value, "a list", kList, draft);
     if (draft.effect == nullptr) {
@@ -263,6 +265,7 @@ void read_lists(Reader& reader, const Member& section, std::vector<ListDef>& out
     if (draft.entries != nullptr) read_entries(reader, *draft.entries, draft.list);
     if (reader.problems().errors() == errors || Reader::has(seen, kList, "kind"))
       check_list(reader, *m.key, draft);
+    draft.list.sound = reader.problems().errors() == before;
     draft.list.spelling = spelling(*m.value);
     if (!draft.list.name.value.empty()) out.push_back(std::move(draft.list));
   }

@@ -66,7 +66,9 @@ void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& o
   if (!reader.is_map(*section.value, "\"tables\"")) return;
   for (const Member& m : section.value->items) {
     TableDraft draft;
+    const std::size_t before = reader.problems().errors();
     set(reader.name(Member{m.key, m.key}, "a table", true), draft.table.name);
+    if (draft.table.name.value.empty()) draft.table.name = {std::string(m.key->text), m.key->where};
     const std::size_t errors = reader.problems().errors();
     reader.walk(*m.value, "a table", kTable, draft);
     if (draft.values != nullptr && draft.file != nullptr) {
@@ -84,6 +86,7 @@ void read_tables(Reader& reader, const Member& section, std::vector<TableDef>& o
         read_node(reader, *draft.values, 0, draft.table.by.size(), draft.table.values);
       }
     }
+    draft.table.sound = reader.problems().errors() == before;
     draft.table.spelling = spelling(*m.value);
     if (!draft.table.name.value.empty()) out.push_back(std::move(draft.table));
   }

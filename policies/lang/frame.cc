@@ -152,6 +152,8 @@ Value Frame::compute(SlotId id) {
       return limit_;
     case Slot::Kind::metric:
       return metrics_[slot.argument.index];
+    case Slot::Kind::unread:
+      return Value::null();
     case Slot::Kind::column:
       // A record's own columns hide these words; where it has none of the name, they mean what they
       // always do.

@@ -75,6 +75,13 @@ SlotId SlotTable::metric(std::uint32_t k) {
   return intern(std::move(slot));
 }
 
+SlotId SlotTable::unread() {
+  Slot slot;
+  slot.kind = Slot::Kind::unread;
+  slot.text = "(unread)";
+  return intern(std::move(slot));
+}
+
 SlotId SlotTable::column(std::string_view source, std::string_view name, Type type) {
   Slot slot;
   slot.kind = Slot::Kind::column;

@@ -45,7 +45,16 @@ struct Argument {
 };
 
 struct Slot {
-  enum class Kind : std::uint8_t { attribute, computed, column, event, value, limit, metric };
+  enum class Kind : std::uint8_t {
+    attribute,
+    computed,
+    column,
+    event,
+    value,
+    limit,
+    metric,
+    unread
+  };
   Kind kind = Kind::attribute;
   Type type = Type::dyn;  ///< static type; dyn for body.*, value and limit
   Side side = Side::request;
@@ -92,6 +101,9 @@ class SlotTable {
   static constexpr SlotId value() noexcept { return 1; }
   static constexpr SlotId limit() noexcept { return 2; }
   SlotId metric(std::uint32_t k);  ///< the k-th of a policy's `metrics`, in its rungs
+  /// Something that could not be read, and may be of any type: to compile what reads it, and find
+  /// its own mistakes. Never run.
+  SlotId unread();
 
   const Slot& operator[](SlotId id) const noexcept { return *slots_[id]; }
   /// The slots whose values are addresses, other than the attribute `ip`. A record brings such a

@@ -54,7 +54,7 @@ std::unique_ptr<PolicySet> compile(const config::Model& model, config::Problems&
   if (set->slots.full()) {
     problems.error({}, "the configuration reads more than 65,000 different fields");
   }
-  if (problems.errors() != errors) return nullptr;
+  if (problems.errors() != errors || model.draft) return nullptr;
   warn_of_doors(model.server, *set, problems);
   warn_of_bodies(*set, problems);
   warn_of_refusing_all(*set, problems);

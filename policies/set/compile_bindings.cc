@@ -89,6 +89,7 @@ void Binder::check_told_apart(const config::PolicyDef& def, const Policy& policy
       const Binding& first = policy.bindings[i];
       if (!first.counts || !later.counts || !(first.outcome || later.outcome)) continue;
       if (base(first.event) != base(later.event) || judges_same(first, later, set_.slots)) continue;
+      if (set_.events[first.event].unread || set_.events[later.event].unread) continue;
       const std::string& name = set_.events[later.event].name;
       const auto named =
           std::find_if(def.watch.begin(), def.watch.end(),
@@ -211,6 +212,10 @@ void Binder::bind_amount(const config::PolicyDef& def, const Event& event, Bindi
     binding.arguments.push_back(std::move(*expression));
   }
   if (!def.reserve) return;
+  const bool unread =
+      std::any_of(binding.arguments.begin(), binding.arguments.end(),
+                  [&](const Expression& argument) { return names_.reads_unread(argument); });
+  if (unread) return;  // which may be of the answer
   if (!binding.late_amount || def.metric.kind != Metric::sum) {
     problems_.error(def.reserve->where, "\"reserve\" stands only with a sum of the answer",
                     "such as metric: sum(response.body.usage)");
@@ -296,6 +301,7 @@ std::optional<Limit> Binder::bind_limit(const config::Rung& rung, const Event& e
   std::vector<KeySlot> by;
   for (const std::string& name : set_.tables[table->second]->by()) {
     const auto slot = names_.key_slot({name, {}}, event, false);
+    if (!slot && event.unread) return std::nullopt;
     if (!slot) {
       problems_.error(text->where, "table \"" + text->value + "\" is by \"" + name +
                                        "\", which event \"" + event.name + "\" does not provide");

@@ -237,6 +237,7 @@ void CounterCompiler::compile_resets(const config::PolicyDef& def, Policy& polic
       continue;
     }
     const auto slot = names_.key_part_slot(part, set_.events[*event], false);
+    if (!slot && set_.events[*event].unread) return;
     if (!slot) {
       problems_.error(def.reset->where, "reset needs the same key, and event \"" +
                                             def.reset->value + "\" does not provide \"" +

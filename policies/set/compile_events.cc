@@ -33,6 +33,7 @@ bool describe_call(const config::EventDef& def, Event& event, PolicySet& set,
 void EventCompiler::compile_events() {
   Event request;
   request.name = "request";
+  request.unread = !model_.complete;
   set_.events.push_back(std::move(request));
   names_.event_index.emplace("request", kRequestEvent);
   compile_fields(model_.fields, set_.events.front());
@@ -64,18 +65,35 @@ void EventCompiler::compile_events() {
 
 void EventCompiler::compile_fields(const std::vector<config::FieldDef>& fields, Event& event) {
   for (const config::FieldDef& field : fields) {
+    if (!field.sound) {
+      event.fields[field.name.value] = set_.slots.unread();
+      continue;
+    }
     Scope scope(names_, event);
     if (auto expression = compile_expression(field.expression, scope, problems_)) {
       if (expression->type() == Type::list) {
         problems_.error(field.expression.where, "a field is a single value, not a list");
+        event.fields[field.name.value] = set_.slots.unread();
         continue;
       }
       event.fields[field.name.value] = set_.slots.computed(*expression);
     } else {
       // Known by name all the same, so that one mistake is not reported at every use.
-      event.fields.try_emplace(field.name.value, SlotTable::event());
+      event.fields[field.name.value] = set_.slots.unread();
     }
   }
+}
+
+void EventCompiler::add_route(Route route, Event& event) {
+  if (set_.path_rules.fold_case) route.fold_case();
+  event.route = route.canonical();
+  for (std::uint32_t k = 0; k < route.segments.size(); ++k) {
+    const auto& segment = route.segments[k];
+    if (segment.kind == Route::Segment::Kind::parameter) {
+      event.fields[segment.text] = set_.slots.segment(k);
+    }
+  }
+  set_.routes.add(route, static_cast<std::uint16_t>(set_.events.size()));
 }
 
 void EventCompiler::compile_event(const config::EventDef& def, std::set<std::string>& open) {
@@ -84,13 +102,16 @@ void EventCompiler::compile_event(const config::EventDef& def, std::set<std::str
 
   Event event;
   event.name = def.name.value;
+  event.unread = !def.sound || !model_.complete;
   EventIndex parent = kRequestEvent;
   if (def.is) {
     const auto parent_def = names_.event_defs.find(def.is->value);
     if (parent_def != names_.event_defs.end()) compile_event(*parent_def->second, open);
     const auto found = names_.event_index.find(def.is->value);
-    if (found == names_.event_index.end()) return;  // unknown or broken: reported
-    parent = found->second;
+    // Unknown, or a kind of itself, which has been reported.
+    const bool known = found != names_.event_index.end();
+    if (known) parent = found->second;
+    event.unread = event.unread || !known || set_.events[parent].unread;
   }
   const Event& base = set_.events[parent];
   if (def.source) {
@@ -111,26 +132,20 @@ void EventCompiler::compile_event(const config::EventDef& def, std::set<std::str
     event.body = def.body.value;
     compile_fields(model_.fields, event);
   }
-  if (def.match) {
+  if (def.match && def.sound) {  // else it may be what is wrong
     auto parsed = Route::parse(def.match->value);
     if (!parsed.route) {
       config::Where where = def.match->where;
       where.column += static_cast<std::uint32_t>(parsed.offset);
       where.length = 1;
       problems_.error(where, std::move(parsed.problem));
-      return;
+      event.unread = true;
+    } else {
+      add_route(std::move(*parsed.route), event);
     }
-    if (set_.path_rules.fold_case) parsed.route->fold_case();
-    event.route = parsed.route->canonical();
-    for (std::uint32_t k = 0; k < parsed.route->segments.size(); ++k) {
-      const auto& segment = parsed.route->segments[k];
-      if (segment.kind == Route::Segment::Kind::parameter) {
-        event.fields[segment.text] = set_.slots.segment(k);
-      }
-    }
-    set_.routes.add(*parsed.route, static_cast<std::uint16_t>(set_.events.size()));
   }
-  if (def.descriptor && !describe_call(def, event, set_, problems_)) return;
+  if (def.descriptor && def.sound && !describe_call(def, event, set_, problems_))
+    event.unread = true;
   compile_fields(def.fields, event);
   if (def.when) {
     Scope scope(names_, event);

@@ -79,8 +79,12 @@ void ListCompiler::compile_lists() {
     if (def.file) list.file = def.file->value;
     list.url = def.url;
     list.shared = def.share.has_value();
+    if (!def.sound) continue;
     bind_events(list);
     if (list.bindings.empty()) {
+      const bool may_be = std::any_of(set_.events.begin(), set_.events.end(),
+                                      [](const Event& event) { return event.unread; });
+      if (may_be) continue;
       problems_.error(def.of.empty() ? def.name.where : def.of.front().field.where,
                       "no event provides " + (list.of.size() == 1
                                                   ? "the field \"" + list.of.front() + "\""
@@ -136,6 +140,7 @@ void ListCompiler::bind_release(const config::Text& release, List& list) {
   }
   const auto event = names_.find_event(release);
   if (!event) return;
+  if (set_.events[*event].unread) return;
   if (auto key = list_key(list, set_.events[*event])) {
     list.releases.push_back({*event, std::move(*key)});
   } else {

@@ -52,14 +52,20 @@ std::optional<SlotId> Scope::column(std::string_view name) const {
 
 std::optional<ExprScope::ListRef> Scope::list(std::string_view name) const {
   const auto found = names_.list_index.find(name);
-  if (found == names_.list_index.end()) return std::nullopt;
+  if (found == names_.list_index.end()) {
+    return names_.model_.complete ? std::nullopt : std::optional(ListRef{0, 0, false, true});
+  }
   const List& list = names_.set_.lists[found->second];
-  return ListRef{found->second, list.of.size(), list.of_address};
+  const bool sound = names_.model_.lists[found->second].sound;
+  return ListRef{found->second, list.of.size(), list.of_address && sound, !sound};
 }
 
 std::shared_ptr<const ThresholdTable> Scope::table(std::string_view name) const {
   const auto found = names_.table_index.find(name);
-  return found == names_.table_index.end() ? nullptr : names_.set_.tables[found->second];
+  if (found != names_.table_index.end()) return names_.set_.tables[found->second];
+  if (names_.model_.complete) return nullptr;
+  return std::make_shared<ThresholdTable>(std::string(name), std::vector<std::string>{},
+                                          config::TableNode{});
 }
 
 std::vector<std::string_view> Scope::table_names() const {
@@ -76,8 +82,10 @@ std::vector<std::string_view> Scope::list_names() const {
 
 void Names::declare_tables() {
   for (const config::TableDef& def : model_.tables) {
-    std::vector<std::string> by;
-    for (const config::Text& name : def.by) by.push_back(name.value);
+    std::vector<std::string> by;  // of a table that could not be read: none
+    for (const config::Text& name : def.by) {
+      if (def.sound) by.push_back(name.value);
+    }
     table_index.emplace(def.name.value, static_cast<std::uint16_t>(set_.tables.size()));
     set_.tables.push_back(
         std::make_shared<ThresholdTable>(def.name.value, std::move(by), def.values));
@@ -111,7 +119,7 @@ std::optional<EventIndex> Names::find_event(const config::Text& name) {
   const auto found = event_index.find(name.value);
   if (found != event_index.end()) return found->second;
   // A name that the file defines but that did not compile has been reported already.
-  if (!event_defs.contains(name.value)) {
+  if (!event_defs.contains(name.value) && model_.complete) {
     std::vector<std::string_view> known;
     for (const auto& [event, index] : event_index) known.push_back(event);
     problems_.error(name.where, "there is no event \"" + name.value + "\"",
@@ -153,6 +161,7 @@ std::optional<KeySlot> Names::key_slot(const config::Text& field, const Event& e
   }
   KeySlot out;
   out.slot = *slot;
+  if (is_unread(*slot)) return out;
   const Slot& what = set_.slots[*slot];
   out.type = what.type;
   out.is_address = what.type == Type::address;
@@ -173,7 +182,7 @@ std::optional<KeySlot> Names::key_part_slot(const config::KeyPart& part, const E
     return entry;
   }
   auto out = key_slot(part.field, event, complain);
-  if (!out || !(part.v4_bits || part.v6_bits)) return out;
+  if (!out || !(part.v4_bits || part.v6_bits) || is_unread(out->slot)) return out;
   if (!out->is_address && set_.slots[out->slot].kind == Slot::Kind::column) {
     // A column of a record is text or what JSON says; the mask says that it is an address.
     const std::string text = "address(" + part.field.value + ")";
@@ -200,8 +209,10 @@ std::optional<KeySlot> Names::key_part_slot(const config::KeyPart& part, const E
 
 void Names::check_same_key(const config::Text& at, const std::vector<KeySlot>& a, const Event& of_a,
                            const std::vector<KeySlot>& b, const Event& of_b) {
+  if (of_a.unread || of_b.unread) return;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    if (a[i].is_address == b[i].is_address) continue;
+    if (a[i].is_address == b[i].is_address || is_unread(a[i].slot) || is_unread(b[i].slot))
+      continue;
     const Event& address = a[i].is_address ? of_a : of_b;
     const Event& other = a[i].is_address ? of_b : of_a;
     problems_.error(at.where,
@@ -220,11 +231,17 @@ std::optional<ListIndex> Names::named_list(const config::Text& name) {
   for (const config::ListDef& def : model_.lists) {
     if (def.name.value == name.value) return std::nullopt;  // its own problem has been reported
   }
+  if (!model_.complete) return std::nullopt;
   std::vector<std::string_view> known;
   for (const auto& [list, index] : list_index) known.push_back(list);
   problems_.error(name.where, "there is no list \"" + name.value + "\"",
                   config::suggest(name.value, known));
   return std::nullopt;
+}
+
+bool Names::reads_unread(const Expression& expression) const {
+  const auto slots = expression.slots();
+  return std::any_of(slots.begin(), slots.end(), [&](SlotId slot) { return is_unread(slot); });
 }
 
 std::string Names::key_canonical(const std::vector<KeySlot>& key) const {

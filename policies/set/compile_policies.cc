@@ -11,7 +11,10 @@ using config::MetricDef;
 void PolicyCompiler::compile_policies() {
   set_.notify = model_.notify;
   for (const config::PolicyDef& def : model_.policies) {
-    if (!def.sound) continue;
+    if (!def.sound) {
+      if (def.mode.value != Mode::disabled) look_into(def);
+      continue;
+    }
     if (def.mode.value == Mode::disabled) {
       set_.disabled.push_back(def.name.value);
       for (const config::Rung& rung : def.then) {
@@ -21,6 +24,24 @@ void PolicyCompiler::compile_policies() {
       compile_policy(def);
     }
   }
+}
+
+/// A policy with an error: what its expressions read of its events, which does not depend on the
+/// parts that are wrong.
+void PolicyCompiler::look_into(const config::PolicyDef& def) {
+  config::PolicyDef part = def;
+  part.reserve.reset();  // stands with a metric, which may be what is wrong
+  const auto look = [&](const config::Text& name, Binder::Role role) {
+    const auto event = names_.event_index.find(name.value);
+    if (event != names_.event_index.end()) binder_.bind(part, event->second, role);
+  };
+  if (!def.pattern) {
+    for (const config::Text& name : def.watch) look(name, Binder::Role::counts);
+    return;
+  }
+  part.then.clear();  // read only some of the events
+  for (const config::PatternDef::Step& step : def.pattern->steps)
+    look(step.event, Binder::Role::counts);
 }
 
 namespace {

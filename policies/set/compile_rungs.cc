@@ -129,6 +129,7 @@ std::vector<KeySlot> RungCompiler::bind_list(const config::Text& at, const List&
                                              Binding& binding) {
   const Event& event = set_.events[binding.event];
   auto key = lists_.list_key(list, event);
+  if (!key && (event.unread || list.bindings.empty())) return {};  // what is wrong is reported
   if (!key) {
     problems_.error(at.where, "list \"" + list.name + "\" holds " + list.of.front() +
                                   (list.of.size() > 1 ? ", ..." : "") + ", which event \"" +

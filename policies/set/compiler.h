@@ -44,6 +44,9 @@ class Names {
   /// would never be the same key.
   void check_same_key(const config::Text& at, const std::vector<KeySlot>& a, const Event& of_a,
                       const std::vector<KeySlot>& b, const Event& of_b);
+  /// Whether it stands for something that could not be read, and may be of any type.
+  bool is_unread(SlotId slot) const { return set_.slots[slot].kind == Slot::Kind::unread; }
+  bool reads_unread(const Expression& expression) const;
 
   /// Whether an entry of a list or a key of a table is what no value of `part` ever is.
   bool warn_of_never(const config::Text& text, SlotId part);
@@ -71,6 +74,9 @@ class Scope final : public ExprScope {
   /// `rungs_of`: the expression stands in a rung of this policy.
   Scope(Names& names, const Event& event, const config::PolicyDef* rungs_of = nullptr)
       : ExprScope(names.set_.slots), names_(names), event_(event), policy_(rungs_of) {}
+  bool knows_all() const override {
+    return !event_.unread && (policy_ == nullptr || policy_->sound);
+  }
   std::optional<SlotId> field(std::string_view name) const override;
   std::vector<std::string_view> field_names() const override;
   std::optional<SlotId> column(std::string_view name) const override;
@@ -112,6 +118,7 @@ class EventCompiler : CompileStep {
  private:
   void compile_fields(const std::vector<config::FieldDef>& fields, Event& event);
   void compile_event(const config::EventDef& def, std::set<std::string>& open);
+  void add_route(Route route, Event& event);
 };
 
 class ListCompiler : CompileStep {
@@ -206,6 +213,7 @@ class PolicyCompiler : CompileStep {
 
  private:
   void compile_policy(const config::PolicyDef& def);
+  void look_into(const config::PolicyDef& def);
   bool meets_refusals(const config::PolicyDef& def) const;
   void compile_meters(const config::PolicyDef& def, Policy& policy);
   void check_score(const config::PolicyDef& def, const Policy& policy);

@@ -50,6 +50,9 @@ struct Event {
   bool outcome = false;            ///< only the answer decides it (or a parent)
   std::string route;               ///< canonical; empty for `request` and for records
   BodyKind body = BodyKind::none;  ///< the only kind of body that its fields read; none: any
+  /// While a file with errors is compiled: part of it could not be read, and any name may be a
+  /// field of it.
+  bool unread = false;
   std::string calls;               ///< canonical; which calls of the rate limit service it is
   std::string source;              ///< the base event, if records describe it; empty: requests do
   std::string time_column;         ///< of records: where their time stands; empty: elsewhere

@@ -106,7 +106,98 @@ TEST(Configuration, NothingIsToldThatOnlyFollows) {
                      "tables: {t: {by: user, file: missing.csv}}\n"
                      "policies:\n" +
                      policy),
-            (std::set<std::uint32_t>{3}));
+            (std::set<std::uint32_t>{3, 6}));
+}
+
+/// A mistake in an event, a field, a list, a table or a whole file hides none elsewhere, and those
+/// that only follow from it are not told.
+TEST(Configuration, WhatCannotBeReadHidesNothing) {
+  struct Case {
+    const char* what;
+    std::string yaml;
+    std::set<std::uint32_t> lines;
+  };
+  const auto policies = [](const std::string& first, const std::string& second) {
+    return "policies:\n  - {name: a, key: ip, window: 10m, then: [{over: 5, do: flag}], " + first +
+           "}\n  - {name: b, key: ip, window: 10m, then: [{over: 5, do: flag}], " + second + "}\n";
+  };
+  const std::string login = "events: {login: {match: POST /api/login}}\n";
+  const Case cases[] = {
+      {"an event without a route",
+       "events: {login: {match: login}}\n" +
+           policies("watch: login, when: 'user == \"x\"'", "watch: login, when: 'ip + 1 > 2'"),
+       {2, 5}},
+      {"an event whose route does not compile",
+       "events: {login: {match: GET /a/./b}}\n" +
+           policies("watch: login, when: 'user == \"x\"'", "watch: login, when: 'ip + 1 > 2'"),
+       {2, 5}},
+      {"an event of a name that is none",
+       "events: {log-in: {match: GET /a}}\n" +
+           policies("watch: log-in", "watch: log-in, when: 'ip + 1 > 2'"),
+       {2, 5}},
+      {"an event whose parent is not there",
+       "events: {a: {is: nothing}}\n" +
+           policies("watch: a, when: user == 1", "watch: request, when: 'user == 1'"),
+       {2, 5}},
+      {"events that are kinds of themselves",
+       "events: {a: {is: b}, b: {is: a}}\n" +
+           policies("watch: [a, b], when: user == 1", "watch: b, when: 'ip + 1 > 2'"),
+       {2, 5}},
+      {"a field that is no text",
+       "fields: {user: [body.username], tier: header.x_tier}\n" + login +
+           policies("watch: login, when: 'size(user) > 5 and user + 1 > 2'",
+                    "watch: login, when: nobody == 1"),
+       {2, 6}},
+      {"a field whose expression is wrong",
+       "fields: {user: 'ip + 1', tier: header.x_tier}\n" + login +
+           policies("watch: login, when: 'user + 1 > 2'", "watch: login, when: 'tier + 1 > 2'"),
+       {2, 6}},
+      {"a field of an event",
+       "events: {login: {match: POST /a, fields: {user: {a: b}}}}\n" +
+           policies("watch: login, when: 'user > 1'", "watch: login, when: nobody == 1"),
+       {2, 5}},
+      {"a list without its fields",
+       "lists: {banned: {kind: deny}}\n" +
+           policies("watch: request, when: 'inList(\"banned\", ip, path)'",
+                    "watch: request, when: 'inList(\"baned\", ip)'"),
+       {2, 5}},
+      {"a table with a limit that is none",
+       "tables: {t: {by: path, values: {/a: many}}}\n" +
+           policies("watch: request, when: 'lookup(\"t\", path, ip) == 1'",
+                    "watch: request, when: 'ip + 1 > 2'"),
+       {2, 5}},
+      {"sections of the server",
+       "proxy: {timeouts: {conect: 1s}}\ndefaults: {windw: 1}\n" +
+           policies("watch: request", "watch: request, when: 'ip + 1 > 2'"),
+       {2, 3, 6}},
+      {"a policy with two mistakes",
+       policies("watch: request", "watch: request, windw: 1m,\n    when: 'ip + 1 > 2'"),
+       {4, 5}},
+      {"a policy without a window, and a key that is none",
+       "policies:\n  - name: a\n    watch: request\n    key: nobody\n    then: [{over: 5, do: "
+       "flag}]\n",
+       {3, 5}},
+  };
+  for (const Case& c : cases) EXPECT_EQ(lines_of("weir: 1\n" + c.yaml), c.lines) << c.what;
+}
+
+TEST(Configuration, AFileThatCannotBeReadHidesNothingInTheOthers) {
+  const Configuration made = compile(config::load_texts(
+      {{"weir.yaml",
+        "weir: 1\npolicies:\n"
+        "  - {name: a, watch: there, key: user, window: 1m, then: [{over: 5, do: deny, for: 1h, "
+        "list: banned}]}\n"
+        "  - {name: b, watch: request, key: ip, window: 1m, when: 'ip + 1 > 2', then: [{over: 5, "
+        "do: deny}]}\n",
+        false,
+        {}},
+       {"events.yaml", "events: {there: {match: GET /a}\n", false, {}}}));
+  std::set<std::string> places;
+  for (const config::Problem& problem : made.loaded.problems.all())
+    places.insert(made.loaded.files[problem.where.file].name + ":" +
+                  std::to_string(problem.where.line));
+  EXPECT_EQ(places.count("weir.yaml:4"), 1U);
+  EXPECT_EQ(places.count("weir.yaml:3"), 0U);
 }
 
 TEST(Configuration, NoWarningIsMadeUpByWhatIsWrongElsewhere) {

@@ -70,7 +70,8 @@ TEST(MemoryPlan, names_the_bodies_of_the_api_door) {
 
 TEST(MemoryPlan, names_what_is_on_its_way_to_redis) {
   const Configuration c = load(
-      "weir: 1\nredis: {url: 'redis://127.0.0.1:6379', secret: " + std::string(32, 'a') + "}\n");
+      ("weir: 1\nredis: {url: 'redis://127.0.0.1:6379', secret: " + std::string(32, 'a') + "}\n")
+          .c_str());
   ASSERT_TRUE(c.good());
   const std::string text = to_text(plan_memory(*c.set, c.model().server));
   EXPECT_NE(text.find("at most 8 MiB a worker and server of Redis"), std::string::npos) << text;

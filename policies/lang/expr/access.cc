@@ -89,6 +89,7 @@ class Access {
   }
 
   bool unknown(const std::string& name) {
+    if (!checker_.scope.knows_all()) return load(checker_.scope.slots().unread());
     std::vector<std::string_view> words = checker_.scope.field_names();
     const bool member = !steps_.empty();
     for (const ExtractorRow& row : extractor_rows()) {

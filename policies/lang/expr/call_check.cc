@@ -207,6 +207,7 @@ class CallCheck {
   }
 
   bool list_arity() {
+    if (list_.unread) return true;
     if (node_.children.size() - 1 != list_.arity) {
       return checker_.fail(node_, "list " + std::string(print_name()) + " is of " +
                                       std::to_string(list_.arity) + " field(s), and " +
@@ -230,7 +231,7 @@ class CallCheck {
 
   bool table_arity() {
     const auto& by = std::get<std::shared_ptr<const ThresholdTable>>(*payload_)->by();
-    if (node_.children.size() - 1 == by.size()) return true;
+    if (by.empty() || node_.children.size() - 1 == by.size()) return true;  // empty: unread
     return checker_.fail(node_, "table " + std::string(print_name()) + " is by " +
                                     std::to_string(by.size()) + " field(s), and " +
                                     std::to_string(node_.children.size() - 1) + " stand here");

@@ -58,6 +58,7 @@ class ExprScope {
     std::size_t index;           ///< handed to the ListOracle
     std::size_t arity;           ///< how many fields it is of
     bool takes_address = false;  ///< its one field is an address: a literal is converted
+    bool unread = false;         ///< it may be of other fields
   };
   explicit ExprScope(SlotTable& slots) noexcept : slots_(slots) {}
   virtual ~ExprScope() = default;
@@ -73,6 +74,8 @@ class ExprScope {
   /// Null: there is none of that name.
   virtual std::shared_ptr<const ThresholdTable> table(std::string_view) const { return nullptr; }
   virtual std::vector<std::string_view> table_names() const { return {}; }
+  /// False: what has not been read may define any other name, too.
+  virtual bool knows_all() const { return true; }
   /// For messages: `field "x" is not provided by event "login"`; empty: no event.
   virtual std::string_view event_name() const { return {}; }
   /// How to read `body`: of an event with a pinned kind, as no other kind.
