@@ -12,8 +12,10 @@ MissReason why_no_text(Frame& frame, const PolicySet& set, SlotId slot) {
                                                              : MissReason::none;
 }
 
-/// The part of the request that this failed expression could not read.
-Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expression) {
+namespace {
+
+/// A slot of the expression that cannot be read.
+Unread unread_slot_in(Frame& frame, const PolicySet& set, const Expression& expression) {
   Unread part;  // at the answer, only values computed from a field may be kept
   for (const SlotId slot : expression.slots()) {
     const Slot& of = set.slots[slot];
@@ -26,9 +28,34 @@ Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expressio
   return part;
 }
 
+/// A list, a number or a boolean where the failed expression takes a text, or a text in which an
+/// application may read a number.
+Unread misread_in(Frame& frame, const PolicySet& set, const Expression& expression) {
+  if (!is_unread(frame.why(expression, Value::error()))) return {};
+  for (const SlotId slot : expression.slots()) {
+    const Slot& of = set.slots[slot];
+    if (of.side != Side::request || of.kind == Slot::Kind::computed) continue;
+    const Value value = frame.load(slot);
+    if (value.is_null() || value.is_error()) continue;
+    if (value.is(Type::text) ? of.client_asserted : of.needs_body)
+      return {of.text, MissReason::unreadable};
+  }
+  return {};
+}
+
+}  // namespace
+
+/// The part of the request that this failed expression could not read.
+Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expression) {
+  const Unread part = unread_slot_in(frame, set, expression);
+  return part ? part : misread_in(frame, set, expression);
+}
+
 Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit, std::uint32_t open) {
   if (const auto* expression = std::get_if<Expression>(&limit.source)) {
-    return unread_in(frame, set, *expression);
+    const Unread part = unread_slot_in(frame, set, *expression);
+    // Null is no failure: a table may have no limit for a value that everybody reads alike.
+    return part || !expression->eval(frame).is_error() ? part : misread_in(frame, set, *expression);
   }
   for (const SlotId slot : limit.table_slots) {
     const bool hangs_on_it = (open & 1) != 0;

@@ -249,6 +249,10 @@ TEST(Extractors, ReadBodiesByContentType) {
       {"application/json", "{\"x\":\"\xff\"}", missing(MissReason::unreadable)},
       {"application/json", R"({"x":1,"x":1})", missing(MissReason::ambiguous)},
       {"application/json", R"({"x":1,"\u0078":1})", missing(MissReason::ambiguous)},
+      {"application/json", R"({"x":"v","y":1,"x":"w"})", missing(MissReason::ambiguous)},
+      {"application/json", R"({"x":"v","x":null})", missing(MissReason::ambiguous)},
+      {"application/json", R"({"x":null,"x":"v"})", missing(MissReason::ambiguous)},
+      {"application/json", R"({"y":1,"x":"v","y":2})", text("v")},
       {"application/json", R"({"x":null})", missing(MissReason::absent)},
       {"application/json", R"([1])", missing(MissReason::absent)},
       // A batch.

@@ -282,6 +282,55 @@ TEST(UnreadRequest, is_a_list_in_json_where_a_text_is_asked_for) {
   EXPECT_EQ(list.judge(TestRequest("POST /buy").json(R"({"kind":"evil"})")).effect, "deny");
 }
 
+// The same where a function takes a text, wherever the expression stands: as it is, not as a field.
+TEST(UnreadRequest, is_a_list_in_json_where_a_function_takes_a_text) {
+  const std::string buy = "events: {buy: {match: 'POST /buy', body: json}";
+  const std::string table = "tables: {t: {by: kind, values: {gold: 1, '*': 1000}}}\n";
+  const std::string head = "policies: [{name: p, watch: buy, key: ip, window: 1h, ";
+  const std::string deny = "then: [{at: 1, do: deny}]}]\n";
+  const std::string test = "'string(body.kind) == \"gold\"'";
+  const std::pair<const char*, std::string> places[] = {
+      {"when", buy + "}\n" + head + "when: " + test + ", " + deny},
+      {"when of an event", buy + ", gold: {is: buy, when: " + test + "}}\n" +
+                               "policies: [{name: p, watch: gold, key: ip, window: 1h, " + deny},
+      {"when of a metric", buy +
+                               "}\npolicies: [{name: p, watch: buy, key: ip, metrics: {x: {watch: "
+                               "buy, when: " +
+                               test + ", window: 1h}}, then: [{if: 'x >= 1', do: deny}]}]\n"},
+      {"a limit",
+       buy + "}\n" + table + head + "then: [{at: 'lookup(\"t\", body.kind)', do: deny}]}]\n"},
+      {"when with a table",
+       buy + "}\n" + table + head + "when: 'lookup(\"t\", body.kind) == 1', " + deny},
+      {"a list", buy + "}\nlists: {l: {of: body.kind, kind: gray, entries: [gold]}}\n" + head +
+                     "when: 'inList(\"l\", body.kind)', " + deny},
+  };
+  for (const auto& [place, yaml] : places) {
+    for (const char* kind : {R"(["gold"])", R"({"a":"gold"})", "[]"}) {
+      World world(yaml);
+      EXPECT_EQ(
+          world.judge(TestRequest("POST /buy").json(std::string("{\"kind\":") + kind + "}")).status,
+          400)
+          << place << kind;
+    }
+    World world(yaml);
+    EXPECT_EQ(world.judge(TestRequest("POST /buy").json(R"({"kind":"iron"})")).effect, "pass")
+        << place;
+    EXPECT_EQ(world.judge(TestRequest("POST /buy").json("{}")).effect, "pass") << place;
+    const World::Judged judged = world.judge(TestRequest("POST /buy").json(R"({"kind":"gold"})"));
+    EXPECT_TRUE(judged.effect == "deny" || judged.effect == "flag") << place << judged.effect;
+  }
+  World rung(buy + "}\n" + table +
+             "policies: [{name: p, watch: buy, then: [{if: 'lookup(\"t\", body.kind) == 1', do: "
+             "deny, status: 451}]}]\n");
+  EXPECT_EQ(rung.judge(TestRequest("POST /buy").json(R"({"kind":["gold"]})")).status, 451);
+  // A limit that the table does not have is no doubt about the value.
+  World open(
+      "events: {buy: {match: 'POST /buy', body: json}}\n"
+      "tables: {t: {by: kind, values: {gold: 1}}}\n" +
+      head + "then: [{at: 'lookup(\"t\", body.kind)', do: deny}]}]\n");
+  EXPECT_EQ(open.judge(TestRequest("POST /buy").json(R"({"kind":5})")).effect, "pass");
+}
+
 TEST(UnreadRequest, is_no_way_around_the_if_of_a_rung_that_refuses) {
   for (const Source& source : sources()) {
     const auto rung = [&](const std::string& more) {
