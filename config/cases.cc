@@ -196,7 +196,7 @@ void read_step(Reader& reader, const Node& node, Case& out) {
   CaseStep step;
   step.where = node.where;
   const std::size_t errors = reader.problems().errors();
-  const Seen seen = reader.walk(node, "a step", kCaseStep, step);
+  const Seen seen = reader.walk(node, "a step of a case", kCaseStep, step);
   if (reader.problems().errors() != errors) return;
   const auto stands = [&](std::string_view name) { return Reader::has(seen, kCaseStep, name); };
   const int kinds =
@@ -337,7 +337,7 @@ const std::vector<TableDoc>& case_tables() {
                                  "`weir test` reads files named `*_test.yaml` (docs/testing.md)."));
     out.push_back(
         doc_of<kCase>("case", "a case", "Cases", "`cases:` is a list of maps with these keys."));
-    out.push_back(doc_of<kCaseStep>("step", "a step", "Steps",
+    out.push_back(doc_of<kCaseStep>("step", "a step of a case", "Steps",
                                     "`steps:` is a list of maps with these keys."));
     out.push_back(doc_of<kAnswer>("answer", "an answer", "Answers", "The long form of `answer`."));
     add_expect_tables(out);

@@ -142,7 +142,8 @@ void check_version(Reader& reader, const Tree& tree, std::uint32_t file) {
   const Where where = root != nullptr && root->is_map() && !root->items.empty()
                           ? root->items[0].key->where
                           : Where{file, 1, 1, 1};
-  reader.problems().error(where, "the main file must begin with \"weir: 1\"");
+  reader.problems().error(where, "the main file must begin with \"weir: 1\"",
+                          "write weir: 1 as the first line: the version of the language");
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "config/checks/references.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -24,6 +27,19 @@ void tell_twice(const Model& model, std::string_view what, const Text& name, con
                  std::string(what) + " " + quoted(name.value) +
                      (differs ? " is defined in two files, and differently" : " stands twice"),
                  (differs ? "the other one is at " : "the first one is at ") + place(model, first));
+}
+
+/// A route, or a word for everything, where the name of an event stands.
+std::string meant_event(std::string_view text) {
+  constexpr std::string_view kAll[] = {"*", "all", "any", "every", "everything", "http", "/*", "/"};
+  if (std::find(std::begin(kAll), std::end(kAll), text) != std::end(kAll))
+    return "write request, which is every HTTP request";
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos || text.size() > 80) return {};
+  const bool method = slash > 1 && text[slash - 1] == ' ';
+  return "an event has the route: events: {my_event: {match: " +
+         (method ? std::string(text) : "\"* " + std::string(text.substr(slash)) + "\"") +
+         "}}; then write my_event here";
 }
 
 /// The names of one section.
@@ -60,6 +76,9 @@ class Names {
     std::string hint = hints_++ < kHints && words_.size() <= 10'000
                            ? suggest(reference.value, words_)
                            : std::string{};
+    if (what_ == "event") {
+      if (std::string meant = meant_event(reference.value); !meant.empty()) hint = std::move(meant);
+    }
     if (hint.empty() && words_.empty())
       hint = "there is none; define it under \"" +
              std::string(what_ == "notification" ? "notify" : std::string(what_) + "s") + "\"";

@@ -59,6 +59,16 @@ void read_one(Reader& reader, const Node& node, std::vector<Text>& names,
     for (Text& name : reader.texts(Member{&node, &node})) names.push_back(std::move(name));
     return;
   }
+  constexpr std::string_view kOfEvents[] = {"match", "is", "when", "fields", "source"};
+  for (const Member& m : node.items) {
+    if (std::find(std::begin(kOfEvents), std::end(kOfEvents), m.key->text) == std::end(kOfEvents))
+      continue;
+    const bool route = m.key->text == "match" && m.value->is_scalar();
+    return reader.error(*m.key, quoted(m.key->text) + " stands in an event, which a policy names",
+                        "write events: {my_event: {match: " +
+                            std::string(route ? m.value->text.substr(0, 60) : "POST /login") +
+                            "}}, and watch: my_event");
+  }
   EventDef event;
   const std::size_t errors = reader.problems().errors();
   reader.walk(node, "a watched call", kDescribed, event);

@@ -32,6 +32,7 @@ constexpr Row<EventDef> kEvent[] = {
       "Which requests this event is; `GET` covers HEAD, too; a path in its normal form, as "
       "`/caf%C3%A9`; segments are decoded."},
      [](Reader& r, const Member& m, EventDef& out) {
+       if (m.value->is_list() || m.value->is_map()) return tell_match(r, m);
        out.match = r.text(m);
        if (out.match) check_match(r, m, *out.match);
      }},

@@ -52,8 +52,9 @@ std::string one_of(const std::vector<std::string>& methods) {
   return "method in [" + out + "]";
 }
 
-/// `?a=1&b` as conditions: `query.a == "1" and has(query.b)`. Only its first parameters.
-std::string query_test(std::string_view query) {
+/// `?a=1&b` as conditions: `query.a == "1" and has(query.b)`. Only its first parameters, and their
+/// names alone without `values`.
+std::string query_test(std::string_view query, bool values) {
   std::string out;
   constexpr int kMost = 3;
   for (int k = 0; k < kMost && !query.empty(); ++k) {
@@ -65,7 +66,8 @@ std::string query_test(std::string_view query) {
     if (!is_name(name, false)) return "query.name == \"...\"";
     if (!out.empty()) out += " and ";
     const std::string_view value = pair.substr(std::min(equals + 1, pair.size()));
-    const bool any = value.empty() || value.find_first_of("*{\"'\\%+") != std::string_view::npos;
+    const bool any =
+        !values || value.empty() || value.find_first_of("*{\"'\\%+") != std::string_view::npos;
     out += any ? "has(query." + name + ")" : "query." + name + " == \"" + std::string(value) + "\"";
   }
   return out.empty() ? "query.name == \"...\"" : out;
@@ -84,6 +86,7 @@ std::string route_hint(std::string_view method, std::string_view route) {
                         (route.front() != '/' && route.find('/') > route.find('.'));
   if (scheme != std::string_view::npos) route.remove_prefix(scheme + 3);
   if (route.starts_with("//")) route.remove_prefix(2);
+  if (route.empty()) return begins;
   std::string tests;
   if (has_host && route.front() != '/') {
     const std::size_t slash = std::min(route.find('/'), route.size());
@@ -99,7 +102,7 @@ std::string route_hint(std::string_view method, std::string_view route) {
   const std::size_t mark = route.find('?');
   if (mark != std::string_view::npos) {
     if (!tests.empty()) tests += " and ";
-    tests += query_test(route.substr(mark + 1));
+    tests += query_test(route.substr(mark + 1), !has_host);  // of a URL it may be a secret
     route = route.substr(0, mark);
   }
   std::string path(route);
@@ -196,6 +199,30 @@ void check_segments(Reader& reader, const Member& m, std::string_view route) {
 }
 
 }  // namespace
+
+void tell_match(Reader& reader, const Member& m) {
+  if (m.value->is_list()) {
+    std::string first = "POST /a";
+    if (!m.value->items.empty() && m.value->items[0].value->is_scalar())
+      first = m.value->items[0].value->text.substr(0, 60);
+    reader.error(*m.value, "\"match\" is one method and route, not a list",
+                 "write an event for each: a: {match: " + first +
+                     "}, b: {match: GET /b}; a policy may watch several: watch: [a, b]");
+    return;
+  }
+  std::string method = "POST", path = "/login";
+  for (const Member& part : m.value->items) {
+    if (!part.value->is_scalar() || part.value->text.size() > 60) continue;
+    const std::string word = ascii::lowered(part.key->text);
+    if (word == "method" || word == "methods") method = capitals(part.value->text);
+    if (word == "path" || word == "route" || word == "url" || word == "uri" || word == "prefix")
+      path = part.value->text;
+    if (is_http_method(capitals(word))) method = capitals(word), path = part.value->text;
+  }
+  if (!path.starts_with('/')) path = "/" + path;
+  reader.error(*m.value, "\"match\" is a method and a route in one text, not a map",
+               "write match: " + method + " " + path);
+}
 
 void check_match(Reader& reader, const Member& m, const Text& match) {
   const std::string_view all = match.value;

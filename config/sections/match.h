@@ -9,4 +9,7 @@ namespace weir::config {
 /// other routers take instead is named, with what to write.
 void check_match(Reader& reader, const Member& m, const Text& match);
 
+/// Of a list or a map, which some routers take: reports what to write instead.
+void tell_match(Reader& reader, const Member& m);
+
 }  // namespace weir::config

@@ -3,6 +3,7 @@
 #include "config/sections/sections.h"
 #include "config/text/foreign_words.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 
 /// Common parts of policies, their metrics and views: a metric, a key, events.
 namespace weir::config {
@@ -53,8 +54,15 @@ void read_metric(Reader& reader, const Member& m, MetricDef& out) {
     std::vector<std::string_view> allowed;
     for (const MetricRow& r : kMetrics) allowed.push_back(r.name);
     const ForeignWord foreign = foreign_word("metric", name);
+    const std::size_t blank = name.find(' ');
+    const bool split =
+        blank != std::string_view::npos &&  // `distinct user`
+        std::find(allowed.begin(), allowed.end(), name.substr(0, blank)) != allowed.end();
     reader.error(*m.value, quoted(name) + " is no metric",
-                 foreign.hint.empty() ? suggest(name, allowed) : std::string(foreign.hint));
+                 split ? "write " + std::string(name.substr(0, blank)) + "(" +
+                             std::string(name.substr(blank + 1)) + ")"
+                 : foreign.hint.empty() ? suggest(name, allowed)
+                                        : std::string(foreign.hint));
     return;
   }
   out.kind = row->metric;
@@ -105,6 +113,45 @@ bool read_masks(Reader& reader, const Member& m, std::string_view masks, KeyPart
 }
 
 /// `user`, `header.x_user_id`, `ip/24`, `ip/24,56`.
+namespace {
+
+/// `{header: X-Device}`, as other limiters have it.
+std::string hint_of_key(const Node& value) {
+  std::string name = "x_device_id", family = "header";
+  if (value.is_map() && value.items.size() == 1 && value.items[0].value->is_scalar() &&
+      value.items[0].value->text.size() < 60) {
+    const std::string word = ascii::lowered(value.items[0].key->text);
+    if (word == "header" || word == "cookie" || word == "query" || word == "body") {
+      family = word;
+      name = value.items[0].value->text;
+    }
+  }
+  if (family == "header") {
+    name = ascii::lowered(name);
+    std::replace(name.begin(), name.end(), '-', '_');
+  }
+  return "write key: " + family + "." + name;
+}
+
+/// `ip, path`, `ip + path`, `ip:path`: the parts, with commas between them. Empty: they are none.
+std::string parts_of_key(std::string_view text) {
+  std::string out;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of(",+:|", from), text.size());
+    std::string_view part = text.substr(from, end - from);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    const std::size_t dot = std::min(part.find('.'), part.size());
+    const std::string_view rest = part.substr(std::min(dot + 1, part.size()));
+    if (!is_name(part.substr(0, dot), false) || (!rest.empty() && !is_name(rest, false))) return {};
+    out += (out.empty() ? "" : ", ") + std::string(part);
+    from = end + 1;
+  }
+  return out.find(',') == std::string::npos ? std::string{} : out;
+}
+
+}  // namespace
+
 void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
   if (m.value->is_map()) {
     for (const Member& inner : m.value->items) {
@@ -120,6 +167,10 @@ void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
       out.push_back(std::move(part));
       return;
     }
+  }
+  if (m.value->is_map() || m.value->is_list()) {
+    reader.error(*m.value, "a part of a key is a field, not a map or list", hint_of_key(*m.value));
+    return;
   }
   const auto text = reader.text(m);
   if (!text) return;
@@ -137,11 +188,13 @@ void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
   if (!ok) {
     const std::string_view name = field.starts_with('$') ? field.substr(1) : std::string_view{};
     const ForeignWord foreign = foreign_word("expression", name);  // of nginx
+    const std::string parts = parts_of_key(field);
     return reader.error(
         *m.value, quoted(field) + " is no field",
-        foreign.hint.empty()
-            ? "a key names fields; give an expression a name under \"fields\" of the event"
-            : std::string(foreign.hint));
+        !foreign.hint.empty() ? std::string(foreign.hint)
+        : !parts.empty()
+            ? "write key: [" + parts + "]"
+            : "a key names fields; give an expression a name under \"fields\" of the event");
   }
   part.field = {std::string(field), within(*text, 0, field.size())};
   if (slash != std::string_view::npos && !read_masks(reader, m, all.substr(slash + 1), part))

@@ -184,8 +184,12 @@ void read_policies(Reader& reader, const Member& section, const PolicyDefaults& 
     return;
   }
   if (!section.value->is_list()) {
+    std::string name = "...";  // of the first, where names are keys
+    const auto& items = section.value->items;
+    if (section.value->is_map() && !items.empty() && items[0].value->is_map())
+      name = items[0].key->text.substr(0, 64);
     reader.error(*section.value, "\"policies\" must be a list",
-                 "begin each policy with - name: ...");
+                 "begin each policy with - name: " + name);
     return;
   }
   for (const Member& item : section.value->items) {

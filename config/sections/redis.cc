@@ -67,7 +67,9 @@ constexpr Row<Redis> kRedis[] = {
        std::string why;
        const auto url = parse_redis_url(out.url->value, &why);
        // The text may hold a password: it is not repeated.
-       if (!url) return r.error(*m.value, "this is no URL of a Redis server: " + why);
+       if (!url)
+         return r.error(*m.value, "this is no URL of a Redis server: " + why,
+                        "write redis://127.0.0.1:6379, or redis://HOST:PORT/DB");
        out.parsed_url = *url;
        if (!url->password.empty())
          r.problems().warning(m.value->where, "a password stands in the configuration",

@@ -20,6 +20,22 @@ struct RungDraft {
   const Node* content_type = nullptr;
 };
 
+/// `>20`, `1_000`, `1k`: the number that was meant. Empty: it may be an expression.
+std::string hint_of_threshold(std::string_view text) {
+  const std::size_t sign = text.find_first_not_of("<>= ");
+  if (sign != 0 && sign != std::string_view::npos) {
+    const std::string_view rest = text.substr(sign);
+    const char first = text[text.find_first_not_of(' ')];
+    const bool equals = text.substr(0, sign).find('=') != std::string_view::npos;
+    const std::string meant = first == '>'              ? (equals ? "at" : "over")
+                              : first == '<' && !equals ? "under"
+                                                        : "at";
+    return "the key says how it is compared: write " + meant + ": " + std::string(rest);
+  }
+  const Parsed<Number> number = parse_number(text);
+  return number ? std::string() : number.hint.starts_with("write ") ? number.hint : std::string();
+}
+
 template <Compare Compare>
 void read_threshold(Reader& reader, const Member& m, RungDraft& draft) {
   if (draft.threshold != nullptr) {
@@ -38,6 +54,8 @@ void read_threshold(Reader& reader, const Member& m, RungDraft& draft) {
         *m.value, quoted(text->value) + " is a rate, and a threshold is a number",
         "write " + std::string(m.key->text) + ": " + meant->many + ", in: " + meant->window);
   }
+  if (const std::string hint = hint_of_threshold(text->value); !hint.empty())
+    return reader.error(*m.value, quoted(text->value) + " is no threshold", hint);
   const auto number = parse_number(text->value);
   if (number) {
     draft.rung.limit = Located<Number>{*number.value, m.value->where};
@@ -100,6 +118,9 @@ constexpr Row<RungDraft> kRung[] = {
     {{"do", shape::kAction, kValuesOf<kActions, RungActions>, "", "The action."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.action = m.key;
+       if (m.value->is_list())
+         return r.error(*m.value, "a rung does one thing",
+                        "write a rung for each, with a threshold of its own");
        set(m, r.word(m, kActions, RungActions{}), d.rung.action);
      }},
     {{"for",
@@ -215,12 +236,39 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
 
 }  // namespace
 
+namespace {
+
+/// `then: [{over: 5, do: deny}]`, with what stands there instead of a list.
+std::string form_of_rungs(const Node& value) {
+  std::string over = "100", action = "deny";
+  const auto plain = [](const Node& node) { return node.is_scalar() && node.text.size() < 20; };
+  const auto is_action = [](std::string_view word) {
+    return word == "flag" || word == "deny" || word == "challenge";
+  };
+  if (plain(value) && is_action(value.text)) action = value.text;
+  std::string out;
+  for (const Member& m : value.items) {
+    if (!value.is_map() || !plain(*m.value)) break;
+    if (m.key->text == "over") over = m.value->text;
+    if (m.key->text == "do") action = m.value->text;
+    // `{5: flag, 10: deny}`
+    if (is_digits(m.key->text) && is_action(m.value->text)) {
+      out += (out.empty() ? "" : ", ") + ("{over: " + std::string(m.key->text)) +
+             ", do: " + std::string(m.value->text) + "}";
+    }
+  }
+  if (out.empty()) out = "{over: " + over + ", do: " + action + "}";
+  return "then: [" + out + "]";
+}
+
+}  // namespace
+
 void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out,
                 std::vector<std::size_t>& on_score) {
   constexpr std::size_t kMost = 64;
   if (!then.value->is_list()) {
     return reader.error(*then.value, "\"then\" must be a list of rungs",
-                        "write then: [{over: 5, do: flag}]");
+                        "write " + form_of_rungs(*then.value) + ", also of one rung");
   }
   if (then.value->items.empty()) return reader.error(*then.value, "\"then\" is an empty list");
   if (then.value->items.size() > kMost)

@@ -56,6 +56,10 @@ void read_node(Reader& reader, const Member& m, std::size_t depth, std::size_t d
     out.limit = Number::real(std::numeric_limits<double>::infinity());
     return;
   }
+  if (is_endless(*word)) {
+    reader.error(*m.value, quoted(*word) + " is no number", "for no limit write unlimited");
+    return;
+  }
   out.limit = reader.take(*m.value, parse_number(*word));
 }
 

@@ -4,6 +4,7 @@
 #include "config/sections/sections.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "config/text/zone_hint.h"
 
 namespace weir::config {
 namespace {
@@ -111,8 +112,7 @@ constexpr Row<WindowDraft> kWindow[] = {
        const auto name = r.text(m);
        if (!name) return;
        if (TimeZone::find(name->value) == nullptr) {
-         return r.error(*m.value, quoted(name->value) + " is no time zone",
-                        "write a name of the IANA database, such as Asia/Shanghai or UTC");
+         return r.error(*m.value, quoted(name->value) + " is no time zone", zone_hint(name->value));
        }
        d.window.zone = *name;
      }},

@@ -1,5 +1,11 @@
 #include "config/text/look_alikes.h"
 
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
 #include "core/chars/ascii.h"
 #include "core/chars/hex.h"
 #include "core/utf8.h"
@@ -109,29 +115,68 @@ std::string look_alike_hint(char32_t c) {
   return plain == "\"" ? "write '\"'" : "write \"" + std::string(plain) + "\"";
 }
 
+namespace {
+
+/// The first of a line that is no prose.
+std::optional<Character> look_alike_in(std::string_view line) {
+  const auto characters = bare_characters(line);
+  for (std::size_t i = 0; i < characters.size(); ++i) {
+    if (look_alike(characters[i].code).name.empty()) continue;
+    const bool prose = (i > 0 && is_wide_letter(characters[i - 1].code)) ||
+                       (i + 1 < characters.size() && is_wide_letter(characters[i + 1].code));
+    if (!prose) return characters[i];
+  }
+  return std::nullopt;
+}
+
+std::string message_of(const Character& c) {
+  return "this is " + look_alike_text(c.code) + ": to YAML a letter like any other";
+}
+
+}  // namespace
+
+bool tell_look_alike(std::string_view text, std::uint32_t file, std::uint32_t line,
+                     Problems& problems) {
+  std::uint32_t number = 0;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    const std::string_view one = text.substr(from, end - from);
+    from = end + 1;
+    if (++number > line) break;
+    if (number + 1 < line) continue;
+    if (const auto c = look_alike_in(one)) {
+      problems.error({file, number, c->column, c->length}, message_of(*c),
+                     look_alike_hint(c->code));
+      return true;
+    }
+  }
+  return false;
+}
+
 void warn_of_look_alikes(const std::vector<SourceText>& texts, Problems& problems) {
   constexpr std::size_t kMost = 20;
   std::size_t told = 0;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> wrong;  // file and line
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> known;
+  for (const Problem& problem : problems.all()) {
+    if (problem.severity != Problem::Severity::error) continue;
+    wrong.emplace(problem.where.file, problem.where.line);
+    known.emplace(problem.where.file, problem.where.line, problem.where.column);
+  }
   for (std::uint32_t file = 0; file < texts.size(); ++file) {
     const std::string_view text = texts[file].text;
     std::uint32_t number = 0;
     for (std::size_t from = 0; from < text.size() && told < kMost;) {
       const std::size_t end = std::min(text.find('\n', from), text.size());
-      const auto characters = bare_characters(text.substr(from, end - from));
+      const auto c = look_alike_in(text.substr(from, end - from));  // one of a line is enough
       from = end + 1;
       ++number;
-      for (std::size_t i = 0; i < characters.size(); ++i) {
-        const Character& c = characters[i];
-        if (look_alike(c.code).name.empty()) continue;
-        const bool prose = (i > 0 && is_wide_letter(characters[i - 1].code)) ||
-                           (i + 1 < characters.size() && is_wide_letter(characters[i + 1].code));
-        if (prose) continue;
-        problems.warning({file, number, c.column, c.length},
-                         "this is " + look_alike_text(c.code) + ": to YAML a letter like any other",
-                         look_alike_hint(c.code));
-        ++told;
-        break;  // one error per line is enough
-      }
+      if (!c || known.contains({file, number, c->column})) continue;
+      const Where where{file, number, c->column, c->length};
+      wrong.contains({file, number})
+          ? problems.error(where, message_of(*c), look_alike_hint(c->code))
+          : problems.warning(where, message_of(*c), look_alike_hint(c->code));
+      ++told;
     }
   }
 }

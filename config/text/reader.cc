@@ -33,6 +33,14 @@ std::string_view form_of(std::string_view what) {
       {"a list", "write banned: {of: ip, kind: deny, entries: [203.0.113.9]}"},
       {"an event", "write login: {match: POST /api/login}"},
       {"a policy", "begin each policy with - name: ..."},
+      {"\"proxy\"", "write proxy: {listen: 0.0.0.0:8480, upstream: 'http://127.0.0.1:3000'}"},
+      {"\"admin\"", "write admin: {listen: 127.0.0.1:8481}"},
+      {"\"health\"", "write health: {listen: 0.0.0.0:8482}"},
+      {"\"api\"", "write api: {listen: 127.0.0.1:8484}"},
+      {"\"grpc\"", "write grpc: {listen: 127.0.0.1:8483}"},
+      {"\"redis\"", "write redis: {url: 'redis://127.0.0.1:6379'}"},
+      {"\"log\"", "write log: {level: info}"},
+      {"\"state\"", "write state: {dir: /var/lib/weir}"},
       {"a rung", "write - {over: 5, do: deny}"},
   };
   for (const auto& [name, form] : kForms) {

@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "config/text/look_alikes.h"
 #include "config/text/yaml_text.h"
 
 namespace weir::config {
@@ -312,15 +313,19 @@ class Builder : public YAML::EventHandler {
           continue;
         }
         problems_.error(m.key->where, "merge keys (<<) are not used here",
-                        "write the keys out, or use an alias for a whole value");
+                        "write the keys out: \"defaults\" has what all policies share, and an "
+                        "alias (*name) stands for a whole value");
+        if (m.value->is_map()) collect_merged(*m.value);  // so that nothing seems to be missing
         continue;
       }
       const auto [first, fresh] = seen.emplace(m.key->text, m.key);
       if (fresh) {
         kept_.push_back(m);
       } else {
+        const std::string at =
+            "the first one is at line " + std::to_string(first->second->where.line);
         problems_.error(m.key->where, "duplicate key " + quoted(m.key->text),
-                        "the first one is at line " + std::to_string(first->second->where.line));
+                        m.value->is_list() ? at + ": put the items of both into one list" : at);
       }
     }
     for (const Member& m : merged_) {
@@ -379,10 +384,10 @@ Tree parse_tree(std::string_view text, std::uint32_t file, Problems& problems,
     tree.set_broken();
   } catch (const YAML::Exception& e) {
     tree.set_broken();
-    tell_syntax(e.msg,
-                {file, static_cast<std::uint32_t>(std::max(e.mark.line, 0) + 1),
-                 static_cast<std::uint32_t>(std::max(e.mark.column, 0) + 1), 1},
-                text, problems);
+    const Where where{file, static_cast<std::uint32_t>(std::max(e.mark.line, 0) + 1),
+                      static_cast<std::uint32_t>(std::max(e.mark.column, 0) + 1), 1};
+    if (!tell_look_alike(text, file, where.line, problems))
+      tell_syntax(e.msg, where, text, problems);
   }
   if (tree.broken()) tree.set_root(nullptr);
   return tree;

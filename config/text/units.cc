@@ -48,7 +48,7 @@ std::string hint_of_duration(std::string_view text) {
   constexpr std::array<std::string_view, 7> kEndless = {
       "forever", "always", "permanent", "permanently", "never", "infinite", "inf"};
   if (std::find(kEndless.begin(), kEndless.end(), text) != kEndless.end())
-    return "a duration has an end: write a length such as 30d";
+    return "a duration has an end: write a length such as 30d; entries of a list may have none";
   std::string_view rest = text;
   const auto amount = take_digits(rest);
   constexpr std::uint64_t kMost = 100'000;
@@ -85,6 +85,23 @@ std::string hint_of_duration(std::string_view text) {
     return "no fractions: write " + format_duration(milliseconds{static_cast<std::int64_t>(total)});
   }
   return {};
+}
+
+/// `1k`, `1_000`, `1,000`: what was meant. Empty: not known.
+std::string hint_of_number(std::string_view text) {
+  std::string_view rest = text;
+  const auto first = take_digits(rest);
+  if (!first || rest.empty()) return {};
+  constexpr std::uint64_t kMost = 1'000'000'000;
+  const std::string unit = ascii::lowered(rest);
+  const std::uint64_t factor = unit == "k" ? 1'000 : unit == "mio" ? 1'000'000 : 0;
+  if (factor != 0 && *first <= kMost) return "write " + std::to_string(*first * factor);
+  std::string digits;
+  for (const char c : text) {
+    if (ascii::is_digit(c)) digits += c;
+    if (!ascii::is_digit(c) && c != '_' && c != ',' && c != '\'' && c != ' ') return {};
+  }
+  return "write " + digits;
 }
 
 Parsed<milliseconds> bad_duration(std::string_view text) {
@@ -133,6 +150,60 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   return static_cast<std::uint16_t>(value);
 }
 
+/// Host characters of RFC 1123 and underscores, which container networks use.
+bool is_host_name(std::string_view host) {
+  return !host.empty() && host.size() <= 253 && host.front() != '-' && host.front() != '.' &&
+         std::all_of(host.begin(), host.end(), [](char c) {
+           return ascii::is_digit(c) || ascii::is_letter(c) || c == '-' || c == '.' || c == '_';
+         });
+}
+
+/// `8481`, `*:8481`, `http://127.0.0.1:8481`, `127.0.0.1`: what is missing, or too much.
+std::string hint_of_listen(std::string_view text) {
+  const auto both = [](std::string_view port) {
+    return "write 127.0.0.1:" + std::string(port) +
+           " for this machine alone, 0.0.0.0:" + std::string(port) + " for all addresses";
+  };
+  if (parse_port(text)) return both(text);
+  if (text.starts_with("*:") && parse_port(text.substr(2)))
+    return "write 0.0.0.0:" + std::string(text.substr(2)) + " for all addresses";
+  if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) {
+    std::string_view rest = text.substr(scheme + 3);
+    if (rest.starts_with('/')) return "write unix:" + std::string(rest);
+    rest = rest.substr(0, rest.find('/'));
+    if (rest.rfind(':') != std::string_view::npos) return "write " + std::string(rest);
+  }
+  if (text.starts_with('/')) return "write unix:" + std::string(text);
+  if (Address::parse(text)) {
+    const bool v6 = text.find(':') != std::string_view::npos;
+    return "add the port: " +
+           (v6 ? "\"[" + std::string(text) + "]:8480\"" : std::string(text) + ":8480");
+  }
+  const std::size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos && parse_port(text.substr(colon + 1)) &&
+      is_host_name(text.substr(0, colon))) {
+    return "a name is no address: " + both(text.substr(colon + 1));
+  }
+  return "write 0.0.0.0:8480, \"[::]:8480\" or unix:/run/weir/admin.sock";
+}
+
+/// `127.0.0.1:3000`, `3000`, `app:3000/api`: the URL that was meant.
+std::string hint_of_upstream(std::string_view text) {
+  if (text.starts_with('/')) return "write unix:" + std::string(text);
+  const std::size_t scheme = text.find("://");
+  if (scheme != std::string_view::npos) text.remove_prefix(scheme + 3);
+  text = text.substr(0, text.find('/'));
+  if (scheme != std::string_view::npos && is_host_name(text))
+    return "write http://" + std::string(text);
+  if (parse_port(text)) return "write http://127.0.0.1:" + std::string(text);
+  const std::size_t colon = text.rfind(':');
+  const bool port = colon != std::string_view::npos && parse_port(text.substr(colon + 1));
+  if (text.starts_with(':') && port) return "write http://127.0.0.1" + std::string(text);
+  if (port && is_host_name(text.substr(0, colon))) return "write http://" + std::string(text);
+  if (is_host_name(text)) return "write http://" + std::string(text) + ":PORT";
+  return "write http://127.0.0.1:3000 or unix:/run/app.sock";
+}
+
 Parsed<Endpoint> unix_endpoint(std::string_view text) {
   constexpr std::size_t kSunPath = 107;  // sizeof(sockaddr_un::sun_path) - 1
   const std::string_view path = text.substr(5);
@@ -145,14 +216,6 @@ Parsed<Endpoint> unix_endpoint(std::string_view text) {
   Endpoint out;
   out.path = path;
   return {out, "", ""};
-}
-
-/// Host characters of RFC 1123 and underscores, which container networks use.
-bool is_host_name(std::string_view host) {
-  return !host.empty() && host.size() <= 253 && host.front() != '-' && host.front() != '.' &&
-         std::all_of(host.begin(), host.end(), [](char c) {
-           return ascii::is_digit(c) || ascii::is_letter(c) || c == '-' || c == '.' || c == '_';
-         });
 }
 
 }  // namespace
@@ -348,7 +411,7 @@ Parsed<Number> parse_data_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (!starts || error != std::errc{} || end != text.data() + text.size() ||
       !std::isfinite(value)) {
-    return {std::nullopt, quoted(text) + " is no number", ""};
+    return {std::nullopt, quoted(text) + " is no number", hint_of_number(text)};
   }
   return {Number::real(value), "", ""};
 }
@@ -356,10 +419,11 @@ Parsed<Number> parse_data_number(std::string_view text) {
 Parsed<Endpoint> parse_listen(std::string_view text) {
   if (text.starts_with("unix:")) return unix_endpoint(text);
   const Parsed<Endpoint> bad{std::nullopt, quoted(text) + " is no address to listen on",
-                             "write 0.0.0.0:8480, \"[::]:8480\" or unix:/run/weir/admin.sock"};
+                             hint_of_listen(text)};
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return bad;
   const auto port = parse_port(text.substr(colon + 1));
+  if (!port && text.find("://") != std::string_view::npos) return bad;
   if (!port) return {std::nullopt, quoted(text) + " has no port between 1 and 65535", ""};
   std::string_view host = text.substr(0, colon);
   Endpoint out;
@@ -380,7 +444,7 @@ Parsed<Endpoint> parse_listen(std::string_view text) {
 Parsed<Endpoint> parse_upstream(std::string_view text) {
   if (text.starts_with("unix:")) return unix_endpoint(text);
   const Parsed<Endpoint> bad{std::nullopt, quoted(text) + " is no upstream",
-                             "write http://127.0.0.1:3000 or unix:/run/app.sock"};
+                             hint_of_upstream(text)};
   if (text.starts_with("https://"))
     return {std::nullopt, "TLS to the upstream is not supported yet",
             "the app beside weir speaks http://"};
@@ -388,7 +452,8 @@ Parsed<Endpoint> parse_upstream(std::string_view text) {
   std::string_view rest = text.substr(7);
   if (rest.ends_with('/')) rest.remove_suffix(1);
   if (rest.find('/') != std::string_view::npos)
-    return {std::nullopt, "an upstream has no path", "write http://HOST:PORT"};
+    return {std::nullopt, "an upstream has no path",
+            hint_of_upstream(text) + "; weir sends the path that the client asks for"};
   Endpoint out;
   out.port = 80;
   std::string_view port;
@@ -408,6 +473,13 @@ Parsed<Endpoint> parse_upstream(std::string_view text) {
   if (!value) return {std::nullopt, quoted(text) + " has no port between 1 and 65535", ""};
   out.port = *value;
   return {out, "", ""};
+}
+
+bool is_endless(std::string_view text) {
+  constexpr std::string_view kWords[] = {"inf",      ".inf",    "+inf",     "infinity",
+                                         "infinite", "nolimit", "no limit", "unbounded"};
+  const std::string low = ascii::lowered(text);
+  return std::find(std::begin(kWords), std::end(kWords), low) != std::end(kWords);
 }
 
 std::string format_duration(milliseconds duration) { return human_duration(duration); }

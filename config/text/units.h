@@ -61,5 +61,7 @@ std::string format_size(std::uint64_t bytes);
 
 /// [A-Za-z_][A-Za-z0-9_]*, with `dash` also '-' after the first character; at most 64 characters.
 bool is_name(std::string_view text, bool dash);
+/// `inf`, `.inf`, `unlimited`, `none`: words for no limit, in any letters.
+bool is_endless(std::string_view text);
 
 }  // namespace weir::config

@@ -126,6 +126,10 @@ cases:
       - {request: GET /, expect: {status: 200, rung: -1, score: x, hold: 2}}
       - {expect: deny}
       - {expect: {patterns: {a: many, b: [{kind: done, keys: x, at: soon}], c: {}}}}
+      - {request: GET /, expect: 200}
+      - {request: GET /, expect: blocked}
+      - {request: GET /, expect: {action: deny, policy: p}}
+      - {request: GET /, status: 200, wait: 60s}
       - {expect: {views: {hot: {end: soon, ruws: [], running: maybe, rows: 3}, cold: 5}}}
   - {name: z, steps: }
   - name: words at another level

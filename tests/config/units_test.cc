@@ -34,7 +34,8 @@ TEST(Units, durations) {
   EXPECT_EQ(parse_duration("1分钟").hint, "did you mean \"1m\"?");
   EXPECT_EQ(parse_duration("5毫秒").hint, "did you mean \"5ms\"?");
   for (const auto* text : {"forever", "never"})  // of any key: `window`, `for`, `timeouts.idle`
-    EXPECT_EQ(parse_duration(text).hint, "a duration has an end: write a length such as 30d");
+    EXPECT_EQ(parse_duration(text).hint,
+              "a duration has an end: write a length such as 30d; entries of a list may have none");
   EXPECT_EQ(parse_duration("99999999999999999999w").hint, "a duration has at most 36500d");
 }
 

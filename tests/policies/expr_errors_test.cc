@@ -177,6 +177,42 @@ const Case kTypes[] = {
     {"1 in 2", "error 6+1: in needs a list, and this is int\n"},
     {"ip in \"10.0.0.0/8\"",
      "error 7+12: in needs a list, and this is string | write ip.cidr(\"10.0.0.0/8\")\n"},
+    {"path in '/a'",
+     "error 9+4: in needs a list, and this is string | write path == '/a', path in ['/a', ...] or "
+     "path.contains('/a')\n"},
+    {"path like '/api/%'",
+     "error 6+4: unexpected \"like\": an operator or the end should stand here | write "
+     "path.startsWith(\"/api/\")\n"},
+    {"path LIKE '%.php'",
+     "error 6+4: unexpected \"LIKE\": an operator or the end should stand here | write "
+     "path.endsWith(\".php\")\n"},
+    {"not (path contains 'api')",
+     "error 11+8: unexpected \"contains\": \")\" should stand here | write "
+     "path.contains(\"api\")\n"},
+    {"header.user_agent matches 'bot'",
+     "error 19+7: unexpected \"matches\": an operator or the end should stand here | write "
+     "header.user_agent.matches(\"bot\")\n"},
+    {"path starts with '/a'",
+     "error 6+6: unexpected \"starts\": an operator or the end should stand here | write "
+     "path.startsWith(\"/a\")\n"},
+    {"path not in ['/a']",
+     "error 6+3: unexpected \"not\": an operator or the end should stand here | write not (path in "
+     "[...])\n"},
+    {"path not contains 'a'",
+     "error 6+3: unexpected \"not\": an operator or the end should stand here | write not before "
+     "the test: not path.contains(\"...\")\n"},
+    {"method is 'GET'",
+     "error 8+2: unexpected \"is\": an operator or the end should stand here | write method == "
+     "\"GET\"\n"},
+    {"method is not 'GET'",
+     "error 8+2: unexpected \"is\": an operator or the end should stand here | write method != "
+     "\"GET\"\n"},
+    {"status between 400 and 499",
+     "error 8+7: unexpected \"between\": an operator or the end should stand here | write status "
+     ">= 400 and status <= 499\n"},
+    {"if status == 1 then 1 else 2",
+     "error 4+6: unexpected \"status\": an operator or the end should stand here | write condition "
+     "? a : b\n"},
     {"1 <> 2", "error 3+1: \"<>\" is no operator | write !=\n"},
     {"1 < 2 < 3", "error 1+9: cannot compare bool with int\n"},
     {"status / time > 0.5",
@@ -212,12 +248,11 @@ const Case kCalls[] = {
      "hour(\"Asia/Shanghai\") of the "
      "event's time, it is hour(time, zone)\n"},
     {"hour('Mars/Base')",
-     "error 6+11: unknown time zone \"Mars/Base\" | names such as \"Asia/Shanghai\" or "
-     "\"UTC\"; they come from the tzdata package\n"},
+     "error 6+11: unknown time zone \"Mars/Base\" | write a name of the IANA database (tzdata), "
+     "such as Asia/Shanghai or UTC\n"},
     {"hour('../../etc/passwd')",
-     "error 6+18: unknown time zone \"../../etc/passwd\" | names such as \"Asia/Shanghai\" or "
-     "\"UTC\"; they come "
-     "from the tzdata package\n"},
+     "error 6+18: unknown time zone \"../../etc/passwd\" | write a name of the IANA database "
+     "(tzdata), such as Asia/Shanghai or UTC\n"},
     {"status.lowerAscii()",
      "error 1+6: lowerAscii() takes string, and this is int | write string(status)\n"},
     {"user.hour('UTC')", "error 1+4: hour() takes int, and this is string | write int(user)\n"},

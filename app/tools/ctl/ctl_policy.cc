@@ -8,6 +8,7 @@
 #include "app/support/exit_code.h"
 #include "app/tools/ctl/ctl_text.h"
 #include "app/tools/outline.h"
+#include "config/text/foreign_words.h"
 #include "config/text/units.h"
 
 namespace weir::app {
@@ -33,6 +34,15 @@ std::string read_settings(const std::vector<std::string>& words, json::object& s
   return {};
 }
 
+/// `off`, `on`, `dry-run`: which of the changes is meant.
+std::string meant_change(const std::string& word) {
+  const std::string_view hint = config::foreign_word("mode", word).hint;
+  constexpr std::string_view kWrite = "write ";
+  if (word == "on" || word == "enable" || word == "enabled")
+    return ": write restore, which ends a change, or enforce";
+  return hint.starts_with(kWrite) ? ": write " + std::string(hint.substr(kWrite.size())) : "";
+}
+
 int change_policy(const AdminDoor& door, const PolicyFlags& flags, const Globals& globals) {
   const std::string& verb = flags.change.front();
   const bool timed = !flags.duration.empty() || !flags.until.empty();
@@ -52,7 +62,8 @@ int change_policy(const AdminDoor& door, const PolicyFlags& flags, const Globals
   } else {
     return complain_usage("\"" + verb +
                           "\" is no change of a policy; there are shadow, enforce, disabled, set "
-                          "and restore");
+                          "and restore" +
+                          meant_change(verb));
   }
   if (verb != "restore" && !timed)
     return complain_usage(

@@ -5,6 +5,7 @@
 
 #include "config/text/foreign_words.h"
 #include "config/text/http_method.h"
+#include "config/text/units.h"
 #include "core/chars/ascii.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/quote.h"
@@ -114,9 +115,10 @@ class Access {
     } else if (find_function(name) != nullptr) {
       hint = name + " is a function: " + name + "(...)";
     } else {
-      hint = config::suggest(name, words);
-      if (name == "s" || name == "m" || name == "h" || name == "d")
-        hint += "; a rate such as 10/m is a threshold over a window: over: 10, in: 1m";
+      const auto rate = config::meant_rate(checker_.diagnostics.text());
+      hint = rate ? "a rate is a threshold over a window: write over: " + rate->many +
+                        ", in: " + rate->window
+                  : config::suggest(name, words);
       // No name of weir is in capitals: a text without its quotes.
       if (is_method || (capitals && !hint.starts_with("did you mean")))
         hint = "write " + quoted(name) + ": a text stands in quotes";

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "config/text/foreign_words.h"
+#include "config/text/zone_hint.h"
 #include "core/zones/zones.h"
 #include "policies/lang/expr/access.h"
 #include "policies/lang/expr/functions.h"
@@ -187,9 +188,7 @@ class CallCheck {
   bool zone(const Ast& at, const std::string& text) {
     cctz::time_zone zone;
     if (!zones::load(text, zone)) {
-      return checker_.fail(
-          at, "unknown time zone " + quoted(text),
-          "names such as \"Asia/Shanghai\" or \"UTC\"; they come from the tzdata package");
+      return checker_.fail(at, "unknown time zone " + quoted(text), config::zone_hint(text));
     }
     *payload_ = zone;
     return true;

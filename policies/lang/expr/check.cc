@@ -282,9 +282,12 @@ bool Checker::membership(Ast& node) {
   node.type = Type::boolean;
   if (is_known(list) && list.type != Type::list && list.type != Type::json) {
     return fail(list, "in needs a list, and this is " + std::string(type_name(list.type)),
-                list.type != Type::text ? std::string()
-                : x.type == Type::address
-                    ? "write " + source(x) + ".cidr(" + source(list) + ")"
+                list.type != Type::text   ? std::string()
+                : x.type == Type::address ? "write " + source(x) + ".cidr(" + source(list) + ")"
+                : is_text_literal(list) && x.op != Op::constant
+                    ? "write " + source(x) + " == " + source(list) + ", " + source(x) + " in [" +
+                          source(list) + ", ...] or " + source(x) + ".contains(" + source(list) +
+                          ")"
                     : "write " + source(list) + ".contains(" + source(x) + ")");
   }
   if (x.op == Op::logical_not && x.word && !x.grouped) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "policies/lang/expr/checker.h"
 #include "policies/lang/expr/quote.h"
 #include "policies/lang/extractors.h"
@@ -40,6 +41,20 @@ std::string family_of(const Ast& member) {
   return takes_name ? family : std::string{};
 }
 
+/// `X-Forwarded-For` alone: a header, most likely.
+DashedName bare_name(const Ast& left, std::uint32_t end, std::string_view text) {
+  std::string name = ascii::lowered(text);
+  std::replace(name.begin(), name.end(), '-', '_');
+  DashedName out{left.begin, end, {}};
+  const bool address = name == "x_forwarded_for" || name == "x_real_ip" ||
+                       name == "cf_connecting_ip" || name == "true_client_ip";
+  out.hint =
+      address ? "for the client's address write ip; proxy.client_ip says which proxies name "
+                "it in a header"
+              : "for a header write header." + name + "; for a cookie cookie[" + quoted(text) + "]";
+  return out;
+}
+
 }  // namespace
 
 std::optional<DashedName> dashed_name(const Checker& checker, const Ast& difference) {
@@ -54,14 +69,16 @@ std::optional<DashedName> dashed_name(const Checker& checker, const Ast& differe
     left = left->children[0].get();
   }
   const std::string family = family_of(*left);
-  if (!unknown || family.empty()) return std::nullopt;
+  const bool bare = left->op == Op::name && !left->grouped && !is_known(checker, left->text);
+  if (!unknown || (family.empty() && !bare)) return std::nullopt;
   const std::string text = checker.diagnostics.text().substr(left->begin, end - left->begin);
   if (text.find(' ') != std::string::npos) return std::nullopt;  // written as a difference
+  if (bare) return bare_name(*left, end, text);
   std::string name = text.substr(family.size() + 1);
   DashedName out{left->begin, end, {}};
   if (find_extractor(family)->form == ArgumentForm::header) {
     std::replace(name.begin(), name.end(), '-', '_');
-    out.hint = "write " + family + "." + name + ": _ stands for -";
+    out.hint = "write " + family + "." + ascii::lowered(name) + ": _ stands for -";
   } else {
     out.hint = "write " + family + "[" + quoted(name) + "]";
   }

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "core/chars/ascii.h"
 #include "policies/lang/expr/expression.h"
+#include "policies/lang/expr/quote.h"
 
 namespace weir::policies::expr {
 namespace {
@@ -52,6 +55,7 @@ class Parser {
 
   /// The words are in small letters: `a AND b` ends at AND, `NOT a` at a.
   std::string hint_of(const Token& token) const {
+    if (std::string hint = infix_hint(token); !hint.empty()) return hint;
     const Token* before = index_ > 0 ? &tokens_[index_ - 1] : nullptr;
     for (const Token* each : {&token, before}) {
       if (each == nullptr || each->kind != Token::Kind::name) continue;
@@ -63,6 +67,74 @@ class Parser {
       if (low == "in") return "write in";
     }
     return {};
+  }
+
+  /// The token so far from here; past the end: the last one.
+  const Token& ahead(std::size_t far) const {
+    return tokens_[std::min(index_ + far, tokens_.size() - 1)];
+  }
+  std::string text_of(const Token& token) const {
+    return token.kind == Token::Kind::text
+               ? quoted(token.text)
+               : diagnostics_.text().substr(token.begin, token.end - token.begin);
+  }
+
+  /// `path LIKE "/a%"`, `path contains "a"`, `x not in y`: words that stand between two operands in
+  /// other languages.
+  std::string infix_hint(const Token& token) const {
+    if (index_ == 0 || token.kind != Token::Kind::name) return {};
+    const Token& first = tokens_[0];
+    if (first.kind == Token::Kind::name && first.text == "if" && index_ == 1)
+      return "write condition ? a : b";
+    if (operand_end_ != tokens_[index_ - 1].end) return {};  // no operand stands before it
+    const std::string left =
+        diagnostics_.text().substr(operand_begin_, operand_end_ - operand_begin_);
+    const std::string word = ascii::lowered(token.text);
+    const std::string next = ascii::lowered(ahead(1).text);
+    const std::string before = ascii::lowered(left);
+    if (ahead(1).is("(") || before == "not" || before == "and" || before == "or") return {};
+    if (word == "not") {
+      return next == "in" ? "write not (" + left + " in [...])"
+                          : "write not before the test: not " + left + ".contains(\"...\")";
+    }
+    if (word == "is" || word == "equals" || word == "eq") {
+      const bool negated = next == "not";
+      return "write " + left + (negated ? " != " : " == ") + text_of(ahead(negated ? 2 : 1));
+    }
+    constexpr std::pair<std::string_view, std::string_view> kCompared[] = {
+        {"ne", "!="},  {"neq", "!="}, {"gt", ">"},  {"ge", ">="},
+        {"gte", ">="}, {"lt", "<"},   {"le", "<="}, {"lte", "<="}};
+    for (const auto& [theirs, ours] : kCompared) {
+      if (word == theirs)
+        return "write " + left + " " + std::string(ours) + " " + text_of(ahead(1));
+    }
+    if (word == "between" && next.empty()) {
+      return "write " + left + " >= " + text_of(ahead(1)) + " and " + left +
+             " <= " + text_of(ahead(3));
+    }
+    return function_hint(left, word, next);
+  }
+
+  std::string function_hint(const std::string& left, const std::string& word,
+                            const std::string& next) const {
+    constexpr std::pair<std::string_view, std::string_view> kFunctions[] = {
+        {"contains", "contains"}, {"includes", "contains"},      {"has", "contains"},
+        {"like", "contains"},     {"ilike", "contains"},         {"startswith", "startsWith"},
+        {"starts", "startsWith"}, {"endswith", "endsWith"},      {"ends", "endsWith"},
+        {"matches", "matches"},   {"regex", "matches"},          {"regexp", "matches"},
+        {"rlike", "matches"},     {"starts_with", "startsWith"}, {"ends_with", "endsWith"}};
+    const auto* const found = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                           [&](const auto& row) { return row.first == word; });
+    if (found == std::end(kFunctions)) return {};
+    std::string function(found->second);
+    const Token& operand = ahead(next == "with" ? 2 : 1);
+    std::string text = operand.kind == Token::Kind::text ? operand.text : "...";
+    if (word == "like" || word == "ilike") {  // `%` is any text
+      const bool begins = text.starts_with('%'), ends = text.ends_with('%') && text.size() > 1;
+      if (begins != ends) function = begins ? "endsWith" : "startsWith";
+      text = text.substr(begins ? 1 : 0, text.size() - (begins ? 1 : 0) - (ends ? 1 : 0));
+    }
+    return "write " + left + "." + function + "(" + quoted(text) + ")";
   }
 
   AstPtr make(Op op, std::uint32_t begin, std::vector<AstPtr> children) {
@@ -222,6 +294,7 @@ class Parser {
         break;
       }
     }
+    if (ast) operand_begin_ = ast->begin, operand_end_ = ast->end;
     return ast;
   }
 
@@ -322,6 +395,7 @@ class Parser {
   Diagnostics& diagnostics_;
   std::size_t index_ = 0;
   std::size_t nesting_ = 0;
+  std::uint32_t operand_begin_ = 0, operand_end_ = 0;  ///< of the last operand, for hints
 };
 
 }  // namespace
