@@ -265,7 +265,6 @@ spec:
         name: weir
       restartPolicy: Always
       terminationGracePeriodSeconds: 45
-      tolerations: []
       volumes:
       - configMap:
           name: weir
@@ -296,7 +295,6 @@ spec:
           name: weir-run
       restartPolicy: Always
       terminationGracePeriodSeconds: 45
-      tolerations: []
       volumes:
       - emptyDir: {}
         name: weir-run

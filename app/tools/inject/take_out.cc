@@ -45,12 +45,16 @@ bool is_hook_of_inject(const YAML::Node& lifecycle) {
          scalar_of(command[1]) == "5";
 }
 
-/// Whether a key stands where inject puts it: in flow form first, else before `before`.
-bool stands_as_added(const YAML::Node& map, std::size_t number,
-                     std::initializer_list<std::string_view> before) {
+/// Whether a key stands where inject puts it: in flow form first, else before `before`, with
+/// nothing in between but other keys of inject.
+bool stands_as_added(const YAML::Node& map, std::size_t number, std::string_view before,
+                     std::initializer_list<std::string_view> between = {}) {
   if (is_flow(map)) return number == 0;
-  const std::string next = key_at(map, number + 1);
-  return std::find(before.begin(), before.end(), next) != before.end();
+  std::string next;
+  do {
+    next = key_at(map, ++number);
+  } while (std::find(between.begin(), between.end(), next) != between.end());
+  return next == before;
 }
 
 /// Whether a list or map under this key, of which nothing would be left, goes with its key. In flow
@@ -100,7 +104,7 @@ class Remover {
                "--app-port";
       const std::size_t number = *place_of(port, "targetPort");
       const bool was_none =
-          scalar_of(at_path(port, {"port"})) == pod.port && stands_as_added(port, number, {"port"});
+          scalar_of(at_path(port, {"port"})) == pod.port && stands_as_added(port, number, "port");
       const bool done =
           was_none ? edits_.remove(port, {number}) : edits_.replace(port, "targetPort", pod.port);
       if (!done) return title + ": its targetPort has an anchor or an alias; write the port there";
@@ -155,7 +159,7 @@ class Remover {
   void take_grace(const Pod& pod, std::set<std::size_t>& keys) {
     const auto number = place_of(pod.spec, kGrace);
     if (!number || scalar_of(at_path(pod.spec, {kGrace})) != std::to_string(kGraceSeconds)) return;
-    if (stands_as_added(pod.spec, *number, {"volumes", "initContainers", "containers"}))
+    if (stands_as_added(pod.spec, *number, "containers", {"volumes", "initContainers"}))
       keys.insert(*number);
     else
       note(pod, std::string(kGrace) + " stays " + std::to_string(kGraceSeconds) +
