@@ -1,4 +1,4 @@
-"""run_suite.py MODULE: its tests, each once.
+"""run_suite.py MODULE: its tests, each once. Exit code 77: all of them were skipped, mostly because a program is not installed.
 
 With WEIR_E2E_ATTEMPTS=2, as .ci/run has it, what fails is tried once more, and the output says so. These tests start a dozen
 processes and hold them to seconds; a shared machine that takes its cores away for some of these is no fault of theirs. A
@@ -23,6 +23,13 @@ def failed_of(result, module):
     return list(dict.fromkeys(getattr(test, "test_case", test).id() for test in tests))
 
 
+def outcome_of(result):
+    """The exit code of a run without failures."""
+    for test, why in result.skipped:
+        print(f"skipped: {test.id()}: {why}", file=sys.stderr)
+    return 77 if result.skipped and len(result.skipped) >= result.testsRun else 0
+
+
 def main():
     module = sys.argv[1]
     names = [module]
@@ -31,7 +38,7 @@ def main():
             print(f"\n{module}: attempt {attempt + 1} of: {', '.join(names)}\n", file=sys.stderr, flush=True)
         result = unittest.TextTestRunner(verbosity=2).run(loaded(names))
         if result.wasSuccessful():
-            return 0
+            return outcome_of(result)
         names = failed_of(result, module)
     return 1
 

@@ -37,15 +37,25 @@ spec:
     spec:
       containers: [{name: app, image: app, ports: [{containerPort: 3000}]}]
 """
+SERVICE = """---
+apiVersion: v1
+kind: Service
+metadata: {name: app}
+spec: {selector: {app: app}, ports: [{port: 80, targetPort: 3000}]}
+"""
 
 
-def run(*command, given=None, check=True, shell=False, seconds=120):
+def finished(*command, given=None, check=True, shell=False, seconds=120):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
     done = subprocess.run(command[0] if shell else command, input=given, capture_output=True, text=True, timeout=seconds, check=False,
                           cwd=ROOT, shell=shell, env=environment)
     if check and done.returncode != 0:
         raise AssertionError(f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+    return done
+
+
+def run(*command, **options):
+    return finished(*command, **options).stdout
 
 
 def in_background(test, *command):
@@ -128,7 +138,7 @@ class DemoHere:
             f.write(text)
 
     def __exit__(self, *_):
-        self.weir.terminate()
+        self.weir.kill()  # a drain would take the five seconds of the demo's settings
         self.weir.wait(40)
         self.log.close()
         self.app.__exit__(None, None, None)
@@ -152,6 +162,24 @@ class Page(unittest.TestCase):
         pod = next(d for d in yaml.safe_load_all(text) if d["kind"] == "Deployment")["spec"]["template"]["spec"]
         where = "containers" if "--classic" in flags else "initContainers"
         self.assertIn("weir", [container["name"] for container in pod[where]])
+
+    def remove(self):
+        """What inject has made becomes what it was, to the byte."""
+        for flags in ((), ("--classic",)):
+            injected = run(WEIR, "inject", *flags, "-f", "-", given=APP + SERVICE)
+            self.assertIn("targetPort: 8480", injected)
+            self.assertEqual(run(WEIR, "inject", "--remove", "-f", "-", given=injected), APP + SERVICE)
+
+    def remove_from_what_the_cluster_gives(self):
+        """`kubectl get` has defaults, and its keys in another order: what may be the pod's own stays, and a note names it."""
+        [deployment] = yaml.safe_load_all(run(WEIR, "inject", "-f", "-", given=APP))
+        deployment["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] = "Always"
+        done = finished(WEIR, "inject", "--remove", "-f", "-", given=yaml.safe_dump(deployment, sort_keys=True))
+        pod = yaml.safe_load(done.stdout)["spec"]["template"]["spec"]
+        self.assertNotIn("initContainers", pod)
+        self.assertIn("preStop", pod["containers"][0]["lifecycle"])
+        self.assertIn("container app keeps its preStop hook; it may be its own", done.stderr)
+        self.assertRegex(done.stderr, r"terminationGracePeriodSeconds stays \d+; it may be the pod's own")
 
     def object_of_the_demo(self, space, deployment):
         documents = built("k8s/overlays/demo")
@@ -194,6 +222,8 @@ class Page(unittest.TestCase):
             (r"helm install (.*)", self.chart),
             (r"weir inject -f deployment\.yaml \| kubectl apply -f -", self.inject),
             (r"weir inject( --classic)?(?: -f deployment\.yaml(?: \[--classic\])?)?", lambda flags: self.inject(flags or "")),
+            (r"weir inject --remove", self.remove),
+            (r"kubectl get", self.remove_from_what_the_cluster_gives),
             (r"kubectl create configmap weir --from-file=weir\.yaml", lambda: None),  # the reader's own file
             (rf"kubectl -n {word} rollout status deploy/{word}", self.object_of_the_demo),
             (rf"kubectl -n {word} port-forward deploy/{word} 8480 &", self.object_of_the_demo),
