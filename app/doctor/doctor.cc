@@ -58,7 +58,7 @@ void look_at_configuration(const Configuration& configuration, const std::string
 
 int examine(const DoctorFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
-  if (flags.config.empty() && no_default_config(environment)) return kNo;
+  if (flags.config.empty() && no_default_config(environment, "weir doctor FILE")) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
   const Configuration configuration = load_configuration(path, environment);
   doctor::Findings out;

@@ -61,7 +61,8 @@ int serve(const ServeFlags& flags, const Globals& globals) {
     return kUsage;
   }
   options.record.size = *size.value;
-  if (!no_file && flags.config.empty() && no_default_config(environment)) return kNo;
+  if (!no_file && flags.config.empty() && no_default_config(environment, "--config FILE"))
+    return kNo;
   options.colours = globals.colours(STDERR_FILENO);
   options.watch_files = !no_file;
   if (no_file) {

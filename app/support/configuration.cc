@@ -109,13 +109,13 @@ std::string default_config_path(const config::Environment& environment) {
   return ::access("weir.yaml", F_OK) == 0 ? "weir.yaml" : kSystemConfig;
 }
 
-bool no_default_config(const config::Environment& environment) {
+bool no_default_config(const config::Environment& environment, std::string_view how) {
   const std::string path = default_config_path(environment);
   if (path != kSystemConfig || ::access(kSystemConfig, F_OK) == 0) return false;
   complain(
       "no configuration: $WEIR_CONFIG is not set, and there is neither ./weir.yaml nor "
-      "/etc/weir/weir.yaml\nname a file (--config), begin with \"weir init\", or try \"weir dev "
-      "PORT\" without one");
+      "/etc/weir/weir.yaml\nname a file (" +
+      std::string(how) + "), begin with \"weir init\", or try \"weir dev PORT\" without one");
   return true;
 }
 

@@ -39,8 +39,9 @@ config::Environment process_environment();
 /// The file that --config leaves open: $WEIR_CONFIG, else ./weir.yaml if there is one, else
 /// /etc/weir/weir.yaml.
 std::string default_config_path(const config::Environment& environment);
-/// Whether that leads nowhere; then it has been said where weir has looked.
-bool no_default_config(const config::Environment& environment);
+/// Whether that leads nowhere; then it has been said where weir has looked, and `how` a command
+/// line names a file.
+bool no_default_config(const config::Environment& environment, std::string_view how);
 
 /// How the last load went, for the admin API.
 admin::LoadReport report_of(const Configuration& configuration, TimePoint at);

@@ -105,7 +105,7 @@ int check(const CheckFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   std::vector<std::string> paths = flags.paths;
   if (paths.empty()) {
-    if (no_default_config(environment)) return kNo;
+    if (no_default_config(environment, "weir check FILE")) return kNo;
     paths.push_back(default_config_path(environment));
   }
   std::optional<std::vector<policies::Lineage>> running;

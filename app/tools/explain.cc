@@ -111,7 +111,7 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
     return explain_live(flags, flags.admin, globals);
   }
   const config::Environment environment = process_environment();
-  if (flags.config.empty() && no_default_config(environment)) return kNo;
+  if (flags.config.empty() && no_default_config(environment, "--config FILE")) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
   const Configuration configuration = load_configuration(path, environment);
   if (!configuration.good()) {

@@ -207,13 +207,20 @@ TEST_F(CommandsTest, check_says_what_is_wrong_and_what_fits) {
 TEST_F(CommandsTest, says_where_a_configuration_was_looked_for) {
   ASSERT_NE(::access("/etc/weir/weir.yaml", F_OK), 0) << "this machine has one: move it away";
   const Scratch empty;
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"check"},
-                                                    {"serve"},
-                                                    {"explain", "/"},
-                                                    {"replay", "--event", "request=x.log"}}) {
-    const Outcome outcome = run_weir(arguments, empty.path());
-    EXPECT_EQ(outcome.code, 1) << arguments.front();
+  const std::string flag = "(--config FILE)";
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string how;  // this command takes a file
+  };
+  for (const Case& c : {Case{{"check"}, "(weir check FILE)"},
+                        {{"doctor"}, "(weir doctor FILE)"},
+                        {{"serve"}, flag},
+                        {{"explain", "/"}, flag},
+                        {{"replay", "--event", "request=x.log"}, flag}}) {
+    const Outcome outcome = run_weir(c.arguments, empty.path());
+    EXPECT_EQ(outcome.code, 1) << c.arguments.front();
     EXPECT_THAT(outcome.err, HasSubstr("neither ./weir.yaml nor /etc/weir/weir.yaml"));
+    EXPECT_THAT(outcome.err, HasSubstr("name a file " + c.how));
     EXPECT_EQ(outcome.out, "");
   }
 }

@@ -231,8 +231,9 @@ TEST(Inject, leaves_the_place_of_the_app_to_weir_yaml_where_no_port_is_named) {
       inject("{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a}]}}", "x", native());
   ASSERT_EQ(out.problem, "");
   const YAML::Node env = YAML::Load(out.text)["spec"]["initContainers"][0]["env"];
-  ASSERT_EQ(env.size(), 1U);
+  ASSERT_EQ(env.size(), 2U);
   EXPECT_EQ(env[0]["name"].Scalar(), "WEIR_STATE_DIR");
+  EXPECT_EQ(env[1]["name"].Scalar(), "WEIR_CONFIG");
   EXPECT_THAT(out.notes.back(), HasSubstr("where weir.yaml says (proxy.upstream)"));
 }
 

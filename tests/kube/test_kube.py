@@ -138,12 +138,21 @@ class Kube(unittest.TestCase):
         words = re.findall(r"draining, still accepting|app ends|\"draining\"|weir ends", "\n".join(lines))
         return [word.strip('"') for word in words], took
 
+    def doctor(self, pod):
+        """As its help says it: without a file's name it reads what weir reads, and finds nothing wrong."""
+        examined = json.loads(self.k("exec", pod, "-c", "weir", "--", "weir", "doctor", "-o", "json"))
+        self.assertEqual([f for f in examined["findings"] if f["state"] == "problem"], [])
+        self.assertTrue(examined["ok"], examined)
+        [config] = [f["what"] for f in examined["findings"] if f["check"] == "config"]
+        self.assertTrue(config.startswith("/etc/weir/config/weir.yaml: 1 policy"), config)
+
     def test_native(self):
         self.apply(self.overlay("demo"))
         self.ready()
         for pod in self.pods("{.metadata.name}"):
             status = json.loads(self.k("exec", pod, "-c", "weir", "--", "/usr/bin/weir", "ctl", "status", "-o", "json"))
             self.assertLess(status["resident_bytes"], 15_000_000, "an idle weir is small")
+        self.doctor(pod)
         first, second = self.pods()
         self.assertEqual(self.logins(first, 6), ["401"] * 5 + ["429"])
         self.assertEqual(node("curl", "-s", "-m", "3", "-o", "/dev/null", "-w", "%{http_code}", f"http://{first}:8080/", check=False), "000")
@@ -223,7 +232,7 @@ class Kube(unittest.TestCase):
         self.ready()
         self.assertEqual(self.pods("{.spec.initContainers[*].name}"), ["weir", "weir"])
         spec = json.loads(self.k("get", "pod", "-o", "json"))["items"][0]["spec"]
-        self.assertEqual(missing(alike(sidecar_of(injected())), sidecar_of(spec)), [], "as weir inject has it")
+        self.assertEqual(missing(alike(sidecar_of(injected())), alike(sidecar_of(spec))), [], "as weir inject has it")
         [run_volume] = [v for v in spec["volumes"] if v["name"] == "weir-run"]
         self.assertEqual(run_volume["emptyDir"], {"medium": "Memory", "sizeLimit": "16Mi"})
         unwanted = json.loads(probe)

@@ -19,7 +19,11 @@ KINDS = ("Deployment", "StatefulSet", "DaemonSet")
 
 def alike(container):
     """What does not depend on where the configuration comes from."""
-    return {key: container[key] for key in ALIKE if key in container}
+    # `weir doctor` and others that run beside weir read what weir reads.
+    config = [one for one in container["env"] if one["name"] == "WEIR_CONFIG"]
+    if [f"--config={one['value']}" for one in config] != container["args"][1:]:
+        raise AssertionError(f"WEIR_CONFIG is {config}, the arguments are {container['args']}")
+    return {key: container[key] for key in ALIKE if key in container} | {"env": config}
 
 
 def sidecar_of(spec):
@@ -82,6 +86,12 @@ class Manifests(unittest.TestCase):
                 with self.subTest(component=component, kind=kind):
                     self.assertEqual(template["spec"]["terminationGracePeriodSeconds"], 120)
                     self.assertEqual(template["metadata"]["labels"]["weir.example/sidecar"], "true")
+
+    def test_the_door_that_others_ask(self):
+        documents = yaml.safe_load_all(run(KUBECTL, "kustomize", os.path.join(ROOT, "k8s/integrations/weir")))
+        [weir] = [sidecar_of(d["spec"]["template"]["spec"]) for d in documents if d["kind"] == "Deployment"]
+        expected = alike(sidecar_of(injected()))
+        self.assertEqual(missing({key: expected[key] for key in ("args", "env", "readinessProbe", "livenessProbe", "lifecycle", "resources")}, weir), [])
 
     def test_redis_in_every_kind(self):
         for kind, template in self.workloads(["weir-sidecar", "redis"]).items():

@@ -289,7 +289,7 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
     }
   }
   const config::Environment environment = process_environment();
-  if (flags.config.empty() && no_default_config(environment)) return kNo;
+  if (flags.config.empty() && no_default_config(environment, "--config FILE")) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
   if (looks_like_log(path)) return wrong_log(path);  // what is wrong with its YAML helps nobody
   const auto configuration = load(path, environment, globals);

@@ -35,6 +35,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   imagePullPolicy: {{ .Values.image.pullPolicy }}
   restartPolicy: Always
   args: [serve, --config=/etc/weir/config/weir.yaml]
+  env:
+    - {name: WEIR_CONFIG, value: /etc/weir/config/weir.yaml}   # what `weir doctor` reads in this container
   ports:
     - {name: weir-proxy, containerPort: 8480, protocol: TCP}
     - {name: weir-health, containerPort: 8482, protocol: TCP}
