@@ -6,6 +6,7 @@
 
 #include "admin/pulse.h"
 #include "app/change/loss.h"
+#include "app/serve/end_limits.h"
 #include "app/serve/serving_worker.h"
 #include "app/serve/wiring.h"
 #include "app/support/command.h"
@@ -21,14 +22,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr milliseconds kDoorGrace{1'000};
 constexpr const char* kNoRedis = "there is no `redis:` in this configuration";
 constexpr milliseconds kLogFlush{500};  // where its reader may have stalled
-constexpr milliseconds kLastExchange{500}, kLastExchangeStep{10};
-// From the last answer on, for what is still to be written, then for the threads that are joined.
-constexpr milliseconds kLastWrites{3'000}, kLastSteps{5'000};
-// For the state, and for steps that have no limit of their own because they take no time.
-constexpr milliseconds kMargin{1'000};
+constexpr milliseconds kLastExchangeStep{10};
 
 /// From the signal on: the grace of the api, admin and health doors, and the limits of all that
 /// comes behind them.
@@ -288,13 +284,14 @@ asio::awaitable<void> Wiring::shut_down() {
   // The workers cut at the deadline; a stuck one is not waited for.
   const auto stopped = workers_.finish_within(settings_.drain.timeout);
   co_await WorkerTeam::complete(stopped);
-  if (api_ != nullptr) co_await api_->stop(kDoorGrace);  // what it was told is exchanged as well
+  if (api_ != nullptr)
+    co_await api_->stop(end_limits::kDoorGrace);  // what it was told is exchanged as well
   const auto released = workers_.ask_all(
       [](ServingWorker& worker) { worker.unsettled.release_all(worker.thread.now()); });
   co_await WorkerTeam::complete(released);
   co_await exchange_last_counts();
-  co_await admin_->stop(kDoorGrace);
-  co_await health_->stop(kDoorGrace);
+  co_await admin_->stop(end_limits::kDoorGrace);
+  co_await health_->stop(end_limits::kDoorGrace);
   end();
 }
 
@@ -315,7 +312,7 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
     });
     co_await WorkerTeam::complete(asked);
     if (!*busy) co_return;
-    if (waited >= kLastExchange) break;
+    if (waited >= end_limits::kLastExchange) break;
     co_await net::pause(kLastExchangeStep);
   }
   log_.write(Level::warn, LogLine("Redis did not take everything before the end: counts or events "
@@ -327,7 +324,7 @@ void Wiring::end() {
   tables_->write_again();
   if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
   // First all that has still something to write; a worker that is stuck may hold it up.
-  end_watch_.begin("what is still to be written", kLastWrites, kOk);
+  end_watch_.begin("what is still to be written", end_limits::kLastWrites, kOk);
   workers_.stop();
   report_->stop();
   if (access_log_ != nullptr) access_log_->stop();
@@ -336,7 +333,7 @@ void Wiring::end() {
     log_.write(Level::warn, LogLine("drain.timeout was over before requests were").add("cut", cut));
   if (!options_.viewer) log_.write(Level::info, LogLine("weir ends"));
   // What follows, and what is destroyed after it, may hang on a name server.
-  end_watch_.begin("threads that wait for a name server or Redis", kLastSteps, kOk);
+  end_watch_.begin("threads that wait for a name server or Redis", end_limits::kLastSteps, kOk);
   feeds_->stop();
   if (fleet_ != nullptr) fleet_->stop();
   if (options_.included != nullptr) options_.included->stop();

@@ -80,7 +80,7 @@ TEST(Inject, adds_a_native_sidecar_and_keeps_the_rest) {
   EXPECT_EQ(weir["restartPolicy"].Scalar(), "Always");
   EXPECT_EQ(weir["env"][0]["value"].Scalar(), "http://127.0.0.1:8080");
   EXPECT_EQ(weir["securityContext"]["capabilities"]["drop"][0].Scalar(), "ALL");
-  EXPECT_EQ(spec["terminationGracePeriodSeconds"].Scalar(), "45");
+  EXPECT_EQ(spec["terminationGracePeriodSeconds"].Scalar(), "60");
   EXPECT_EQ(spec["volumes"][0]["configMap"]["name"].Scalar(), "weir");
   EXPECT_EQ(spec["volumes"].size(), weir["volumeMounts"].size());
   EXPECT_EQ(spec["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"].Scalar(), "5");

@@ -264,7 +264,7 @@ spec:
           value: http://127.0.0.1:8080
         name: weir
       restartPolicy: Always
-      terminationGracePeriodSeconds: 45
+      terminationGracePeriodSeconds: 60
       volumes:
       - configMap:
           name: weir
@@ -294,7 +294,7 @@ spec:
         - mountPath: /run/weir
           name: weir-run
       restartPolicy: Always
-      terminationGracePeriodSeconds: 45
+      terminationGracePeriodSeconds: 60
       volumes:
       - emptyDir: {}
         name: weir-run
@@ -302,7 +302,7 @@ spec:
   EXPECT_THAT(out.notes,
               testing::ElementsAre(
                   "deployment/shop: it keeps the volume weir-run, which container app mounts",
-                  "deployment/shop: terminationGracePeriodSeconds stays 45; it may be the pod's "
+                  "deployment/shop: terminationGracePeriodSeconds stays 60; it may be the pod's "
                   "own",
                   "deployment/shop: container app keeps its preStop hook; it may be its own",
                   "deployment/shop: weir is out of it"));

@@ -70,7 +70,7 @@ class Manifests(unittest.TestCase):
 
     def test_the_components_and_inject(self):
         for component, flags in (("weir-sidecar", ()), ("weir-sidecar-classic", ("--classic",))):
-            expected = alike(sidecar_of(injected(*flags)))
+            expected, grace = alike(sidecar_of(injected(*flags))), injected()["terminationGracePeriodSeconds"]
             self.assertGreaterEqual(len(expected), 7)
             workloads = self.workloads([component])
             self.assertEqual(sorted(workloads), sorted(KINDS))
@@ -78,7 +78,7 @@ class Manifests(unittest.TestCase):
                 with self.subTest(component=component, kind=kind):
                     self.assertEqual(alike(sidecar_of(template["spec"])), expected)
                     self.assertEqual(template["metadata"]["labels"]["weir.example/sidecar"], "true")
-                    self.assertEqual(template["spec"]["terminationGracePeriodSeconds"], 45)
+                    self.assertEqual(template["spec"]["terminationGracePeriodSeconds"], grace)
 
     def test_a_longer_grace_period_stays(self):
         for component in ("weir-sidecar", "weir-sidecar-classic"):

@@ -44,7 +44,8 @@ YAML::Node sidecar_for(const Pod& pod, const InjectOptions& options) {
   container.remove("restartPolicy");
   container.remove("startupProbe");
   // Both get SIGTERM when their own hook ends: weir's must end last.
-  container["lifecycle"]["preStop"]["exec"]["command"].push_back("--hold=10s");
+  container["lifecycle"]["preStop"]["exec"]["command"].push_back(
+      "--hold=" + std::to_string(kHoldSeconds) + "s");
   return out;
 }
 
@@ -142,9 +143,10 @@ class Injector {
     for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
       if (!container.IsMap() || at_path(container, {"lifecycle"}).IsDefined()) continue;
       // Before Kubernetes 1.30 there is no action to sleep.
+      const std::string seconds = std::to_string(kSleepSeconds);
       const YAML::Node hook =
-          YAML::Load(options_.classic ? "{preStop: {exec: {command: [sleep, \"5\"]}}}"
-                                      : "{preStop: {sleep: {seconds: 5}}}");
+          YAML::Load(options_.classic ? "{preStop: {exec: {command: [sleep, \"" + seconds + "\"]}}}"
+                                      : "{preStop: {sleep: {seconds: " + seconds + "}}}");
       // Not before the name, by which people find it.
       std::string second;
       if (container.size() > 1) second = std::next(container.begin())->first.Scalar();

@@ -16,9 +16,15 @@ inline constexpr std::string_view kPort = "8480";  ///< where weir's proxy liste
 /// With its admin API, its probes, its gRPC and its HTTP door.
 inline constexpr std::string_view kPorts[] = {kPort, "8481", "8482", "8483", "8484"};
 
-/// Which `weir inject` puts on a pod, and the grace that it gives to one without.
+/// Which `weir inject` puts on a pod.
 inline constexpr const char* kLabel = "weir.example/sidecar";
-inline constexpr int kGraceSeconds = 45;
+
+/// The end of a pod (docs/kubernetes.md): the app listens on for so long while load balancers still
+/// send requests; a classic sidecar holds its own hook for longer, so that it ends after the app;
+/// and the grace of the pod is enough for that and for the longest drain of weir (tests/app).
+inline constexpr int kSleepSeconds = 5;
+inline constexpr int kHoldSeconds = 10;
+inline constexpr int kGraceSeconds = 60;
 
 /// A pod of the manifests: its template, and where it comes from.
 struct Pod {

@@ -39,10 +39,11 @@ bool is_hook_of_inject(const YAML::Node& lifecycle) {
   if (!lifecycle.IsMap() || lifecycle.size() != 1) return false;
   const YAML::Node hook = at_path(lifecycle, {"preStop"});
   if (!hook.IsDefined() || !hook.IsMap() || hook.size() != 1) return false;
-  if (scalar_of(at_path(hook, {"sleep", "seconds"})) == "5") return true;
+  const std::string seconds = std::to_string(kSleepSeconds);
+  if (scalar_of(at_path(hook, {"sleep", "seconds"})) == seconds) return true;
   const YAML::Node command = at_path(hook, {"exec", "command"});
   return is_list(command) && command.size() == 2 && scalar_of(command[0]) == "sleep" &&
-         scalar_of(command[1]) == "5";
+         scalar_of(command[1]) == seconds;
 }
 
 /// Whether a key stands where inject puts it: in flow form first, else before `before`, with
