@@ -58,6 +58,9 @@ TEST(PodEnd, the_pages_say_the_numbers) {
   const std::string page = read(kRoot / "docs/kubernetes.md");
   EXPECT_THAT(page,
               HasSubstr("`terminationGracePeriodSeconds: " + std::to_string(kGraceSeconds) + "`"));
+  EXPECT_THAT(
+      page,
+      HasSubstr("lifecycle: {preStop: {sleep: {seconds: " + std::to_string(kSleepSeconds) + "}}}"));
   ASSERT_EQ(end_limits::kAll, milliseconds{12'500});
   EXPECT_THAT(page, HasSubstr("12.5 s"));
   EXPECT_THAT(read(kRoot / "docs/operations.md"), HasSubstr("12.5 s"));

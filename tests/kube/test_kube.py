@@ -216,6 +216,11 @@ class Kube(unittest.TestCase):
                 codes = [node("curl", "-s", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}", f"http://{address}:8480/") for _ in range(3)]
                 self.assertEqual(codes, ["200", "200", "429"])
 
+    def end_of(self, pod):
+        """What the API server makes of a pod's end: the hooks of its first container, and the grace period."""
+        spec = json.loads(self.k("create", "--dry-run=server", "-o", "json", "-f", "-", given=pod))["spec"]
+        return spec["containers"][0]["lifecycle"], spec["terminationGracePeriodSeconds"]
+
     def test_admission(self):
         if "mutatingadmissionpolicies" not in kubectl("api-resources", "-o", "name"):
             self.skipTest("this Kubernetes has no MutatingAdmissionPolicy")
@@ -235,6 +240,13 @@ class Kube(unittest.TestCase):
         self.assertEqual(missing(alike(sidecar_of(injected())), alike(sidecar_of(spec))), [], "as weir inject has it")
         [run_volume] = [v for v in spec["volumes"] if v["name"] == "weir-run"]
         self.assertEqual(run_volume["emptyDir"], {"medium": "Memory", "sizeLimit": "16Mi"})
+        # A pod with neither a hook nor a time of its own gets both, as from weir inject; what it has stays.
+        [hookless] = injected()["containers"]
+        self.assertEqual(self.end_of(probe), (hookless["lifecycle"], injected()["terminationGracePeriodSeconds"]))
+        own = json.loads(probe)
+        own["spec"]["terminationGracePeriodSeconds"] = 90
+        own["spec"]["containers"][0]["lifecycle"] = {"preStop": {"exec": {"command": ["true"]}}}
+        self.assertEqual(self.end_of(json.dumps(own)), (own["spec"]["containers"][0]["lifecycle"], 90))
         unwanted = json.loads(probe)
         unwanted["metadata"]["annotations"] = {"weir.example/inject": "false"}
         create = ("create", "--dry-run=server", "-o", names, "-f", "-")

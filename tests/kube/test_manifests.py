@@ -80,6 +80,16 @@ class Manifests(unittest.TestCase):
                     self.assertEqual(template["metadata"]["labels"]["weir.example/sidecar"], "true")
                     self.assertEqual(template["spec"]["terminationGracePeriodSeconds"], grace)
 
+    def test_a_component_leaves_the_hooks_to_the_app(self):
+        """It says so (docs/kubernetes.md): the demo's own app has the hook."""
+        for template in self.workloads(["weir-sidecar"]).values():
+            [app] = template["spec"]["containers"]
+            self.assertNotIn("lifecycle", app)
+        [hookless] = injected()["containers"]
+        with open(os.path.join(ROOT, "k8s/base/deployment.yaml"), encoding="utf-8") as f:
+            [shop] = yaml.safe_load(f)["spec"]["template"]["spec"]["containers"]
+        self.assertEqual(shop["lifecycle"], hookless["lifecycle"])
+
     def test_a_longer_grace_period_stays(self):
         for component in ("weir-sidecar", "weir-sidecar-classic"):
             for kind, template in self.workloads([component], grace=120, **{"weir.example/grace": "app"}).items():

@@ -234,6 +234,15 @@ class Page(unittest.TestCase):
             (r"scripts/test (kube|package)", self.stage),
         )
 
+    def test_the_end_of_a_pod_is_as_inject_makes_it(self):
+        """kustomize and Helm add neither the hook of the app nor, in a chart, the time: the page shows what inject would make."""
+        [shown] = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page(), re.S) if "preStop" in block]
+        pod = shown["spec"]["template"]["spec"]
+        [injected] = yaml.safe_load_all(run(WEIR, "inject", "-f", "-", given=APP))
+        expected = injected["spec"]["template"]["spec"]
+        self.assertEqual(pod["terminationGracePeriodSeconds"], expected["terminationGracePeriodSeconds"])
+        self.assertEqual(pod["containers"][0]["lifecycle"], expected["containers"][0]["lifecycle"])
+
     def test_every_command(self):
         seen = commands()
         self.assertGreater(len(seen), 12)
