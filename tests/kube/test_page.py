@@ -86,7 +86,7 @@ def walk():
 def commands():
     """All commands of the page: the blocks' lines, and what stands in the text."""
     text = re.sub(r"```.*?```", "", page(), flags=re.S)
-    inline = re.findall(r"`((?:kubectl|helm|istioctl|scripts/|weir (?:inject|ctl) )[^`]*)`", text)
+    inline = re.findall(r"`((?:kubectl|helm|istioctl|skopeo|kind|ctr|scripts/|weir (?:inject|ctl) )[^`]*)`", text)
     return walk() + [command.replace("\\|", "|") for command in inline]
 
 
@@ -213,6 +213,24 @@ class Page(unittest.TestCase):
         with open(os.path.join(ROOT, "scripts/test"), encoding="utf-8") as f:
             self.assertRegex(f.read(), rf"\b{name}\b")
 
+    def archive(self, name):
+        """The file that scripts/package writes, by the version of this weir."""
+        with open(os.path.join(ROOT, "scripts/package"), encoding="utf-8") as f:
+            self.assertIn('docker-archive:$out/weir-$version-image.tar:$image:$version', f.read())
+        version = run(WEIR, "--version").split()[1]
+        self.assertEqual(name, f"build/package/weir-{version}-image.tar")
+        path = os.path.join(ROOT, name)
+        if os.path.exists(path) and shutil.which("skopeo"):
+            run("skopeo", "inspect", "docker-archive:" + path)
+
+    def script(self, name):
+        self.assertTrue(os.access(os.path.join(ROOT, "scripts", name), os.X_OK))
+
+    def packages(self):
+        with open(os.path.join(ROOT, "scripts/deps"), encoding="utf-8") as f:
+            listed = f.read().split("package=(")[1].split(")")[0].split()
+        self.assertLessEqual({"skopeo", "umoci"}, set(listed))
+
     def known(self):
         word = r"(\S+)"
         return (
@@ -221,6 +239,7 @@ class Page(unittest.TestCase):
             (rf"istioctl install -f {word}", self.file),
             (r"helm install (.*)", self.chart),
             (r"weir inject -f deployment\.yaml \| kubectl apply -f -", self.inject),
+            (r"weir inject --image", lambda: self.inject("--image ghcr.io/you/weir:0.1.0")),
             (r"weir inject( --classic)?(?: -f deployment\.yaml(?: \[--classic\])?)?", lambda flags: self.inject(flags or "")),
             (r"weir inject --remove", self.remove),
             (r"kubectl get", self.remove_from_what_the_cluster_gives),
@@ -232,6 +251,11 @@ class Page(unittest.TestCase):
             (rf"kubectl label namespace {word} {word}", self.label),
             (r"weir ctl (.+)", self.ctl),
             (r"scripts/test (kube|package)", self.stage),
+            (r"scripts/(package)", self.script),
+            (r"scripts/deps package", self.packages),
+            (r"skopeo copy docker-archive:(\S+) docker://ghcr\.io/you/weir:[\d.]+", self.archive),
+            (r"kind load image-archive (\S+)", self.archive),
+            (r"ctr -n k8s\.io images import (\S+)", self.archive),
         )
 
     def test_the_end_of_a_pod_is_as_inject_makes_it(self):
