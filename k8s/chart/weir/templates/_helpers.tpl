@@ -24,7 +24,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{/* Another chart that says "." would give its own values, and so its own image, to weir. */}}
 {{- define "weir.context" -}}
-{{- if not (hasKey .Values "limitsMemory") }}{{ fail "say .Subcharts.weir instead of . in include \"weir.sidecar\" and include \"weir.volumes\"" }}{{ end }}
+{{- if not (hasKey .Values "limitsMemory") }}{{ fail "say .Subcharts.weir instead of . in include \"weir.sidecar\", include \"weir.volumes\" and include \"weir.podLabels\"" }}{{ end }}
 {{- end }}
 
 {{/* An entry of initContainers: a native sidecar, which the restricted Pod Security Standard admits. */}}
@@ -73,6 +73,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
     {{- if .Values.redis.url }}
     - {name: weir-redis, mountPath: /etc/weir/redis, readOnly: true}
     {{- end }}
+{{- end }}
+
+{{/* A label of the pod, by which the PodMonitor and the NetworkPolicy find it. */}}
+{{- define "weir.podLabels" -}}
+{{- include "weir.context" . -}}
+weir.example/sidecar: "true"
 {{- end }}
 
 {{- define "weir.volumes" -}}
