@@ -52,21 +52,25 @@ def missing(wanted, found, path=""):
 class Manifests(unittest.TestCase):
     def workloads(self, components, grace=None, **labels):
         """One of each kind, as kustomize leaves them with these components. `grace`: of the app."""
+        documents = []
+        for kind in KINDS:
+            document = yaml.safe_load(APP)
+            document |= {"kind": kind, "metadata": {"name": kind.lower(), "labels": {"weir.example/inject": "true", **labels}}}
+            if grace:
+                document["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = grace
+            documents.append(document)
+        return {d["kind"]: d["spec"]["template"] for d in self.built(documents, components) if d["kind"] in KINDS}
+
+    @staticmethod
+    def built(documents, components):
+        """What kustomize makes of these objects with these components."""
         with tempfile.TemporaryDirectory() as directory:
             away = os.path.relpath(os.path.join(ROOT, "k8s/components"), os.path.realpath(directory))
-            documents = []
-            for kind in KINDS:
-                document = yaml.safe_load(APP)
-                document |= {"kind": kind, "metadata": {"name": kind.lower(), "labels": {"weir.example/inject": "true", **labels}}}
-                if grace:
-                    document["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = grace
-                documents.append(document)
             with open(os.path.join(directory, "app.yaml"), "w", encoding="utf-8") as f:
                 yaml.safe_dump_all(documents, f)
             with open(os.path.join(directory, "kustomization.yaml"), "w", encoding="utf-8") as f:
                 json.dump({"resources": ["app.yaml"], "components": [os.path.join(away, name) for name in components]}, f)
-            built = yaml.safe_load_all(run(KUBECTL, "kustomize", directory))
-            return {d["kind"]: d["spec"]["template"] for d in built if d["kind"] in KINDS}
+            return list(yaml.safe_load_all(run(KUBECTL, "kustomize", directory)))
 
     def test_the_components_and_inject(self):
         for component, flags in (("weir-sidecar", ()), ("weir-sidecar-classic", ("--classic",))):
@@ -79,6 +83,25 @@ class Manifests(unittest.TestCase):
                     self.assertEqual(alike(sidecar_of(template["spec"])), expected)
                     self.assertEqual(template["metadata"]["labels"]["weir.example/sidecar"], "true")
                     self.assertEqual(template["spec"]["terminationGracePeriodSeconds"], grace)
+
+    def service_ports(self, component, ports, **labels):
+        """The targetPorts of a Service that the component finds by these labels."""
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "labels": labels}, "spec": {"selector": {"app": "app"}, "ports": ports}}
+        [found] = [d for d in self.built([service], [component]) if d["kind"] == "Service"]
+        return [port.get("targetPort") for port in found["spec"]["ports"]]
+
+    def test_a_port_of_a_service_leads_to_weir(self):
+        http, metrics = {"name": "http", "port": 80, "targetPort": "http"}, {"name": "metrics", "port": 9090, "targetPort": 9090}
+        wanted = {"weir.example/inject": "true"}
+        for component in ("weir-sidecar", "weir-sidecar-classic"):
+            with self.subTest(component=component):
+                self.assertEqual(self.service_ports(component, [http, metrics], **wanted), [8480, 9090])
+                self.assertEqual(self.service_ports(component, [{"port": 80}], **wanted), [8480], "without a targetPort of its own")
+                second = {"weir.example/port": "second"}
+                self.assertEqual(self.service_ports(component, [metrics, http], **wanted, **second), [9090, 8480])
+                self.assertEqual(self.service_ports(component, [metrics, http]), [9090, "http"])
+                with self.assertRaisesRegex(AssertionError, "spec/ports/1/targetPort"):
+                    self.service_ports(component, [http], **wanted, **second)
 
     def test_a_component_leaves_the_hooks_to_the_app(self):
         """It says so (docs/kubernetes.md): the demo's own app has the hook."""
