@@ -237,6 +237,32 @@ TEST(Inject, leaves_the_place_of_the_app_to_weir_yaml_where_no_port_is_named) {
   EXPECT_THAT(out.notes.back(), HasSubstr("where weir.yaml says (proxy.upstream)"));
 }
 
+TEST(Inject, names_probes_that_an_app_on_loopback_fails) {
+  const auto notes = [](const std::string& probes) {
+    return inject(
+               "kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: app\n    ports: "
+               "[{name: http, containerPort: 3000}, {name: admin, containerPort: 9000}]\n" +
+                   probes,
+               "x", native())
+        .notes;
+  };
+  const auto note = [](const std::string& probes) {
+    return "pod/p: container app: " + probes +
+           " of 3000 fails once the app listens on 127.0.0.1 only; let httpGet ask 8480, from "
+           "where weir passes it on, or use exec";
+  };
+  EXPECT_THAT(notes("    readinessProbe: {httpGet: {path: /up, port: http}}\n"
+                    "    livenessProbe: {tcpSocket: {port: 3000}}\n"),
+              testing::Contains(note("readinessProbe, livenessProbe")));
+  EXPECT_THAT(notes("    startupProbe: {grpc: {port: 3000}}\n"),
+              testing::Contains(note("startupProbe")));
+  // One that asks weir, another port or the program itself.
+  for (const char* probe : {"httpGet: {path: /up, port: 8480}", "httpGet: {port: admin}",
+                            "exec: {command: [up, '3000']}"}) {
+    EXPECT_EQ(notes("    readinessProbe: {" + std::string(probe) + "}\n").size(), 1U) << probe;
+  }
+}
+
 TEST(Inject, writes_once_into_a_template_that_two_workloads_share) {
   const std::string text = R"(kind: List
 items:

@@ -267,6 +267,16 @@ class Page(unittest.TestCase):
         self.assertEqual(pod["terminationGracePeriodSeconds"], expected["terminationGracePeriodSeconds"])
         self.assertEqual(pod["containers"][0]["lifecycle"], expected["containers"][0]["lifecycle"])
 
+    def test_the_events_of_the_page_are_good(self):
+        for block in re.findall(r"```yaml\n(.*?)```", page(), re.S):
+            if block.startswith("events:"):
+                name = next(iter(yaml.safe_load(block)["events"]))
+                policy = f"policies: [{{name: p, watch: {name}, key: ip, window: 1m, then: [{{over: 5, do: flag}}]}}]\n"
+                with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+                    f.write("weir: 1\nproxy: {upstream: 'http://127.0.0.1:1'}\n" + block + policy)
+                    f.flush()
+                    run(WEIR, "check", "--strict", f.name)
+
     def test_every_command(self):
         seen = commands()
         self.assertGreater(len(seen), 12)

@@ -49,6 +49,20 @@ YAML::Node sidecar_for(const Pod& pod, const InjectOptions& options) {
   return out;
 }
 
+/// A container's probes of the app's port, by the kubelet.
+std::string probes_of(const YAML::Node& container, const Pod& pod) {
+  std::string out;
+  if (pod.port.empty()) return out;
+  for (const char* probe : {"startupProbe", "readinessProbe", "livenessProbe"}) {
+    for (const char* way : {"httpGet", "tcpSocket", "grpc"}) {
+      const std::string port = scalar_of(at_path(container, {probe, way, "port"}));
+      if (!port.empty() && port_number(pod, port) == pod.port)
+        out += (out.empty() ? "" : ", ") + std::string(probe);
+    }
+  }
+  return out;
+}
+
 class Injector {
  public:
   Injector(const std::string& text, const InjectOptions& options, Injected& out)
@@ -74,6 +88,7 @@ class Injector {
     }
     keep_app_listening(pod);
     add_label(pod);
+    look_at_probes(pod);
     const std::string where =
         pod.port.empty()
             ? "where weir.yaml says (proxy.upstream), because no port is named here (--app-port)"
@@ -151,6 +166,17 @@ class Injector {
       std::string second;
       if (container.size() > 1) second = std::next(container.begin())->first.Scalar();
       edits_.add_key(container, second, "lifecycle", hook);
+    }
+  }
+
+  /// The kubelet asks at the address of the pod, where an app on loopback does not listen.
+  void look_at_probes(const Pod& pod) {
+    for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
+      if (const std::string probes = probes_of(container, pod); !probes.empty()) {
+        note(pod, "container " + scalar_of(at_path(container, {"name"})) + ": " + probes + " of " +
+                      pod.port + " fails once the app listens on 127.0.0.1 only; let httpGet ask " +
+                      std::string(kPort) + ", from where weir passes it on, or use exec");
+      }
     }
   }
 
