@@ -102,6 +102,10 @@ TEST(Inject, adds_a_classic_sidecar_behind_the_app) {
   EXPECT_EQ(weir["lifecycle"]["preStop"]["exec"]["command"][4].Scalar(), "--hold=10s");
   EXPECT_FALSE(spec["initContainers"].IsDefined());
   EXPECT_THAT(out.text, HasSubstr("      # below the containers\n---\n"));
+  EXPECT_THAT(out.notes,
+              testing::Contains("deployment/shop: container app: its preStop hook is now sleep 5; "
+                                "if its image has no such program, give it another hook, or it "
+                                "ends before load balancers have noticed"));
 }
 
 TEST(Inject, doing_it_twice_changes_nothing) {

@@ -166,6 +166,12 @@ class Injector {
       std::string second;
       if (container.size() > 1) second = std::next(container.begin())->first.Scalar();
       edits_.add_key(container, second, "lifecycle", hook);
+      if (options_.classic) {
+        note(pod, "container " + scalar_of(at_path(container, {"name"})) +
+                      ": its preStop hook is now sleep " + seconds +
+                      "; if its image has no such program, give it another hook, or it ends "
+                      "before load balancers have noticed");
+      }
     }
   }
 
