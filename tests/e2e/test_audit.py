@@ -2,14 +2,16 @@
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
 import tempfile
 import unittest
 
+from http_client import once
 from origin import Origin
-from weir_process import Weir, eventually
+from weir_process import ROOT, Weir, eventually
 
 POLICIES = """
 lists: {banned: {of: ip, kind: deny}}
@@ -111,6 +113,55 @@ class Audit(unittest.TestCase):
                 rows = json.loads(ctl(weir, "--token-file", token, "-o", "json", "audit")[1])["entries"]
                 self.assertEqual((rows[-1]["who"], rows[-1]["from"]), ("token ops.token", "127.0.0.1"))
                 self.assertNotIn("secret-word", weir.log())
+
+    def test_who_comes_to_the_dashboard(self):
+        """session.link, session.open and session.end; a code that is good no more opens nothing."""
+        with Origin() as app:
+            weir = Weir(POLICIES, app.port)
+            token = os.path.join(weir.directory, "ops.token")
+            with open(token, "w", encoding="utf-8") as f:
+                f.write("secret-word\n")
+            weir.write(POLICIES, weir.head.replace(f"admin: {{listen: 127.0.0.1:{weir.admin_port}}}",
+                                                   f"admin: {{listen: 127.0.0.1:{weir.admin_port}, token_file: {token}}}") + POLICIES)
+            door = f"127.0.0.1:{weir.admin_port}"
+
+            def ask(method, path, body=None, **headers):
+                fields = {name.replace("_", "-"): value for name, value in headers.items()} | {"Content-Type": "application/json"}
+                answer = once(weir.admin_port, method, path, fields, json.dumps(body or {}).encode(), host=door)
+                return answer.status, answer.header("set-cookie"), json.loads(answer.body)
+
+            with weir:
+                status, _, link = ask("POST", "/v1/session/link", Authorization="Bearer secret-word")
+                self.assertEqual(status, 201)
+                status, cookie, _ = ask("POST", "/v1/session", {"code": link["code"]})
+                self.assertEqual(status, 200)
+                self.assertEqual(ask("POST", "/v1/session", {"code": link["code"]})[0], 403, "a link is good once")
+                cookie = cookie.split(";")[0]
+                self.assertEqual(ask("DELETE", "/v1/session", Cookie=cookie, Origin="http://" + door)[0], 200)
+                rows = json.loads(ctl(weir, "--token-file", token, "-o", "json", "audit")[1])["entries"]
+                said = json.dumps(rows) + weir.log()
+            self.assertEqual([(row["action"], row["who"], row["done"]) for row in rows if row["action"] not in ("start", "stop")],
+                             [("session.link", "token ops.token", True), ("session.open", "session", True), ("session.end", "session", True)])
+            for secret in ("secret-word", link["code"], cookie.split("=")[1]):
+                self.assertNotIn(secret, said)
+
+    def test_the_page_names_every_action(self):
+        """observability.md has a row for each change that a route of the admin API makes, and the rows are of changes that there are."""
+        with open(os.path.join(ROOT, "docs", "observability.md"), encoding="utf-8") as f:
+            table = f.read().split("| action | change |")[1].split("\n\n")[0]
+        told = set(re.findall(r"`([a-z.]+)`", "".join(row.split("|")[1] for row in table.splitlines() if row.startswith("| `"))))
+        self.assertGreater(len(told), 15)
+        sources = ""
+        for room in ("admin", "app"):
+            for directory, _, names in os.walk(os.path.join(ROOT, room)):
+                for name in names:
+                    if name.endswith((".cc", ".h")):
+                        with open(os.path.join(directory, name), encoding="utf-8") as f:
+                            sources += f.read()
+        routes = set(re.findall(r'"([a-z]+(?:\.[a-z]+)?)"\}', sources.split("Route{", 1)[1].split("};")[0]))
+        self.assertLessEqual(routes - {"drain"}, told, "drain is drain.begin or drain.end")
+        for action in told - {"drain.begin", "drain.end"}:
+            self.assertTrue(f'"{action}"' in sources, action)
 
     def test_in_the_log_keys_are_hidden_and_no_level_hides_a_change(self):
         with Origin() as app, Weir(POLICIES, app.port, extra="log: {level: error}\n") as weir:
