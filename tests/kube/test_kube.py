@@ -138,6 +138,11 @@ class Kube(unittest.TestCase):
         words = re.findall(r"draining, still accepting|app ends|\"draining\"|weir ends", "\n".join(lines))
         return [word.strip('"') for word in words], took
 
+    def start(self, pod):
+        """What the pod's log says of its start, in the order of the times."""
+        lines = sorted(self.k("logs", "--timestamps", "--all-containers", pod).splitlines())
+        return re.findall(r"weir is ready|app starts", "\n".join(lines))
+
     def doctor(self, pod):
         """As its help says it: without a file's name it reads what weir reads, and finds nothing wrong."""
         examined = json.loads(self.k("exec", pod, "-c", "weir", "--", "weir", "doctor", "-o", "json"))
@@ -152,6 +157,7 @@ class Kube(unittest.TestCase):
         for pod in self.pods("{.metadata.name}"):
             status = json.loads(self.k("exec", pod, "-c", "weir", "--", "/usr/bin/weir", "ctl", "status", "-o", "json"))
             self.assertLess(status["resident_bytes"], 15_000_000, "an idle weir is small")
+            self.assertEqual(self.start(pod), ["weir is ready", "app starts"], "a native sidecar is there before its app")
         self.doctor(pod)
         first, second = self.pods()
         self.assertEqual(self.logins(first, 6), ["401"] * 5 + ["429"])
