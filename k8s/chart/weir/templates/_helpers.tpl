@@ -1,9 +1,14 @@
+{{- define "weir.name" -}}
+{{- default "weir" .Values.nameOverride }}
+{{- end }}
+
 {{- define "weir.fullname" -}}
-{{- if contains "weir" .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name (default "weir" .Values.nameOverride) | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- $name := include "weir.name" . -}}
+{{- if contains $name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" }}{{ end }}
 {{- end }}
 
 {{- define "weir.selectorLabels" -}}
-app.kubernetes.io/name: weir
+app.kubernetes.io/name: {{ include "weir.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
