@@ -11,7 +11,7 @@ import unittest
 
 from http_client import Client, once
 from origin import Origin, after, answer
-from weir_process import Weir, eventually
+from weir_process import ROOT, Weir, eventually
 
 DENY = """
 events:
@@ -251,6 +251,16 @@ class AccessLog(unittest.TestCase):
             self.assertEqual(weir.metric("weir_request_duration_seconds_count", 'route="login"'), 3)
             self.assertEqual(weir.metric("weir_request_duration_seconds_count", 'route="other"'), 1)
             self.assertEqual(weir.metric("weir_upstream_duration_seconds_count"), 3)
+
+
+class Page(unittest.TestCase):
+    def test_the_cost_on_the_page_is_the_measured_one(self):
+        with open(os.path.join(ROOT, "bench/results/access_log.md"), encoding="utf-8") as f:
+            measured = {name: float(times) for name, times in re.findall(r"(?m)^(weir-access\S*) +[\d,]+ +([\d.]+) x weir$", f.read())}
+        with open(os.path.join(ROOT, "docs/observability.md"), encoding="utf-8") as f:
+            said = re.search(r"access_log\.md\)\): 1 % or less with a line for one request in a hundred, (\d+) % with\na line for each", f.read())
+        self.assertLess(measured["weir-access-1"], 1.015)
+        self.assertEqual(int(said[1]), round(100 * (measured["weir-access"] - 1)))
 
 
 if __name__ == "__main__":
