@@ -53,12 +53,14 @@ struct CommandsTest : testing::Test {
 };
 
 TEST_F(CommandsTest, help_of_every_command_is_as_written_down) {
-  expect_golden("app/help.txt", run({"--help"}).out);
-  for (const char* command : {"serve", "dev", "init", "check", "test", "explain", "replay",
-                              "schema", "health", "doctor", "ctl", "inject", "man", "completion"}) {
+  const std::string all = run({"--help"}).out;
+  expect_golden("app/help.txt", all);
+  const std::vector<std::string> commands = names_of_help(all, "Subcommands");
+  EXPECT_GE(commands.size(), 15U);
+  for (const std::string& command : commands) {
     const Outcome help = run({command, "--help"});
     EXPECT_EQ(help.code, 0) << command;
-    expect_golden(("app/help_" + std::string(command) + ".txt").c_str(), help.out);
+    expect_golden(("app/help_" + command + ".txt").c_str(), help.out);
   }
 }
 

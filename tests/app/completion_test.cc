@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <boost/json/parse.hpp>
+#include <set>
+
 #include "app/tools/help/roff.h"
 #include "tests/app/program.h"
 
@@ -65,11 +68,69 @@ TEST(Completion, scripts_ask_weir) {
   EXPECT_EQ(run_weir({"completion", "tcsh"}).code, 2);
 }
 
-TEST(Man, pages_name_every_command_key_and_variable) {
+/// The part of weir(1) that tells of one command.
+std::string section_of(const std::string& page, const std::vector<std::string>& command) {
+  std::string title = "weir";
+  for (const std::string& word : command) title += " " + word;
+  const std::string head = ".SS \"" + roff_text(title) + "\"\n";
+  const std::size_t begin = page.find(head);
+  if (begin == std::string::npos) return {};
+  return page.substr(begin, page.find("\n.S", begin + 1) - begin);
+}
+
+/// The command and those below it, and how many they are.
+std::size_t expect_told(const std::string& page, const std::vector<std::string>& command) {
+  std::vector<std::string> asked = command;
+  asked.push_back("--help");
+  const std::string help = run_weir(asked).out;
+  const std::string told = section_of(page, command);
+  EXPECT_NE(told, "") << testing::PrintToString(command);
+  for (std::string names : names_of_help(help, "Options")) {
+    names = names.substr(0, names.find('='));  // `--admin ADDRESS=...`, `-h,--help`
+    const std::string last = names.substr(names.rfind(',') + 1);
+    EXPECT_THAT(told, HasSubstr(roff_text(last))) << testing::PrintToString(command);
+  }
+  std::size_t count = 1;
+  for (const std::string& below : names_of_help(help, "Subcommands")) {
+    std::vector<std::string> next = command;
+    next.push_back(below);
+    count += expect_told(page, next);
+  }
+  return count;
+}
+
+TEST(Man, tells_of_every_command_with_its_flags) {
+  const std::string page = run_weir({"man"}).out;
+  std::size_t count = 0;
+  for (const std::string& command : names_of_help(run_weir({"--help"}).out, "Subcommands"))
+    count += expect_told(page, {command});
+  EXPECT_GE(count, 38U);
+}
+
+void collect_keys(const boost::json::value& schema, std::set<std::string>& out) {
+  if (const auto* list = schema.if_array()) {
+    for (const auto& each : *list) collect_keys(each, out);
+  } else if (const auto* map = schema.if_object()) {
+    if (const auto* keys = map->if_contains("properties"); keys != nullptr && keys->is_object()) {
+      for (const auto& each : keys->get_object()) out.emplace(each.key());
+    }
+    for (const auto& each : *map) collect_keys(each.value(), out);
+  }
+}
+
+TEST(Man, tells_of_every_key_of_the_schema) {
+  const std::string page = run_weir({"man", "weir.yaml"}).out;
+  std::set<std::string> keys;
+  collect_keys(boost::json::parse(run_weir({"schema"}).out), keys);
+  EXPECT_GE(keys.size(), 190U);
+  for (const std::string& key : keys)
+    EXPECT_THAT(page, HasSubstr("\\fB" + roff_text(key) + "\\fR"));
+}
+
+TEST(Man, pages_name_variables_signals_and_functions) {
   const std::string weir = run_weir({"man"}).out;
-  for (const char* words :
-       {".TH WEIR 1", ".SS \"weir ctl drain\"", "\\fB\\-c, \\-\\-config\\fR \\fIFILE\\fR",
-        "\\fBWEIR_PROXY_UPSTREAM\\fR", "\\fBSIGHUP\\fR"}) {
+  for (const char* words : {".TH WEIR 1", "\\fB\\-c, \\-\\-config\\fR \\fIFILE\\fR",
+                            "\\fBWEIR_PROXY_UPSTREAM\\fR", "\\fBSIGHUP\\fR"}) {
     EXPECT_THAT(weir, HasSubstr(words));
   }
   const std::string configuration = run_weir({"man", "weir.yaml"}).out;

@@ -59,6 +59,19 @@ Outcome run_weir(const std::vector<std::string>& arguments, const std::string& d
   return {code_of(status), scratch.read("out"), scratch.read("err")};
 }
 
+std::vector<std::string> names_of_help(const std::string& help, const std::string& block) {
+  std::vector<std::string> out;
+  std::istringstream lines(help);
+  std::string line;
+  while (std::getline(lines, line) && line != block + ":") {
+  }
+  while (std::getline(lines, line) && !line.empty()) {
+    if (line.starts_with("  ") && !line.starts_with("   "))
+      out.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return out;
+}
+
 RunningWeir::RunningWeir(const std::vector<std::string>& arguments, const std::string& stderr_file)
     : pid_(spawn(arguments, ".", stderr_file + ".out", stderr_file, {})) {}
 

@@ -18,6 +18,9 @@ struct Outcome {
 Outcome run_weir(const std::vector<std::string>& arguments, const std::string& directory = ".",
                  const std::vector<std::string>& environment = {});
 
+/// The first word of each line in a block of --help, such as "Subcommands".
+std::vector<std::string> names_of_help(const std::string& help, const std::string& block);
+
 /// A weir that runs until it is told to end. Killed when the object goes.
 class RunningWeir {
  public:
