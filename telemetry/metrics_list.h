@@ -1,9 +1,9 @@
 #pragma once
 
 /// Every metric of fixed labels once: X(id, kind, name, labels, help). Rows of one name stand
-/// together. The Prometheus page, the reference page and tests/telemetry walk this table. Metrics
-/// that carry the name of a policy, list or field are families (policies/judgement/stats.h). No
-/// client value is ever a label.
+/// together. The Prometheus page and tests/telemetry walk this table; docs/metrics.md is written
+/// from the page. Metrics that carry the name of a policy, list or field are families
+/// (policies/judgement/stats.h). No client value is ever a label.
 #define WEIR_METRICS(X)                                                                           \
   X(connections_total, counter, "weir_connections_total", "", "Downstream connections accepted.") \
   X(connections_open, gauge, "weir_connections_open", "", "Downstream connections open now.")     \

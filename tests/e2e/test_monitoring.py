@@ -6,6 +6,7 @@ import re
 import subprocess
 import unittest
 
+import metrics_reference
 from http_client import once
 from origin import Origin
 from weir_process import ROOT, Weir
@@ -13,6 +14,7 @@ from weir_process import ROOT, Weir
 MONITORING = os.path.join(ROOT, "k8s", "monitoring")
 # A metric's name in an expression: functions are followed by `(`, labels by an operator or a comma.
 NAME = re.compile(r"\b(?:weir|process)_[a-z0-9_]+\b")
+OF_PROMETHEUS = {"job", "instance"}  # what it adds to every series
 POLICIES = """
 events:
   login: {match: POST /login}
@@ -29,14 +31,34 @@ def promtool(*arguments, text=None):
     return subprocess.run(["promtool", *arguments], input=text, capture_output=True, text=True, check=False)
 
 
-def families(page):
-    """Names as expressions use them, with their labels."""
+def series(page):
+    """Names as expressions use them, with their labels and what these say."""
     labels = {}
     for line in page.splitlines():
         if not line.startswith("#"):
             name, _, rest = re.match(r"([a-z0-9_]+)(\{(.*)\})? ", line).groups()
-            labels.setdefault(name, set()).update(re.findall(r'(\w+)="', rest or ""))
+            for label, value in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', rest or ""):
+                labels.setdefault(name, {}).setdefault(label, set()).add(value)
+            labels.setdefault(name, {})
     return labels
+
+
+def wrong_labels(expression, known):
+    """Labels of an expression that its metrics have not, and values that they never have."""
+    wrong = []
+    for name, matchers in re.findall(r"\b((?:weir|process)_[a-z0-9_]+)\{([^}]*)\}", expression):
+        labels = known.get(name, {})
+        for label, operator, value in re.findall(r'(\w+)(=~|!=|!~|=)"([^"]*)"', matchers):
+            if label in OF_PROMETHEUS:
+                continue
+            if label not in labels:
+                wrong.append(f"{name} has no label {label}")
+            elif label not in metrics_reference.OPEN and operator in ("=", "=~"):
+                wrong += [f"{name}: {label} is never {each}" for each in value.split("|") if each not in labels[label]]
+    used = set().union(*(known.get(name, {}) for name in NAME.findall(expression)), OF_PROMETHEUS, {"le"})
+    for grouping in re.findall(r"\b(?:by|on|without|ignoring) ?\(([^)]*)\)", expression):
+        wrong += [f"nothing there has the label {label}" for label in re.findall(r"\w+", grouping) if label not in used]
+    return wrong
 
 
 class Monitoring(unittest.TestCase):
@@ -47,7 +69,9 @@ class Monitoring(unittest.TestCase):
                 once(weir.port, "POST", "/login", {"X-User-Id": "a", "X-Forwarded-For": "203.0.113.7"})
             once(weir.port, "POST", "/login")  # cannot be keyed
             cls.page = weir.health("/metrics").body.decode()
-        cls.families = families(cls.page)
+        cls.families = series(cls.page)
+        cls.everything = metrics_reference.everything()
+        cls.known = series(cls.everything)
 
     def test_promtool_finds_nothing_to_say_of_the_metrics(self):
         checked = promtool("check", "metrics", text=self.page)
@@ -103,7 +127,7 @@ class Monitoring(unittest.TestCase):
         for panel in dashboard["panels"]:
             for target in panel.get("targets", []):
                 for label in re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]):
-                    used = set().union(*(self.families.get(name, set()) for name in NAME.findall(target["expr"])))
+                    used = set().union(*(self.families.get(name, {}) for name in NAME.findall(target["expr"])))
                     self.assertIn(label, used | {"instance", "job", "le"}, target)
         # Prometheus reads each expression.
         rules = "groups: [{name: g, rules: [" + ", ".join(
@@ -118,6 +142,43 @@ class Monitoring(unittest.TestCase):
         finally:
             os.unlink(path)
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_rules_and_dashboard_ask_for_labels_that_there_are(self):
+        with open(os.path.join(MONITORING, "rules.yaml"), encoding="utf-8") as f:
+            rules = re.split(r"(?m)^ +- alert: ", f.read())[1:]
+        for rule in rules:
+            name, body = rule.split("\n", 1)
+            expression = re.search(r"expr: (.*?)\n +(?:for|labels):", body, re.S)[1]
+            self.assertEqual(wrong_labels(expression, self.known), [], name)
+            # What a summary names is what the expression keeps.
+            kept = set(re.findall(r"\w+", " ".join(re.findall(r"\bby ?\(([^)]*)\)", expression)))) or \
+                set().union(*(self.known.get(each, {}) for each in NAME.findall(expression)), OF_PROMETHEUS)
+            for label in re.findall(r"\$labels\.(\w+)", body):
+                self.assertIn(label, kept, f"{name}: the summary names a label that is not there")
+        with open(os.path.join(MONITORING, "grafana.json"), encoding="utf-8") as f:
+            for panel in json.load(f)["panels"]:
+                for target in panel.get("targets", []):
+                    self.assertEqual(wrong_labels(target["expr"], self.known), [], panel["title"])
+
+    def test_wrong_labels_are_seen(self):
+        known = {"weir_a_total": {"result": {"ok"}, "policy": {"p"}}}
+        self.assertEqual(wrong_labels('sum by (job, policy) (rate(weir_a_total{result="ok",policy!=""}[5m]))', known), [])
+        self.assertEqual(wrong_labels('sum by (reason) (weir_a_total{result=~"ok|lost",kind="x"})', known),
+                         ["weir_a_total: result is never lost", "weir_a_total has no label kind", "nothing there has the label reason"])
+
+    def test_the_page_of_metrics_has_all_of_them(self):
+        found = metrics_reference.families(self.everything)
+        self.assertEqual(metrics_reference.names_in_sources() - set(found), set(), "metrics_reference.EVERYTHING makes none of them")
+        self.assertEqual(set(metrics_reference.families(self.page)) - set(found), set())
+        with open(metrics_reference.PAGE, encoding="utf-8") as f:
+            head, mark, table = f.read().partition(metrics_reference.MARK)
+        self.assertTrue(mark)
+        expected = metrics_reference.reference(self.everything)
+        if os.environ.get("WEIR_UPDATE_GOLDEN") == "1" and table != expected:
+            with open(metrics_reference.PAGE, "w", encoding="utf-8") as f:
+                f.write(head + mark + expected)
+            table = expected
+        self.assertEqual(table, expected, "WEIR_UPDATE_GOLDEN=1 writes it")
 
     def expect_known(self, where, text):
         for name in sorted(set(NAME.findall(text))):
