@@ -9,7 +9,7 @@
 namespace weir::policies::expr {
 namespace {
 
-using Texts = std::vector<std::string_view>;
+using Pieces = std::vector<std::string_view>;
 
 constexpr std::size_t kPartsMost = 6;  // of a hint: a longer one helps nobody
 
@@ -30,8 +30,8 @@ bool is_any_of(const Subject& subject, std::initializer_list<std::string_view> a
 
 /// Parts between any of `marks`, without blanks around them. Empty: there is one part only, or one
 /// of them is empty.
-Texts split(std::string_view text, std::string_view marks) {
-  Texts out;
+Pieces split(std::string_view text, std::string_view marks) {
+  Pieces out;
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t end = std::min(text.find_first_of(marks, from), text.size());
     std::string_view part = text.substr(from, end - from);
@@ -41,7 +41,7 @@ Texts split(std::string_view text, std::string_view marks) {
     out.push_back(part);
     from = end + 1;
   }
-  return out.size() > 1 ? out : Texts{};
+  return out.size() > 1 ? out : Pieces{};
 }
 
 std::string call(const Subject& subject, std::string_view function, std::string_view text) {
@@ -112,7 +112,7 @@ std::string test_of(const Subject& subject, std::string_view text, Compared how)
 }
 
 /// `["a", "b"]`, or the tests joined by `or`. Empty: too many to be shown.
-std::string any_test(const Subject& subject, const Texts& texts, Compared how) {
+std::string any_test(const Subject& subject, const Pieces& texts, Compared how) {
   if (texts.size() > kPartsMost) return {};
   const bool stars = std::any_of(texts.begin(), texts.end(), [](std::string_view text) {
     return text.find('*') != std::string_view::npos;
@@ -178,7 +178,7 @@ ForeignPattern foreign_pattern(const Subject& subject, std::string_view text, Co
   const bool plain = is_plain(subject);
   const bool pages = is_any_of(subject, {"path", "url", "host"});
   if (subject.attribute == "method") {
-    Texts methods = split(text, "|,/");
+    Pieces methods = split(text, "|,/");
     if (methods.empty()) methods = split(text, " ");
     if (methods.empty()) return {};
     return {"a request has one method", any_test(subject, methods, how), methods.size() > 1};
@@ -186,7 +186,7 @@ ForeignPattern foreign_pattern(const Subject& subject, std::string_view text, Co
   if (pages && looks_like_expression(text))
     return {"only matches() takes patterns", anchored(subject, text, how), false};
   const bool one_of = plain || how == Compared::part;
-  if (const Texts parts = split(text, "|"); one_of && !parts.empty())
+  if (const Pieces parts = split(text, "|"); one_of && !parts.empty())
     return {"the | is no \"or\"", any_test(subject, parts, how), how != Compared::whole};
   if (is_any_of(subject, {"path", "url"})) {
     if (const std::string_view segment = named_segment(text); !segment.empty()) {
