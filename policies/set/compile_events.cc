@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "config/sections/descriptors.h"
+#include "policies/set/call_checks.h"
 #include "policies/set/compiler.h"
 
 namespace weir::policies {
@@ -158,6 +159,7 @@ void EventCompiler::compile_event(const config::EventDef& def, std::set<std::str
   if (def.is && parent == kRequestEvent) event.base = kRequestEvent;
   set_.events.push_back(std::move(event));
   names_.event_index.emplace(def.name.value, index);
+  check_event_of_calls(def, set_, index, problems_);
 }
 
 }  // namespace weir::policies

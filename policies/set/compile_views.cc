@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "policies/set/call_checks.h"
 #include "policies/set/compiler.h"
 #include "policies/set/describe.h"
 
@@ -165,6 +166,7 @@ void ViewCompiler::bind_view(const config::ViewDef& def, const std::vector<confi
     if (set_.events[e].when) add_captures(binding.captures, set_.events[e].when->captures());
     if (set_.events[e].parent == e) break;
   }
+  check_view_of_calls(def, set_, binding, problems_);
   view.outcome = view.outcome || binding.outcome;
   view.bindings.push_back(std::move(binding));
 }

@@ -179,7 +179,7 @@ class Limitador(unittest.TestCase):
   grey: {of: descriptor.tier, kind: gray, effect: none}
 policies:
   - {name: lists, watch: {domain: shop}, key: descriptor.tier, window: 1h, then: [{over: 8, do: graylist, list: grey, for: 1h}]}
-  - {name: flies, watch: {domain: shop}, key: descriptor.tier, metric: in_flight, then: [{over: 8, do: deny}]}
+  - {name: flies, watch: [request, {domain: shop}], key: descriptor.tier, metric: in_flight, then: [{over: 8, do: deny}]}
 """
         for share in ("local", "redis", "{redis: {sync: 200ms}}"):
             options = {"policies": f"defaults: {{share: {share}}}\n" + policies,

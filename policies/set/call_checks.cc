@@ -1,0 +1,72 @@
+#include "policies/set/call_checks.h"
+
+#include <algorithm>
+
+namespace weir::policies {
+namespace {
+
+constexpr const char* kWatchRequests =
+    "the rate limit service does not see when a request ends; watch `request` at ext_authz";
+
+bool is_call(const PolicySet& set, EventIndex event) {
+  return !set.events[set.events[event].base].calls.empty();
+}
+
+/// What only requests can do is an error where nothing but calls is watched: it would never
+/// happen.
+void report(bool calls_alone, const config::Where& where, const std::string& message,
+            config::Problems& problems) {
+  if (calls_alone) {
+    problems.error(where, message, kWatchRequests);
+  } else {
+    problems.warning(where, message, kWatchRequests);
+  }
+}
+
+}  // namespace
+
+void check_event_of_calls(const config::EventDef& def, const PolicySet& set, EventIndex index,
+                          config::Problems& problems) {
+  const Event& event = set.events[index];
+  if (!event.when || event.when->side() != Side::answer || !is_call(set, index)) return;
+  problems.error(def.when->where,
+                 "event \"" + event.name +
+                     "\" depends on an answer, and a call of the rate limit service has none",
+                 kWatchRequests);
+}
+
+void check_view_of_calls(const config::ViewDef& def, const PolicySet& set,
+                         const View::Binding& binding, config::Problems& problems) {
+  if (!binding.outcome || set.events[binding.event].outcome || !is_call(set, binding.event)) return;
+  problems.error(def.when ? def.when->where : def.name.where,
+                 "view \"" + def.name.value +
+                     "\" depends on an answer, and a call of the rate limit service has none",
+                 kWatchRequests);
+}
+
+void check_counts_of_calls(const config::PolicyDef& def, const PolicySet& set, const Policy& policy,
+                           config::Problems& problems) {
+  bool calls = false, others = false, outcome = false;
+  for (const Binding& binding : policy.bindings) {
+    if (!binding.counts) continue;
+    const bool call = is_call(set, binding.event);
+    calls = calls || call;
+    others = others || !call;
+    // Events that an answer decides are reported themselves.
+    outcome = outcome || (call && binding.outcome && !set.events[binding.event].outcome);
+  }
+  if (!calls) return;
+  const std::string name = "policy \"" + policy.name + "\" ";
+  if (policy.has_metric && policy.metric == Metric::in_flight) {
+    report(!others, def.metric.where,
+           name +
+               "counts requests in flight, and a call of the rate limit service is never in "
+               "flight",
+           problems);
+  } else if (outcome) {
+    report(!others, def.when ? def.when->where : def.name.where,
+           name + "depends on an answer, and a call of the rate limit service has none", problems);
+  }
+}
+
+}  // namespace weir::policies

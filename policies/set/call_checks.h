@@ -1,0 +1,22 @@
+#pragma once
+
+#include "config/model.h"
+#include "config/text/problem.h"
+#include "policies/set/policy_set.h"
+
+/// What the rate limit service does not see, or cannot say: it is asked once about a descriptor, it
+/// answers at once, and nobody tells it what became of the request.
+namespace weir::policies {
+
+/// An event of calls that only an answer decides would never happen.
+void check_event_of_calls(const config::EventDef& def, const PolicySet& set, EventIndex index,
+                          config::Problems& problems);
+
+/// What a policy, or one of its `metrics`, counts of calls.
+void check_counts_of_calls(const config::PolicyDef& def, const PolicySet& set, const Policy& policy,
+                           config::Problems& problems);
+
+void check_view_of_calls(const config::ViewDef& def, const PolicySet& set,
+                         const View::Binding& binding, config::Problems& problems);
+
+}  // namespace weir::policies

@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+#include "policies/set/compile.h"
+
+/// What is told about policies over calls of the rate limit service at load.
+namespace weir::policies::call_checks_test {
+namespace {
+
+/// `LINE:COLUMN: error: message`, of all problems.
+std::string told(const std::string& yaml) {
+  config::Loaded loaded = config::load_text("t.yaml", "weir: 1\n" + yaml);
+  if (loaded.model) {
+    const auto set = compile(*loaded.model, loaded.problems);
+    EXPECT_EQ(set == nullptr, loaded.problems.has_errors()) << yaml;
+  }
+  return config::render_human(loaded.problems, loaded.views(), false);
+}
+bool tells(const std::string& yaml, const std::string& level, const std::string& what) {
+  const std::string all = told(yaml);
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t end = std::min(all.find('\n', at), all.size());
+    const std::string line = all.substr(at, end - at);
+    if (line.find(": " + level + ": ") != std::string::npos && line.find(what) != std::string::npos)
+      return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+std::string policy(const std::string& rest, const std::string& watch = "{domain: d}") {
+  return "policies: [{name: p, watch: " + watch + ", " + rest + "}]\n";
+}
+const std::string kDeny = "then: [{over: 1, do: deny}]";
+const std::string kRequests = "[request, {domain: d}]";
+
+TEST(CallChecks, ACallIsNeverInFlight) {
+  const std::string flies = "metric: in_flight, key: ip, " + kDeny;
+  EXPECT_TRUE(tells(policy(flies), "error", "never in flight"));
+  EXPECT_TRUE(tells(policy(flies, kRequests), "warning", "never in flight"));
+  EXPECT_FALSE(tells(policy(flies, kRequests), "error", ""));
+  EXPECT_EQ(told(policy(flies, "request")), "");
+  EXPECT_NE(told(policy(flies)).find("watch `request` at ext_authz"), std::string::npos);
+  EXPECT_TRUE(
+      tells("policies: [{name: p, watch: {domain: d}, key: ip, metrics: {open: {watch: {domain: "
+            "d}, metric: "
+            "in_flight}}, then: [{if: open > 1, do: deny}]}]\n",
+            "error", "never in flight"));
+}
+
+TEST(CallChecks, NoAnswerDecidesAboutACall) {
+  const std::string failed = "when: status == 401, key: ip, window: 1m, " + kDeny;
+  EXPECT_TRUE(tells(policy(failed), "error", "depends on an answer"));
+  EXPECT_TRUE(tells(policy(failed, kRequests), "warning", "depends on an answer"));
+  EXPECT_FALSE(tells(policy(failed, "request"), "error", "depends on an answer"));
+  EXPECT_TRUE(tells(policy("metric: sum(response.body.tokens), window: 1m, " + kDeny), "error",
+                    "depends on an answer"));
+  // As an event, and as an event that is one.
+  const std::string call = "events:\n  call: {domain: d, descriptors: {user: '*'}";
+  const std::string watched = policy("window: 1m, " + kDeny, "failed");
+  EXPECT_TRUE(tells(call + "}\n  failed: {is: call, when: status == 401}\n" + watched, "error",
+                    "event \"failed\" depends on an answer"));
+  EXPECT_TRUE(
+      tells(call + ", when: status == 401}\n", "error", "event \"call\" depends on an answer"));
+  EXPECT_TRUE(
+      tells("views: [{name: v, watch: {domain: d}, when: status == 401, window: {every: "
+            "1h}}]\n",
+            "error", "view \"v\" depends on an answer"));
+  EXPECT_TRUE(tells(call + "}\n  page: {match: GET /a}\npolicies: [{name: p, sequence: [{event: "
+                           "call, when: status == 401}, page], within: 1m, key: ip, then: [{do: "
+                           "flag}]}]\n",
+                    "warning", "depends on an answer"));
+}
+
+}  // namespace
+}  // namespace weir::policies::call_checks_test
