@@ -189,7 +189,7 @@ void take_described(Model& model) {
   const auto count_hits = [](MetricDef& metric) {
     if (metric.kind != Metric::count) return;
     metric.kind = Metric::sum;
-    metric.arguments = {{"hits_addend", metric.where}};
+    metric.arguments = {{"hits_addend", metric.where}};  // is_count_of_hits() knows it by its place
   };
   for (PolicyDef& policy : model.policies) {
     if (!policy.pattern && policy.window && has_hits(policy.watch)) count_hits(policy.metric);
@@ -197,6 +197,12 @@ void take_described(Model& model) {
       if (metric.window && has_hits(metric.watch)) count_hits(metric.metric);
     }
   }
+}
+
+bool is_count_of_hits(const MetricDef& metric) noexcept {
+  if (metric.kind != Metric::sum || metric.arguments.size() != 1) return false;
+  const Where& of = metric.arguments.front().where;
+  return of.line == metric.where.line && of.column == metric.where.column;
 }
 
 void add_descriptor_tables(std::vector<TableDoc>& out) {

@@ -20,5 +20,7 @@ std::string described_name(const DescriptorDef& def);
 /// Puts what was described in place among the events, once each. Then counts of events that a
 /// rate limit call makes become sums of its hits.
 void take_described(Model& model);
+/// Whether take_described() has made the sum of hits, of what the file calls a count.
+bool is_count_of_hits(const MetricDef& metric) noexcept;
 
 }  // namespace weir::config

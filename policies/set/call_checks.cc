@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/sections/descriptors.h"
+
 namespace weir::policies {
 namespace {
 
@@ -21,6 +23,33 @@ void report(bool calls_alone, const config::Where& where, const std::string& mes
   } else {
     problems.warning(where, message, kWatchRequests);
   }
+}
+
+/// Envoy may send the hits after the answer of the app (`apply_on_stream_done`), for which it does
+/// not ask whether they may pass.
+void warn_of_late_hits(const config::PolicyDef& def, const config::PolicyDef& owner,
+                       const PolicySet& set, const Policy& policy, config::Problems& problems) {
+  if (def.charge.value == config::Charge::always || config::is_count_of_hits(def.metric)) return;
+  if (std::none_of(owner.then.begin(), owner.then.end(),
+                   [](const config::Rung& rung) { return refuses(rung.action.value); }))
+    return;
+  const auto hits = set.slots.find("hits_addend");
+  if (!hits) return;
+  const bool sums =
+      std::any_of(policy.bindings.begin(), policy.bindings.end(), [&](const Binding& binding) {
+        return binding.counts && is_call(set, binding.event) &&
+               std::any_of(binding.arguments.begin(), binding.arguments.end(),
+                           [&](const Expression& amount) {
+                             const auto slots = amount.slots();
+                             return std::find(slots.begin(), slots.end(), *hits) != slots.end();
+                           });
+      });
+  if (!sums) return;
+  problems.warning(def.metric.where,
+                   "policy \"" + policy.name +
+                       "\" does not count hits that would go over its limit, and hits that Envoy "
+                       "sends after the answer (apply_on_stream_done) are spent by then",
+                   "write charge: always, which counts them too");
 }
 
 }  // namespace
@@ -44,8 +73,8 @@ void check_view_of_calls(const config::ViewDef& def, const PolicySet& set,
                  kWatchRequests);
 }
 
-void check_counts_of_calls(const config::PolicyDef& def, const PolicySet& set, const Policy& policy,
-                           config::Problems& problems) {
+void check_counts_of_calls(const config::PolicyDef& def, const config::PolicyDef& owner,
+                           const PolicySet& set, const Policy& policy, config::Problems& problems) {
   bool calls = false, others = false, outcome = false;
   for (const Binding& binding : policy.bindings) {
     if (!binding.counts) continue;
@@ -67,6 +96,7 @@ void check_counts_of_calls(const config::PolicyDef& def, const PolicySet& set, c
     report(!others, def.when ? def.when->where : def.name.where,
            name + "depends on an answer, and a call of the rate limit service has none", problems);
   }
+  warn_of_late_hits(def, owner, set, policy, problems);
 }
 
 }  // namespace weir::policies

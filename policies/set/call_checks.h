@@ -12,9 +12,10 @@ namespace weir::policies {
 void check_event_of_calls(const config::EventDef& def, const PolicySet& set, EventIndex index,
                           config::Problems& problems);
 
-/// What a policy, or one of its `metrics`, counts of calls.
-void check_counts_of_calls(const config::PolicyDef& def, const PolicySet& set, const Policy& policy,
-                           config::Problems& problems);
+/// What a policy, or one of its `metrics`, counts of calls. `def` is its own, and `owner` that of
+/// the policy with the rungs.
+void check_counts_of_calls(const config::PolicyDef& def, const config::PolicyDef& owner,
+                           const PolicySet& set, const Policy& policy, config::Problems& problems);
 
 void check_view_of_calls(const config::ViewDef& def, const PolicySet& set,
                          const View::Binding& binding, config::Problems& problems);

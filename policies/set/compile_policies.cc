@@ -169,7 +169,7 @@ void PolicyCompiler::compile_meters(const config::PolicyDef& def, Policy& policy
       compiled.bindings.push_back(std::move(*binding));
     }
     if (!sound) continue;
-    check_counts_of_calls(meter, set_, compiled, problems_);
+    check_counts_of_calls(meter, def, set_, compiled, problems_);
     counters_.compile_counters(meter, compiled);
     compiled.list_keys.assign(compiled.bindings.size(), {});
     compiled.index = static_cast<PolicyIndex>(set_.policies.size());
@@ -340,7 +340,7 @@ void PolicyCompiler::warn_policy(const config::PolicyDef& def, const Policy& pol
           "policy keyed by ip");
     }
   }
-  check_counts_of_calls(def, set_, policy, problems_);
+  check_counts_of_calls(def, def, set_, policy, problems_);
   warn_of_unread_answers(def, policy, acts);
   warn_of_places(def, policy, acts);
   const auto denies = [](const Rung& rung) { return !rung.shadow && rung.effect == Action::deny; };

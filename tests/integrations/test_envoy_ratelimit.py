@@ -122,6 +122,19 @@ class RateLimitService(unittest.TestCase):
             self.assertEqual(first.header("x-ratelimit-remaining"), "3")
             self.assertTrue(1 <= int(first.header("x-ratelimit-reset")) <= 60)
 
+    def test_what_is_charged_after_the_answer_refuses_the_next_request(self):
+        route = peers.block(PAGE, "yaml", "apply_on_stream_done: true")
+        policies = peers.block(PAGE, "yaml", "charge: always").replace("over: 1000000", "over: 5")
+
+        def change(text):
+            begin = text.index("              - match: {prefix: /}")
+            return text[:begin] + route + text[text.index("          http_filters:"):]
+        for site in self.each(change=change, policies=policies):
+            self.assertEqual(site.ask("/nine-byte").status, 200)
+            eventually(lambda s=site: s.ask("/nine-byte").status == 429, what="the refusal of a spent budget")
+            self.assertEqual(site.ask("/nine-byte", "127.0.0.3").status, 200)
+            self.assertEqual(site.stat("ratelimit.error"), 0)
+
     def test_files_of_envoyproxy_ratelimit(self):
         for site in self.each(policies="policies: []\n", extra="ratelimit: {files: [limits.yaml], headers: true}\n",
                               files={"limits.yaml": LIMITS}):

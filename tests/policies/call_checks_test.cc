@@ -72,5 +72,23 @@ TEST(CallChecks, NoAnswerDecidesAboutACall) {
                     "warning", "depends on an answer"));
 }
 
+TEST(CallChecks, HitsThatComeAfterTheAnswerNeedChargeAlways) {
+  const std::string late = "apply_on_stream_done";
+  const std::string sum = "window: 1m, metric: sum(hits_addend), ";
+  EXPECT_TRUE(tells(policy(sum + kDeny), "warning", late));
+  EXPECT_EQ(told(policy(sum + "charge: always, " + kDeny)), "");
+  EXPECT_EQ(told(policy(sum + "then: [{over: 1, do: flag}]")), "") << "it refuses nothing";
+  EXPECT_EQ(told(policy("window: 1m, " + kDeny)), "") << "a count of calls";
+  EXPECT_EQ(told(policy("window: 1m, metric: count, " + kDeny)), "");
+  EXPECT_TRUE(tells(
+      "fields: {tokens: hits_addend * 2}\n" + policy("window: 1m, metric: sum(tokens), " + kDeny),
+      "warning", late));
+  EXPECT_TRUE(tells(
+      "policies: [{name: p, watch: {domain: d}, metrics: {spent: {watch: {domain: d}, metric: "
+      "sum(hits_addend), window: 1m}}, then: [{if: spent > 9, do: deny}]}]\n",
+      "warning", late));
+  EXPECT_FALSE(tells(policy(sum + kDeny, "request"), "warning", late));
+}
+
 }  // namespace
 }  // namespace weir::policies::call_checks_test

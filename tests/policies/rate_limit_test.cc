@@ -41,6 +41,31 @@ policies:
       << "a descriptor with more entries is another";
 }
 
+/// Envoy sends hits after the answer, and does not ask whether they may pass.
+TEST(RateLimit, HitsThatGoOverTheLimitAreSpentWithChargeAlways) {
+  const std::string policy = R"(
+policies:
+  - name: tokens
+    watch: {domain: api, descriptors: {user: "*"}}
+    key: descriptor.user
+    metric: sum(hits_addend)
+    window: 1m
+    then: [{over: 10, do: deny}]
+)";
+  const Entries user{{"user", "ann"}};
+  Service spent(policy + "    charge: always\n");
+  EXPECT_FALSE(spent.over("api", user, 0)) << "a look";
+  EXPECT_TRUE(spent.over("api", user, 13)) << "the answer, that Envoy does not read";
+  EXPECT_TRUE(spent.over("api", user, 0)) << "the next request";
+  EXPECT_FALSE(spent.over("api", {{"user", "bob"}}, 0));
+  spent.pass(milliseconds{61'000});
+  EXPECT_FALSE(spent.over("api", user, 0));
+
+  Service dropped(policy);
+  EXPECT_TRUE(dropped.over("api", user, 13));
+  EXPECT_FALSE(dropped.over("api", user, 0)) << "without it, refused hits do not count";
+}
+
 /// The keys of a call in Redis, under those of envoyproxy/ratelimit.
 std::vector<std::string> peer_keys(const std::string& settings, const std::string& file,
                                    std::vector<Asked> asked, std::string domain = "shop") {
