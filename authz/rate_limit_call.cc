@@ -86,6 +86,7 @@ void RateLimitCall::judge(std::size_t index, TimePoint now) {
   Part& part = parts_[index];
   part.lines.clear();
   part.body.clear();
+  part.content_type.clear();
   if (!found.event) {
     gate_.give_up(part, now);
     statuses_[index].what = policies::status_of(found);
@@ -133,6 +134,7 @@ void RateLimitCall::take(std::size_t index, const gate::Gate::Judged& judged, Ti
   }
   parts_[index].lines = judged.effect.response_headers;
   parts_[index].body = judged.effect.body;
+  parts_[index].content_type = judged.effect.content_type;
 }
 
 void RateLimitCall::resumed(Part& part, TimePoint now) {

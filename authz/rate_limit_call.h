@@ -90,6 +90,9 @@ class RateLimitCall {
   std::string_view body() const noexcept {
     return speaker_ != nullptr ? std::string_view(speaker_->body) : std::string_view();
   }
+  std::string_view content_type() const noexcept {
+    return speaker_ != nullptr ? std::string_view(speaker_->content_type) : std::string_view();
+  }
   /// What the counters of a look show, with its hits.
   struct CounterReading {
     std::size_t descriptor;
@@ -106,7 +109,7 @@ class RateLimitCall {
     RateLimitCall* call = nullptr;
     std::size_t index = 0;
     bool waits = false;
-    std::string lines, body;  ///< for the client, if it speaks for the call
+    std::string lines, body, content_type;  ///< for the client, if it speaks for the call
     void resume(TimePoint now) override { call->resumed(*this, now); }
     void event(const policies::Event&, Happened) override {}
     void list(const policies::List&, std::optional<TimePoint>, std::string_view) override {}

@@ -200,8 +200,14 @@ void write_response(const RateLimitCall& call, const policies::PolicySet& set,
     add(set.ratelimit.remaining_header, scarce->what.remaining);
     add(set.ratelimit.reset_header, policies::reset_seconds(scarce->what.reset));
   }
-  if (call.is_over() && !call.body().empty())
+  if (call.is_over() && !call.body().empty()) {
     response.set_raw_body(call.body().data(), call.body().size());
+    if (!call.content_type().empty() && is_utf8(call.content_type())) {
+      auto* const header = response.add_response_headers_to_add();  // else Envoy writes text/plain
+      header->set_key("content-type");
+      header->set_value(call.content_type().data(), call.content_type().size());
+    }
+  }
   if (set.ratelimit.metadata) write_metadata(call, request, *response.mutable_dynamic_metadata());
 }
 

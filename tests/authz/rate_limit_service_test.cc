@@ -101,6 +101,9 @@ TEST_F(RateLimitServiceTest, AnswersOneStatusForEachDescriptorInTheirOrder) {
   EXPECT_EQ(over.statuses(1).code(), rls::RateLimitResponse::OVER_LIMIT);
   EXPECT_EQ(over.response_headers_to_add(0).key(), "Retry-After");
   EXPECT_NE(over.raw_body().find("per-address"), std::string::npos);
+  const auto& last = over.response_headers_to_add(over.response_headers_to_add_size() - 1);
+  EXPECT_EQ(last.key(), "content-type") << "else Envoy says text/plain";
+  EXPECT_EQ(last.value(), "application/problem+json");
   EXPECT_EQ(metrics.cells(0).get(telemetry::Metric::rate_limit_ok), 2);
   EXPECT_EQ(metrics.cells(0).get(telemetry::Metric::rate_limit_over), 1);
   EXPECT_EQ(metrics.cells(0).get(telemetry::Metric::rate_limit_grpc), 3);
@@ -120,6 +123,27 @@ policies:
   EXPECT_EQ(ask(own).statuses(0).limit_remaining(), 3U) << "a look";
   own.mutable_descriptors(0)->mutable_hits_addend()->set_value(~std::uint64_t{0});
   EXPECT_EQ(ask(own).overall_code(), rls::RateLimitResponse::OVER_LIMIT);
+}
+
+TEST_F(RateLimitServiceTest, ARefusalHasTheBodyAndTheTypeOfItsRung) {
+  use(R"(
+policies:
+  - name: p
+    watch: {domain: d, descriptors: {a: "*"}}
+    window: 1m
+    then: [{over: 0, do: deny, body: "<p>later</p>", content_type: text/html}]
+)");
+  const auto type_of = [](const rls::RateLimitResponse& answer) {
+    std::string out;
+    for (const auto& header : answer.response_headers_to_add()) {
+      if (header.key() == "content-type") out += header.value() + ";";
+    }
+    return out;
+  };
+  const auto over = ask(request("d", {{{"a", ""}}}));
+  EXPECT_EQ(over.raw_body(), "<p>later</p>");
+  EXPECT_EQ(type_of(over), "text/html;");
+  EXPECT_EQ(type_of(ask(request("d", {{{"b", ""}}}))), "") << "no body, no type";
 }
 
 TEST_F(RateLimitServiceTest, RefusesWhatCannotBeJudged) {

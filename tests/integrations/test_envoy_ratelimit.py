@@ -96,6 +96,7 @@ class RateLimitService(unittest.TestCase):
             self.assertEqual([r.header("x-weir-verdict") for r in site.seen("/a")], [None, None, "flag", "flag"])
             over = site.ask("/a")
             self.assertIn("per-address", over.body.decode())
+            self.assertEqual(over.header("content-type"), "application/problem+json")
             self.assertGreater(int(over.header("retry-after")), 0)
             self.assertEqual(over.header("x-envoy-ratelimited"), "true")
             self.assertEqual([site.ask("/trial", "127.0.0.3").status for _ in range(3)], [200] * 3)
