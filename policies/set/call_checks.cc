@@ -99,4 +99,34 @@ void check_counts_of_calls(const config::PolicyDef& def, const config::PolicyDef
   warn_of_late_hits(def, owner, set, policy, problems);
 }
 
+void warn_of_rungs_over_calls(const config::PolicyDef& def, const PolicySet& set,
+                              const Policy& policy, config::Problems& problems) {
+  if (std::none_of(policy.bindings.begin(), policy.bindings.end(),
+                   [&](const Binding& binding) { return is_call(set, binding.event); }))
+    return;
+  const std::string rung = "a rung of policy \"" + policy.name + "\" ";
+  for (const config::Rung& one : def.then) {
+    if (one.action.value == Action::delay) {
+      problems.warning(one.action.where,
+                       rung +
+                           "holds requests, and the rate limit service answers at once: a "
+                           "request that is over passes",
+                       "write do: deny, or watch `request` at ext_authz");
+    } else if (one.action.value == Action::challenge) {
+      problems.warning(one.action.where,
+                       rung +
+                           "challenges, and the rate limit service only says that a request is "
+                           "over: Envoy refuses it with 429",
+                       "write do: deny, or watch `request` at ext_authz");
+    } else if (one.status && one.status->value != 429) {
+      problems.warning(one.status->where,
+                       rung +
+                           "has a status, and the rate limit service does not say one: Envoy "
+                           "answers 429",
+                       "write rate_limited_status in Envoy's rate limit filter, or watch `request` "
+                       "at ext_authz");
+    }
+  }
+}
+
 }  // namespace weir::policies

@@ -20,4 +20,8 @@ void check_counts_of_calls(const config::PolicyDef& def, const config::PolicyDef
 void check_view_of_calls(const config::ViewDef& def, const PolicySet& set,
                          const View::Binding& binding, config::Problems& problems);
 
+/// Rungs of a policy over calls that mean something else there.
+void warn_of_rungs_over_calls(const config::PolicyDef& def, const PolicySet& set,
+                              const Policy& policy, config::Problems& problems);
+
 }  // namespace weir::policies

@@ -341,6 +341,7 @@ void PolicyCompiler::warn_policy(const config::PolicyDef& def, const Policy& pol
     }
   }
   check_counts_of_calls(def, def, set_, policy, problems_);
+  warn_of_rungs_over_calls(def, set_, policy, problems_);
   warn_of_unread_answers(def, policy, acts);
   warn_of_places(def, policy, acts);
   const auto denies = [](const Rung& rung) { return !rung.shadow && rung.effect == Action::deny; };

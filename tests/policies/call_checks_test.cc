@@ -90,5 +90,21 @@ TEST(CallChecks, HitsThatComeAfterTheAnswerNeedChargeAlways) {
   EXPECT_FALSE(tells(policy(sum + kDeny, "request"), "warning", late));
 }
 
+TEST(CallChecks, RungsThatMeanSomethingElse) {
+  const std::string window = "key: ip, window: 1m, ";
+  const auto rung = [&](const std::string& what) {
+    return window + "then: [{over: 1, " + what + "}]";
+  };
+  const std::pair<const char*, const char*> kOther[] = {{"do: delay, hold: 1s", "holds requests"},
+                                                        {"do: challenge", "challenges"},
+                                                        {"do: deny, status: 403", "has a status"}};
+  for (const auto& [what, why] : kOther) {
+    EXPECT_TRUE(tells(policy(rung(what)), "warning", why)) << what;
+    EXPECT_TRUE(tells(policy(rung(what), kRequests), "warning", why)) << what;
+    EXPECT_FALSE(tells(policy(rung(what), "request"), "warning", why)) << what;
+  }
+  EXPECT_EQ(told(policy(rung("do: deny, status: 429"))), "");
+}
+
 }  // namespace
 }  // namespace weir::policies::call_checks_test
