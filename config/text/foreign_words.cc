@@ -8,6 +8,14 @@
 namespace weir::config {
 namespace {
 
+constexpr std::string_view kEnvoyRule =
+    "a rule of envoyproxy/ratelimit stays in its own file: ratelimit: {files: [limits.yaml]} in "
+    "the main file; as a policy it is watch: {domain: api, descriptors: {remote_address: \"*\"}}, "
+    "window: 1m, then: [{over: 100, do: deny}]; docs/migrating.md";
+constexpr std::string_view kEnvoyFile =
+    "a file of envoyproxy/ratelimit stands beside this one: ratelimit: {files: [limits.yaml]}; "
+    "docs/migrating.md";
+
 constexpr ForeignRow kForeign[] = {
     {"a case file", "test tests scenarios suite", "write cases: [{name: ..., steps: [...]}]",
      "cases"},
@@ -71,8 +79,13 @@ constexpr ForeignRow kForeign[] = {
     {"\"expect\"", "list lists key keys", "write listed: {per-ip: 203.0.113.7}", ""},
     {"\"expect\"", "event request at after ip repeat every",
      "this stands beside expect, in the step", ""},
-    {"a policy", "rate requests_per_unit requests_per_second average rps",
+    {"a policy", "rate requests_per_second average rps",
      "a rate is a threshold over a window: window: 1s, then: [{over: 10, do: deny}]", "window"},
+    {"a policy", "requests_per_unit rate_limit", kEnvoyRule, "then"},
+    {"a policy",
+     "share_threshold quota_mode value_to_metric detailed_metric replaces unlimited "
+     "unit_multiplier",
+     kEnvoyRule, ""},
     {"a policy",
      "limit limits threshold thresholds max maximum quota over at under requests hits points "
      "max_requests requests_per_period max_retry max_retries max_attempts max_events max_hits "
@@ -83,7 +96,7 @@ constexpr ForeignRow kForeign[] = {
      "its own: {over: 1000, in: 1h, do: deny}",
      "then"},
     {"a policy",
-     "rate_limit rate_limits rate_limiting rate_limiter request_rate_limiter limiter throttling "
+     "rate_limits rate_limiting rate_limiter request_rate_limiter limiter throttling "
      "throttle_rates",
      "a limit is a window and a rung: key: ip, window: 1m, then: [{over: 100, do: deny}]", "then"},
     {"a policy",
@@ -128,7 +141,7 @@ constexpr ForeignRow kForeign[] = {
      "policy strategy store storage backend redis global local cluster distributed sync_rate",
      "write share: redis, with redis: {url: 'redis://HOST:6379'} in the main file", "share"},
     {"a policy",
-     "skip exempt exclude except unlimited ignore_ip excluded_ips whitelist allowlist allow "
+     "skip exempt exclude except ignore_ip excluded_ips whitelist allowlist allow "
      "trusted bypass",
      "write lists: {office: {of: ip, kind: allow, entries: [10.0.0.0/8]}} in the main file, or "
      "when: 'path != \"/healthz\"'",
@@ -242,10 +255,7 @@ constexpr ForeignRow kForeign[] = {
     {"a view", "limit topk n", "write top: 5", "top"},
     {"a view", "filter condition", "write when: 'status == 200'", "when"},
 
-    {"the main file", "domain descriptors",
-     "a file of envoyproxy/ratelimit stands beside this one: ratelimit: {files: [limits.yaml]}; "
-     "docs/migrating.md",
-     "ratelimit"},
+    {"the main file", "domain descriptors rate_limits", kEnvoyFile, "ratelimit"},
     {"the main file", "namespace max_value conditions variables",
      "weir import limitador FILE writes such limits as policies; docs/migrating.md", ""},
     {"the main file",
@@ -261,7 +271,7 @@ constexpr ForeignRow kForeign[] = {
      "weir import nginx FILE writes such limits as policies; docs/migrating.md", ""},
     {"the main file", "frontend stick_table track_sc0 http_request tcp_request",
      "weir import haproxy FILE writes such rules as policies; docs/migrating.md", ""},
-    {"the main file", "limits_by rate_limits rate_limit limit rate burst rules policy",
+    {"the main file", "limits_by rate_limit limit rate burst rules policy",
      "write policies: [{name: per-ip, watch: request, key: ip, window: 1m, then: [{over: 100, do: "
      "deny}]}]",
      "policies"},

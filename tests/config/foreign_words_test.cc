@@ -98,6 +98,21 @@ TEST(ForeignWords, of_peers_are_known) {
   }
 }
 
+TEST(ForeignWords, of_envoyproxy_ratelimit_lead_to_its_files) {
+  const auto leads = [](std::string_view place, std::string_view word) {
+    const std::string_view hint = foreign_word(place, word).hint;
+    return hint.find("ratelimit: {files:") != std::string_view::npos &&
+           hint.find("docs/migrating.md") != std::string_view::npos;
+  };
+  for (const std::string_view word :
+       {"share_threshold", "quota_mode", "value_to_metric", "detailed_metric", "replaces",
+        "rate_limit", "requests_per_unit", "unlimited"}) {
+    EXPECT_TRUE(leads("a policy", word)) << word;
+  }
+  for (const std::string_view word : {"domain", "descriptors", "rate_limits"})
+    EXPECT_TRUE(leads("the main file", word)) << word;
+}
+
 TEST(ForeignWords, are_known_in_any_case_and_with_dashes) {
   EXPECT_FALSE(foreign_word("mode", "Dry-Run").hint.empty());
   EXPECT_EQ(foreign_word("a policy", "limitBy").hint, foreign_word("a policy", "limit_by").hint);
