@@ -79,6 +79,12 @@ Asked to_request(const net::RequestHead& check, const Door& door, const ClientRu
     out.method = check.method;
     target = check.target.substr(door.prefix.size());
     out.host = check.host;
+    if (target.empty()) {
+      asked.trouble =
+          "no path of the request stands behind the prefix: Envoy must have path_prefix, and no "
+          "path_override";
+      return asked;
+    }
   } else {
     out.method = only_field(out.headers, caller.method);
     if (!is_method(out.method)) {

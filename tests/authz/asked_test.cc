@@ -61,6 +61,16 @@ TEST(Asked, SaysWhetherAPathCanBeReadInDifferentWays) {
   EXPECT_STREQ(read("/%zz"), "refused");
 }
 
+// `path_override`, or CONNECT: a policy about a path would judge another one.
+TEST(Asked, ACheckWithoutAPathIsNotOneOfTheRoot) {
+  for (const char* target : {"/ext_authz", "/ext_authz?a=1"}) {
+    const Read read(kEnvoy, "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_NE(read.asked.trouble, "") << target;
+  }
+  const Read bare(kEnvoy, "GET /ext_authz HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(bare.asked.trouble.find("path_prefix"), std::string_view::npos);
+}
+
 TEST(Asked, WithoutAWordAboutTheClientItIsTheCaller) {
   const Read read(kEnvoy, "GET /ext_authz/ HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_TRUE(read.asked.client_unknown);

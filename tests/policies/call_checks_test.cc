@@ -106,5 +106,18 @@ TEST(CallChecks, RungsThatMeanSomethingElse) {
   EXPECT_EQ(told(policy(rung("do: deny, status: 429"))), "");
 }
 
+TEST(CallChecks, AKeyThatIsAnExpressionGetsItsName) {
+  const std::string yaml =
+      policy("key: 'envoy.metadata[\"envoy.filters.http.jwt_authn\"].sub', window: 1m, " + kDeny,
+             "request");
+  EXPECT_NE(
+      told(yaml).find("fields: {mine: 'envoy.metadata[\"envoy.filters.http.jwt_authn\"].sub'}"),
+      std::string::npos)
+      << told(yaml);
+  EXPECT_FALSE(
+      tells(policy("key: envoy.metadata.ns.sub, window: 1m, missing: same, " + kDeny, "request"),
+            "error", ""));
+}
+
 }  // namespace
 }  // namespace weir::policies::call_checks_test
