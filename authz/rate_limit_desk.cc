@@ -23,7 +23,8 @@ class RateLimitDesk::Active final : private RateLimitCall::Waiting {
     request_ = &request;
     std::string wrong = read_json(body, request);
     if (wrong.empty()) {
-      read_request(request, call_);
+      if (const std::int64_t given_back = read_request(request, call_); given_back != 0)
+        desk_.metrics_.add(telemetry::Metric::rate_limit_given_back, given_back);
       wrong = call_.wrong();
     }
     if (!wrong.empty()) {

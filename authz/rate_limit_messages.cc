@@ -145,7 +145,8 @@ RequestSize size_of(std::string_view request) noexcept {
   return fields.is_sound() ? RequestSize::fits : RequestSize::unreadable;
 }
 
-void read_request(const rls::RateLimitRequest& request, RateLimitCall& call) {
+std::int64_t read_request(const rls::RateLimitRequest& request, RateLimitCall& call) {
+  std::int64_t given_back = 0;
   call.begin(request.domain());
   const std::int64_t hits = std::max<std::int64_t>(1, request.hits_addend());
   for (const auto& descriptor : request.descriptors()) {
@@ -156,7 +157,10 @@ void read_request(const rls::RateLimitRequest& request, RateLimitCall& call) {
           std::min<std::uint64_t>(descriptor.hits_addend().value(), kHitsMost));
     }
     // A counter that refuses takes nothing back: hits that are given back only look.
-    if (descriptor.is_negative_hits()) out.hits = 0;
+    if (descriptor.is_negative_hits()) {
+      out.hits = 0;
+      ++given_back;
+    }
     if (descriptor.has_limit()) {
       const int unit = descriptor.limit().unit();
       out.limit = {descriptor.limit().requests_per_unit(),
@@ -164,6 +168,7 @@ void read_request(const rls::RateLimitRequest& request, RateLimitCall& call) {
     }
     for (const auto& entry : descriptor.entries()) call.add_entry(entry.key(), entry.value());
   }
+  return given_back;
 }
 
 void write_response(const RateLimitCall& call, const policies::PolicySet& set,

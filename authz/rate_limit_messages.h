@@ -17,9 +17,10 @@ enum class RequestSize : std::uint8_t {
   unreadable,  ///< no fields of protobuf, or groups, which no such message has
 };
 RequestSize size_of(std::string_view request) noexcept;
-/// Fills the call with views into the request.
-void read_request(const envoy::service::ratelimit::v3::RateLimitRequest& request,
-                  RateLimitCall& call);
+/// Fills the call with views into the request. Returns how many descriptors would give hits back,
+/// which is not done.
+std::int64_t read_request(const envoy::service::ratelimit::v3::RateLimitRequest& request,
+                          RateLimitCall& call);
 /// The result of a call. Texts that are not UTF-8 are omitted: Envoy could not read the answer.
 void write_response(const RateLimitCall& call, const policies::PolicySet& set,
                     const envoy::service::ratelimit::v3::RateLimitRequest& request,

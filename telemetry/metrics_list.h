@@ -199,6 +199,8 @@
     "Calls of the rate limit service, by what was answered.")                                     \
   X(rate_limit_over, counter, "weir_rate_limit_calls_total", "result=\"over_limit\"", "")         \
   X(rate_limit_errors, counter, "weir_rate_limit_calls_total", "result=\"error\"", "")            \
+  X(rate_limit_given_back, counter, "weir_rate_limit_negative_hits_total", "",                    \
+    "Descriptors with is_negative_hits: weir gives no hits back, and counted nothing.")           \
   X(rate_limit_grpc, counter, "weir_rate_limit_grpc_calls_total", "",                             \
     "Calls of ShouldRateLimit over gRPC, answered or not.")                                       \
   X(record_rows, counter, "weir_record_rows_total", "result=\"queued\"",                          \

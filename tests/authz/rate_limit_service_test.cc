@@ -146,6 +146,15 @@ policies:
   EXPECT_EQ(type_of(ask(request("d", {{{"b", ""}}}))), "") << "no body, no type";
 }
 
+TEST_F(RateLimitServiceTest, CountsDescriptorsThatWouldGiveHitsBack) {
+  use(kOwn);
+  auto call = request("api", {{{"remote_address", "192.0.2.1"}}}, 2);
+  EXPECT_EQ(ask(call).statuses(0).limit_remaining(), 0U);
+  call.mutable_descriptors(0)->set_is_negative_hits(true);
+  EXPECT_EQ(ask(call).statuses(0).limit_remaining(), 0U) << "they count nothing";
+  EXPECT_EQ(metrics.cells(0).get(telemetry::Metric::rate_limit_given_back), 1);
+}
+
 TEST_F(RateLimitServiceTest, RefusesWhatCannotBeJudged) {
   use(kOwn);
   EXPECT_EQ(start(request("", {{{"a", "b"}}})).failed, Status::invalid_argument);
