@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "policies/set/checks/door_checks.h"
+#include "policies/set/checks/refuses_all.h"
 #include "policies/set/compiler.h"
 #include "policies/set/describe.h"
-#include "policies/set/door_checks.h"
-#include "policies/set/refuses_all.h"
 
 namespace weir::policies {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "config/sections/descriptors.h"
-#include "policies/set/call_checks.h"
+#include "policies/set/checks/call_checks.h"
 #include "policies/set/compiler.h"
 
 namespace weir::policies {

@@ -2,7 +2,7 @@
 
 #include "config/checks/exactness.h"
 #include "policies/lang/extractors.h"
-#include "policies/set/call_checks.h"
+#include "policies/set/checks/call_checks.h"
 #include "policies/set/compiler.h"
 
 namespace weir::policies {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "policies/set/call_checks.h"
+#include "policies/set/checks/call_checks.h"
 #include "policies/set/compiler.h"
 #include "policies/set/describe.h"
 

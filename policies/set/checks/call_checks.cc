@@ -1,4 +1,4 @@
-#include "policies/set/call_checks.h"
+#include "policies/set/checks/call_checks.h"
 
 #include <algorithm>
 

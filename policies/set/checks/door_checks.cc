@@ -1,4 +1,4 @@
-#include "policies/set/door_checks.h"
+#include "policies/set/checks/door_checks.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "policies/set/refuses_all.h"
+#include "policies/set/checks/refuses_all.h"
 
 #include <algorithm>
 
