@@ -18,14 +18,24 @@ namespace {
 
 constexpr const char* kSystemConfig = "/etc/weir/weir.yaml";
 
+/// Whether an error stands within the other's text: it may follow from it.
+bool overlaps(const config::Where& a, const config::Where& b) {
+  return a.file == b.file && a.line == b.line && a.column < b.column + b.length &&
+         b.column < a.column + a.length;
+}
+
 /// Adds what else is wrong. What could not be read is taken to be as it is used.
 void look_for_more(const config::Model& draft, config::Problems& problems) {
   config::Problems more;
   check_routes(draft, more);
   policies::compile(draft, more);
+  const std::vector<config::Problem> told = problems.all();
   for (const config::Problem& problem : more.all()) {
-    if (problem.severity == config::Problem::Severity::error)
-      problems.error(problem.where, problem.message, problem.hint);
+    if (problem.severity != config::Problem::Severity::error) continue;
+    const bool known = std::any_of(told.begin(), told.end(), [&](const config::Problem& one) {
+      return one.severity == config::Problem::Severity::error && overlaps(one.where, problem.where);
+    });
+    if (!known) problems.error(problem.where, problem.message, problem.hint);
   }
   problems.sort();
 }

@@ -52,17 +52,17 @@ std::string windowed(const std::string& window) {
 TEST(NewcomerTexts, WhatAPolicyWatches) {
   expect_all({
       {watching("watch: {match: POST /login}"),
-       "3:20 \"match\" stands in an event, which a policy names | write events: {my_event: {match: "
+       "3:21 \"match\" stands in an event, which a policy names | write events: {my_event: {match: "
        "POST /login}}, and watch: my_event"},
       {watching("watch: POST /login"),
-       "3:19 there is no event \"POST /login\" | an event has the route: events: {my_event: "
+       "3:20 there is no event \"POST /login\" | an event has the route: events: {my_event: "
        "{match: "
        "POST /login}}; then write my_event here"},
       {watching("watch: /login"),
-       "3:19 there is no event \"/login\" | an event has the route: events: {my_event: {match: \"* "
+       "3:20 there is no event \"/login\" | an event has the route: events: {my_event: {match: \"* "
        "/login\"}}; then write my_event here"},
       {watching("watch: '*'"),
-       "3:19 there is no event \"*\" | write request, which is every HTTP request"},
+       "3:20 there is no event \"*\" | write request, which is every HTTP request"},
       {"events: {e: {match: [POST /a, GET /b]}}\n",
        "2:21 \"match\" is one method and route, not a list | write an event for each: a: {match: "
        "POST /a}, b: {match: GET /b}; a policy may watch several: watch: [a, b]"},
@@ -76,18 +76,18 @@ TEST(NewcomerTexts, WhatAPolicyWatches) {
 TEST(NewcomerTexts, Keys) {
   expect_all({
       {keyed("key: X-Forwarded-For"),
-       "3:17 this subtracts: a name has no \"-\" in it | for the client's address write ip; "
+       "3:18 this subtracts: a name has no \"-\" in it | for the client's address write ip; "
        "proxy.client_ip says which proxies name it in a header"},
       {keyed("key: X-Device-Id"),
-       "3:17 this subtracts: a name has no \"-\" in it | for a header write header.x_device_id; "
+       "3:18 this subtracts: a name has no \"-\" in it | for a header write header.x_device_id; "
        "for "
        "a cookie cookie[\"X-Device-Id\"]"},
       {keyed("key: [ip, header.X-Device]"),
-       "3:22 this subtracts: a name has no \"-\" in it | write header.x_device: _ stands for -"},
+       "3:23 this subtracts: a name has no \"-\" in it | write header.x_device: _ stands for -"},
       {keyed("key: {header: X-Device}"),
-       "3:17 a part of a key is a field, not a map or list | write key: header.x_device"},
-      {keyed("key: ip + path"), "3:17 \"ip + path\" is no field | write key: [ip, path]"},
-      {keyed("key: '$remote_addr'"), "3:17 \"$remote_addr\" is no field | write ip"},
+       "3:18 a part of a key is a field, not a map or list | write key: header.x_device"},
+      {keyed("key: ip + path"), "3:18 \"ip + path\" is no field | write key: [ip, path]"},
+      {keyed("key: '$remote_addr'"), "3:18 \"$remote_addr\" is no field | write ip"},
   });
 }
 
@@ -96,31 +96,31 @@ TEST(NewcomerTexts, CharactersThatLookLikeOthers) {
       {"policies\xef\xbc\x9a\n  - name: p\n",
        "2:9 this is a full-width colon (U+FF1A): to YAML a letter like any other | write \":\""},
       {rung("over: 5\xef\xbc\x8c do: deny"),
-       "3:26 this is a full-width comma (U+FF0C): to YAML a letter like any other | write \",\""},
+       "3:28 this is a full-width comma (U+FF0C): to YAML a letter like any other | write \",\""},
   });
 }
 
 TEST(NewcomerTexts, Thresholds) {
   expect_all({
       {rung("over: 20/m, do: deny"),
-       "3:28 field \"m\" is not provided by event \"request\" | a rate is a threshold over a "
+       "3:30 field \"m\" is not provided by event \"request\" | a rate is a threshold over a "
        "window: "
        "write over: 20, in: 1m"},
       {rung("over: '>20', do: deny"),
-       "3:25 \">20\" is no threshold | the key says how it is compared: write over: 20"},
+       "3:27 \">20\" is no threshold | the key says how it is compared: write over: 20"},
       {rung("over: '<= 20', do: deny"),
-       "3:25 \"<= 20\" is no threshold | the key says how it is compared: write at: 20"},
-      {rung("over: 1k, do: deny"), "3:25 \"1k\" is no threshold | write 1000"},
-      {rung("over: 1_000, do: deny"), "3:25 \"1_000\" is no threshold | write 1000"},
+       "3:27 \"<= 20\" is no threshold | the key says how it is compared: write at: 20"},
+      {rung("over: 1k, do: deny"), "3:27 \"1k\" is no threshold | write 1000"},
+      {rung("over: 1_000, do: deny"), "3:27 \"1_000\" is no threshold | write 1000"},
       {rung("over: inf, do: deny"),
-       "3:25 field \"inf\" is not provided by event \"request\" | for no limit leave out the rung, "
+       "3:27 field \"inf\" is not provided by event \"request\" | for no limit leave out the rung, "
        "and in a table write unlimited"},
       {"tables: {t: {by: path, values: {/a: inf, /b: .inf, /c: nan, '*': 5}}}\n",
        "2:37 \"inf\" is no number | for no limit write unlimited\n"
        "2:46 \".inf\" is no number | for no limit write unlimited\n"
        "2:56 \"nan\" is no number"},
       {windowed("20/m"),
-       "3:20 \"20/m\" is a rate, and a window is a time | write window: 1m, then: [{over: 20, do: "
+       "3:21 \"20/m\" is a rate, and a window is a time | write window: 1m, then: [{over: 20, do: "
        "deny}]; or, for a steady pace, window: {rate: 20/m, burst: 20}"},
   });
 }
@@ -128,31 +128,31 @@ TEST(NewcomerTexts, Thresholds) {
 TEST(NewcomerTexts, Rungs) {
   expect_all({
       {then("then: {over: 5, do: deny}"),
-       "3:18 \"then\" must be a list of rungs | write then: [{over: 5, do: deny}], also of one "
+       "3:19 \"then\" must be a list of rungs | write then: [{over: 5, do: deny}], also of one "
        "rung"},
       {then("then: {5: flag, 10: deny}"),
-       "3:18 \"then\" must be a list of rungs | write then: [{over: 5, do: flag}, {over: 10, do: "
+       "3:19 \"then\" must be a list of rungs | write then: [{over: 5, do: flag}, {over: 10, do: "
        "deny}], also of one rung"},
       {then("then: deny"),
-       "3:18 \"then\" must be a list of rungs | write then: [{over: 100, do: deny}], also of one "
+       "3:19 \"then\" must be a list of rungs | write then: [{over: 100, do: deny}], also of one "
        "rung"},
       {then("then: [{over: 5, do: flag}], then: [{over: 9, do: deny}]"),
-       "3:40 duplicate key \"then\" | the first one is at line 3: put the items of both into one "
+       "3:42 duplicate key \"then\" | the first one is at line 3: put the items of both into one "
        "list"},
       {rung("over: 5, do: [flag, deny]"),
-       "3:32 a rung does one thing | write a rung for each, with a threshold of its own"},
+       "3:34 a rung does one thing | write a rung for each, with a threshold of its own"},
       {rung("over: 5, do: deny, for: forever"),
-       "3:43 \"forever\" is no duration | a duration has an end: write a length such as 30d; "
+       "3:45 \"forever\" is no duration | a duration has an end: write a length such as 30d; "
        "entries "
        "of a list may have none"},
       {windowed("60"),
-       "3:20 duration \"60\" has no unit | write 60s or 60m; units are ms, s, m, h and d"},
-      {windowed("1hour"), "3:20 \"1hour\" is no duration | did you mean \"1h\"?"},
+       "3:21 duration \"60\" has no unit | write 60s or 60m; units are ms, s, m, h and d"},
+      {windowed("1hour"), "3:21 \"1hour\" is no duration | did you mean \"1h\"?"},
       {policy("watch: request, key: ip, metric: distinct user, window: 1m, then: [{over: 5, do: "
               "deny}]"),
-       "3:45 \"distinct user\" is no metric | write distinct(user)"},
+       "3:46 \"distinct user\" is no metric | write distinct(user)"},
       {policy("watch: request, key: ip, share: true, window: 1m, then: [{over: 5, do: deny}]"),
-       "3:44 invalid value \"true\" for \"share\"; allowed: local, redis | write redis"},
+       "3:45 invalid value \"true\" for \"share\"; allowed: local, redis | write redis"},
   });
 }
 
@@ -162,22 +162,22 @@ TEST(NewcomerTexts, TimeZones) {
   };
   expect_all({
       {zone("CST"),
-       "3:40 \"CST\" is no time zone | CST is the time of China, Chicago or Cuba: write "
+       "3:41 \"CST\" is no time zone | CST is the time of China, Chicago or Cuba: write "
        "Asia/Shanghai, America/Chicago ..."},
       {zone("+08:00"),
-       "3:40 \"+08:00\" is no time zone | write Asia/Shanghai, or \"Etc/GMT-8\", which is +8 h: "
+       "3:41 \"+08:00\" is no time zone | write Asia/Shanghai, or \"Etc/GMT-8\", which is +8 h: "
        "its "
        "sign is the other way round"},
       {zone("UTC-5"),
-       "3:40 \"UTC-5\" is no time zone | write a place such as Asia/Shanghai, or \"Etc/GMT+5\", "
+       "3:41 \"UTC-5\" is no time zone | write a place such as Asia/Shanghai, or \"Etc/GMT+5\", "
        "which "
        "is -5 h: its sign is the other way round"},
-      {zone("Asia/Beijing"), "3:40 \"Asia/Beijing\" is no time zone | write Asia/Shanghai"},
+      {zone("Asia/Beijing"), "3:41 \"Asia/Beijing\" is no time zone | write Asia/Shanghai"},
       {zone("local"),
-       "3:40 \"local\" is no time zone | write the zone's name, such as Asia/Shanghai: a "
+       "3:41 \"local\" is no time zone | write the zone's name, such as Asia/Shanghai: a "
        "configuration means the same on every machine"},
       {zone("+05:30"),
-       "3:40 \"+05:30\" is no time zone | write a name of the IANA database (tzdata), such as "
+       "3:41 \"+05:30\" is no time zone | write a name of the IANA database (tzdata), such as "
        "Asia/Shanghai or UTC"},
   });
 }
@@ -224,9 +224,9 @@ TEST(NewcomerTexts, Sections) {
        "4:4 merge keys (<<) are not used here | write the keys out: \"defaults\" has what all "
        "policies share, and an alias (*name) stands for a whole value"},
       {policy("watch: request, on: redis, key: ip, window: 1m, then: [{over: 5, do: deny}]"),
-       "3:28 bare \"on\" is a boolean to some YAML readers and a text to others | write true, or "
+       "3:29 bare \"on\" is a boolean to some YAML readers and a text to others | write true, or "
        "quote it as \"on\"\n"
-       "3:28 unknown key \"on\" in a policy | what it is about is watch: login; counters of all "
+       "3:29 unknown key \"on\" in a policy | what it is about is watch: login; counters of all "
        "replicas are share: redis"},
   });
 }

@@ -450,7 +450,9 @@ TEST(StateDirectory, is_one_process_s_and_its_secret_is_its_own) {
     EXPECT_EQ(second.directory, nullptr);
     EXPECT_TRUE(second.taken);
     EXPECT_EQ(second.message,
-              "state.dir " + (scratch / "state") + " is in use by another weir; give each its own");
+              "state.dir " + (scratch / "state") +
+                  " is in use by another weir; give each its own, or wait for the end of one that "
+                  "drains (a second Ctrl-C or SIGTERM ends it now)");
     struct stat status {};
     ASSERT_EQ(::stat((scratch / "state/secret").c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777U, 0600U);
