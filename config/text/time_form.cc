@@ -20,11 +20,11 @@ std::optional<TimeForm> parse_time_form(std::string_view text, TimePattern::Prob
     words.push_back(row.name);
   }
   if (text.find('%') == std::string_view::npos) {
-    const std::string near = suggest(text, words);
+    const std::string_view near = nearest(text, words);
     problem = {0, text.size(), "\"" + std::string(text) + "\" is no form of a time",
-               near.starts_with("did you mean")
-                   ? near + " Or a pattern such as '%d/%m/%Y:%H:%M:%S %z'"
-                   : known_time_forms()};
+               near.empty() ? known_time_forms()
+                            : "did you mean \"" + std::string(near) +
+                                  "\"? Or a pattern such as '%d/%m/%Y:%H:%M:%S %z'"};
     return std::nullopt;
   }
   if (!TimePattern::compile(text, problem)) return std::nullopt;

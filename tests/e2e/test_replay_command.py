@@ -189,15 +189,16 @@ policies:
 
     def test_a_mapping_says_how_times_are_written_and_builds_the_objects_of_a_body(self):
         self.write("weir.yaml", "weir: 1\npolicies: [{name: tokens, watch: request, when: 'response.body.usage.total_tokens > 100', key: ip, "
-                   "window: 1m, then: [{over: 0, do: flag}]}]\n")
+                   "window: 1m, then: [{over: 1, do: flag}]}]\n")
+        # The second request is over by its own possible match: so the first one has matched, by its body.
         lines = [{"t": t, "i": "203.0.113.7", "m": "POST", "p": "/", "tokens": tokens} for t, tokens in ((1795252320500000000, 120), (1795252321500000000, 90))]
         self.write("app.ndjson", "".join(json.dumps(line) + "\n" for line in lines))
         rest = "ip=i,method=m,path=p,response.body.usage.total_tokens=tokens"
         rows = self.verdicts("--event", "request=app.ndjson", "--map", "ts.nanos=t," + rest)
-        self.assertEqual([(r["line"], r["ts"]) for r in rows], [(1, 1795252320500)])
-        self.write("app.csv", "t,i,m,p,tokens\n21.11.2026 09:12:00,203.0.113.7,POST,/,120\n")
+        self.assertEqual([(r["line"], r["ts"]) for r in rows], [(2, 1795252321500)])
+        self.write("app.csv", "t,i,m,p,tokens\n21.11.2026 09:12:00,203.0.113.7,POST,/,120\n21.11.2026 09:12:01,203.0.113.7,POST,/,90\n")
         rows = self.verdicts("--event", "request=app.csv", "--map", "ts.%d.%m.%Y %H:%M:%S=t," + rest)
-        self.assertEqual([(r["line"], r["ts"]) for r in rows], [(2, 1795252320000)])
+        self.assertEqual([(r["line"], r["ts"]) for r in rows], [(3, 1795252321000)])
 
     def test_what_is_wrong_with_a_mapping_is_told(self):
         self.access_log([(0, "198.51.100.1", 200)])

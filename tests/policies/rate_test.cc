@@ -157,7 +157,7 @@ TEST(Rate, AnAnswerThatOverflowsTheBucketIsOverIt) {
       for (int i = 0; i < 3; ++i) effects += world.send(TestRequest("POST /login"), 401) + " ";
       EXPECT_EQ(effects, "pass pass gray ") << "with its own possible failure it is over";
       world.now += milliseconds{60'000};
-      EXPECT_EQ(world.send(TestRequest("GET /")), "gray") << "listed: the bucket is empty";
+      EXPECT_EQ(world.send(TestRequest("POST /login")), "gray") << "listed: the bucket is empty";
     }
   }
 }
