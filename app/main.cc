@@ -10,8 +10,8 @@
 
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
-#include "app/support/version.h"
 #include "app/support/usage/usage.h"
+#include "app/support/version.h"
 
 namespace weir::app {
 namespace {

@@ -53,9 +53,9 @@ struct Event {
   /// While a file with errors is compiled: part of it could not be read, and any name may be a
   /// field of it.
   bool unread = false;
-  std::string calls;               ///< canonical; which calls of the rate limit service it is
-  std::string source;              ///< the base event, if records describe it; empty: requests do
-  std::string time_column;         ///< of records: where their time stands; empty: elsewhere
+  std::string calls;        ///< canonical; which calls of the rate limit service it is
+  std::string source;       ///< the base event, if records describe it; empty: requests do
+  std::string time_column;  ///< of records: where their time stands; empty: elsewhere
   std::optional<EpochUnit> time_unit;  ///< of records, of that time; nothing: it is a pattern's
   std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
 };
