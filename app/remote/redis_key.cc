@@ -64,6 +64,7 @@ struct Visit {
   net::Worker worker{0};
   store::RedisStore redis;
   KeyRead read;
+  std::string why;  ///< written by the loop at its end: why Redis was away, empty if it was not
 };
 
 }  // namespace
@@ -93,13 +94,15 @@ RemoteText::KeyValue read_redis_key(const config::Server& server, const std::str
     });
   });
   const std::optional<RemoteText::KeyValue> told = visit->read.wait(deadline);
-  visit->worker.post([&redis = visit->redis] { redis.stop(); });
+  visit->worker.post([visit = visit.get()] {
+    visit->why = visit->redis.why();  // a store that was stopped no longer knows
+    visit->redis.stop();
+  });
   visit->worker.stop();
-  thread.join();  // until then the thread writes what why() says
+  thread.join();
   RemoteText::KeyValue out =
       told.value_or(RemoteText::KeyValue{{}, "Redis gives no answer in time", false});
-  if (const std::string& why = visit->redis.why(); !out.error.empty() && !why.empty())
-    out.error += " (" + why + ")";
+  if (!out.error.empty() && !visit->why.empty()) out.error += " (" + visit->why + ")";
   leave_alone(std::move(visit));  // a name of Redis, or of a Sentinel, may have no answer yet
   return out;
 }
