@@ -115,6 +115,11 @@ std::string RemoteText::file() const {
   return directory_ + "/fetched-" + sha256_hex(def_.name()).substr(0, 32);
 }
 
+// What was signed by another key is no text of this definition.
+std::string RemoteText::whose() const {
+  return def_.name() + (def_.signer ? " signed by " + def_.signer->value : "");
+}
+
 bool RemoteText::restore() {
   if (directory_.empty()) return false;
   const auto read = read_file(file(), bytes_max_ + kSmall);
@@ -127,7 +132,7 @@ bool RemoteText::restore() {
     line = std::string(rest.substr(0, end));
     rest.remove_prefix(end + 1);
   }
-  if (lines[0] != kFirstLine || lines[1] != def_.name()) return false;
+  if (lines[0] != kFirstLine || lines[1] != whose()) return false;
   // What no longer is as it must be (a new key, a new checksum) is not taken from the disk either.
   const bool pinned = def_.sha256 && !def_.sha256->value.starts_with("http");
   if (pinned && ascii::lowered(def_.sha256->value) != sha256_hex(rest)) return false;
@@ -137,6 +142,14 @@ bool RemoteText::restore() {
   last_modified_ = tame(lines[3]);
   last_digest_ = sha256_hex(text_);
   return true;
+}
+
+std::string RemoteText::read_token(std::string& token) const {
+  if (!def_.token_file) return {};
+  const auto text = read_file(def_.token_file->value, kSmall);
+  if (!text) return "token_file " + def_.token_file->value + ": " + text.error().message();
+  token = tame(leading_word(*text));
+  return {};
 }
 
 RemoteText::Turn RemoteText::failed(std::string why) {
@@ -190,13 +203,8 @@ RemoteText::Turn RemoteText::ask(milliseconds deadline, const ReadKey& read_key,
     ask.last_modified = last_modified_;
   }
   ask.bytes_max = bytes_max_;
-  if (def_.token_file) {
-    const auto token = read_file(def_.token_file->value, kSmall);
-    if (!token)
-      return failed("token_file " + def_.token_file->value + ": " + token.error().message());
-    ask.token = tame(leading_word(*token));
-  }
-  std::string why;
+  std::string why = read_token(ask.token);
+  if (!why.empty()) return failed(std::move(why));
   if (def_.ca_file && (ask.tls = tls_with(def_.ca_file->value, why)) == nullptr) return failed(why);
   Fetched fetched = fetch_now(std::move(ask), deadline, stop);
   if (fetched.status == 304 && !last_digest_.empty()) return same();
@@ -218,6 +226,11 @@ std::string RemoteText::wrong_with(const std::string& body, milliseconds deadlin
     ask.url = *parsed;
     ask.bytes_max = kSmall;
     std::string why;
+    // A checksum may stand at another server, which the token is not for.
+    const auto own = Url::parse(def_.url.value);
+    const bool same_server =
+        own && own->tls == parsed->tls && own->host == parsed->host && own->port == parsed->port;
+    if (same_server && !(why = read_token(ask.token)).empty()) return why;
     if (def_.ca_file && (ask.tls = tls_with(def_.ca_file->value, why)) == nullptr) return why;
     Fetched fetched = fetch_now(std::move(ask), deadline, stop);
     if (const std::string wrong = wrong_answer(fetched); !wrong.empty())
@@ -272,8 +285,8 @@ void RemoteText::write(std::string_view text) {
     if (!replacement) return replacement.error();
     // The last answer may have been refused: then its ETag is not that of this text.
     const bool tags = refused_why_.empty();
-    const std::string head = std::string(kFirstLine) + "\n" + def_.name() + "\n" +
-                             (tags ? etag_ : "") + "\n" + (tags ? last_modified_ : "") + "\n";
+    const std::string head = std::string(kFirstLine) + "\n" + whose() + "\n" + (tags ? etag_ : "") +
+                             "\n" + (tags ? last_modified_ : "") + "\n";
     if (auto wrote = replacement->append(head); !wrote) return wrote;
     if (auto wrote = replacement->append(text); !wrote) return wrote;
     return replacement->commit();

@@ -51,6 +51,9 @@ class RemoteText {
   std::string file() const;  ///< where it is kept; empty: nowhere
 
  private:
+  std::string whose() const;  ///< what a text on disk must be of
+  /// Why it can't be read, or nothing; without `token_file` the token stays empty.
+  std::string read_token(std::string& token) const;
   Turn failed(std::string why);
   Turn came(std::string body);
   Turn same();

@@ -60,7 +60,10 @@ constexpr Row<RemoteDef> kRemote[] = {
                         "write the 32 bytes of an Ed25519 key in base64, 44 letters");
        out.signer = text;
      }},
-    {{"token_file", shape::kText, "path", "", "File of a bearer token to ask with."},
+    {{"token_file", shape::kText, "path", "",
+      "File of a bearer token to ask with. Only the server of `url` gets it, also for the "
+      "signature "
+      "and a checksum that stand there."},
      [](Reader& r, const Member& m, RemoteDef& out) { out.token_file = r.text(m); }},
     {{"ca_file", shape::kText, "path", "the system's",
       "Certificates that vouch for the server, in PEM."},

@@ -80,5 +80,21 @@ TEST(RemoteText, never_writes_a_text_that_was_refused) {
   }
 }
 
+TEST(RemoteText, takes_nothing_from_the_disk_that_another_key_has_signed) {
+  Bench bench;
+  bench.mend();
+  const auto restored = [&](const char* signer) {
+    config::RemoteDef def = bench.def();
+    if (signer != nullptr) def.signer = config::Text{signer, {}};
+    RemoteText next(def, bench.directory(), 1'000);
+    return next.restore();
+  };
+  RemoteText text(bench.def(), bench.directory(), 1'000);
+  ASSERT_EQ(bench.ask(text), Turn::fresh);
+  text.keep();
+  EXPECT_TRUE(restored(nullptr));
+  EXPECT_FALSE(restored("a key")) << "nobody has signed it";
+}
+
 }  // namespace
 }  // namespace weir::app::remote_text_test

@@ -3,12 +3,13 @@
 import hashlib
 import os
 import re
+import tempfile
 import unittest
 
 from http_client import once
 from origin import Origin
 from redis_process import Redis
-from test_list_sources import Site
+from test_list_sources import Signer, Site
 from weir_process import Weir, eventually
 
 
@@ -44,6 +45,19 @@ class Urls(unittest.TestCase):
                 site.texts["/p.yaml"] = policy(9)
                 eventually(lambda: limit_of(weir) == 9, what="the mended text")
                 self.assertIsNone(source(weir)["problem"])
+
+    def test_a_text_must_have_its_signature(self):
+        with Site() as site, Origin() as origin, tempfile.TemporaryDirectory() as directory:
+            ours, other = Signer(directory, "ours"), Signer(directory, "other")
+            site.texts.update({"/p.yaml": policy(5), "/p.yaml.sig": ours.sign(policy(5))})
+            include = f"include: [{{url: '{site.url}/p.yaml', every: 1s, signed_by: '{ours.public}'}}]\n"
+            with Weir(include, origin.port) as weir:
+                self.assertEqual(limit_of(weir), 5)
+                site.texts.update({"/p.yaml": policy(7), "/p.yaml.sig": other.sign(policy(7))})
+                eventually(lambda: source(weir)["problem"] == "the signature is wrong", what="the refusal")
+                self.assertEqual(limit_of(weir), 5)
+                site.texts["/p.yaml.sig"] = ours.sign(policy(7))
+                eventually(lambda: limit_of(weir) == 7, what="the signed text")
 
     def test_the_last_good_one_is_there_after_a_restart(self):
         with Site() as site, Origin() as origin:

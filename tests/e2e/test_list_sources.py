@@ -1,13 +1,18 @@
 """Lists whose entries come from files and URLs: they act, they are noticed, and a wrong one changes nothing."""
 
+import base64
 import contextlib
 import hashlib
 import http.server
 import json
 import os
+import ssl
+import subprocess
+import tempfile
 import threading
 import unittest
 
+from certificates import Certificates
 from http_client import once
 from origin import Origin
 from weir_process import Weir, eventually
@@ -15,9 +20,10 @@ from weir_process import Weir, eventually
 
 class Site:
     """A web server whose texts the test changes; it knows ETags and counts whole answers. `odd`: what it answers instead
-    for a path, (status, fields, body); status None: nothing, until the end."""
+    for a path, (status, fields, body); status None: nothing, until the end. With a context it speaks TLS; with a
+    `token` it answers 401 to who does not bring it."""
 
-    def __init__(self):
+    def __init__(self, context=None):
         site = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -34,11 +40,17 @@ class Site:
                     with contextlib.suppress(OSError):
                         self.wfile.write(body)
                     return
+                site.asked.append(self.path)
+                site.tokens.add(self.headers.get("Authorization"))
+                if site.token and self.headers.get("Authorization") != f"Bearer {site.token}":
+                    self.send_error(401)
+                    return
                 text = site.texts.get(self.path)
                 if text is None:
                     self.send_error(404)
                     return
-                tag = '"%s"' % hashlib.sha256(text.encode()).hexdigest()[:16]
+                text = text if isinstance(text, bytes) else text.encode()
+                tag = '"%s"' % hashlib.sha256(text).hexdigest()[:16]
                 if self.headers.get("If-None-Match") == tag:
                     site.unchanged += 1
                     self.send_response(304)
@@ -47,17 +59,20 @@ class Site:
                 site.whole += 1
                 self.send_response(200)
                 self.send_header("ETag", tag)
-                self.send_header("Content-Length", str(len(text.encode())))
+                self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
-                self.wfile.write(text.encode())
+                self.wfile.write(text)
 
             def log_message(self, *args):
                 pass
 
         self.texts, self.odd, self.whole, self.unchanged = {}, {}, 0, 0
+        self.asked, self.token, self.tokens = [], None, set()
         self.ended = threading.Event()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        if context:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.url = f"http{'s' if context else ''}://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def __enter__(self):
@@ -67,6 +82,26 @@ class Site:
         self.ended.set()
         self.server.shutdown()
         self.server.server_close()
+
+
+class Signer:
+    """An Ed25519 key."""
+
+    def __init__(self, directory, name):
+        self.directory, self.file = directory, os.path.join(directory, f"{name}.key")
+        self.openssl("genpkey", "-algorithm", "ed25519", "-out", self.file)
+        der = self.openssl("pkey", "-in", self.file, "-pubout", "-outform", "DER")
+        self.public = base64.b64encode(der[-32:]).decode()
+
+    def sign(self, text):
+        path = os.path.join(self.directory, "text")
+        with open(path, "wb") as f:
+            f.write(text.encode())
+        return self.openssl("pkeyutl", "-sign", "-rawin", "-inkey", self.file, "-in", path)
+
+    @staticmethod
+    def openssl(*words):
+        return subprocess.run(["openssl", *words], capture_output=True, check=True).stdout
 
 
 def status(weir, ip):
@@ -192,6 +227,75 @@ class Urls(unittest.TestCase):
                 self.assertEqual(status(weir, "203.0.113.9"), 403)
                 site.texts["/bad.sha256"] = hashlib.sha256(b"203.0.113.10\n").hexdigest()
                 eventually(lambda: status(weir, "203.0.113.10") == 403, what="the new text")
+
+    def fails(self, site, weir, why):
+        """Waits for two more questions, and then says that they have brought nothing."""
+        site.asked.clear()
+        eventually(lambda: len(site.asked) >= 2 and why in (source(weir)["problem"] or ""), what=why)
+
+    def test_a_text_must_have_its_signature(self):
+        with Site() as site, Origin() as origin, tempfile.TemporaryDirectory() as directory:
+            ours, other = Signer(directory, "ours"), Signer(directory, "other")
+            old, new = "203.0.113.9\n", "203.0.113.10\n"
+            site.texts.update({"/bad.txt": old, "/bad.txt.sig": base64.b64encode(ours.sign(old))})
+            lists = (f"lists: {{bad: {{of: ip, kind: deny, url: {{url: '{site.url}/bad.txt', every: 1s, "
+                     f"signed_by: '{ours.public}'}}}}}}\n")
+            with Weir(lists, origin.port) as weir:
+                self.assertEqual(status(weir, "203.0.113.9"), 403)
+                site.texts["/bad.txt"] = new
+                wrong = {"of the text before": ours.sign(old), "by another key": other.sign(new), "too short": ours.sign(new)[:63],
+                         "no base64": "what?" * 20, "nothing": ""}
+                for what, signature in wrong.items():
+                    with self.subTest(signature=what):
+                        site.texts["/bad.txt.sig"] = signature
+                        self.fails(site, weir, "the signature is wrong")
+                        self.assertEqual([status(weir, ip) for ip in ("203.0.113.9", "203.0.113.10")], [403, 200])
+                del site.texts["/bad.txt.sig"]
+                self.fails(site, weir, '/bad.txt.sig": status 404')
+                self.assertEqual([status(weir, ip) for ip in ("203.0.113.9", "203.0.113.10")], [403, 200])
+                site.texts["/bad.txt.sig"] = ours.sign(new)
+                eventually(lambda: status(weir, "203.0.113.10") == 403, what="the signed text")
+                self.assertIsNone(source(weir)["problem"])
+
+    def test_a_server_must_have_a_certificate_of_the_ca(self):
+        certificates = Certificates()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificates["server.pem"], certificates["server.key"])
+        with Site(context) as site, Origin() as origin:
+            site.texts["/bad.txt"] = "203.0.113.9\n"
+            for ca, taken in (("ca.pem", True), ("other.pem", False), (None, False)):
+                given = f", ca_file: '{certificates[ca]}'" if ca else ""
+                lists = f"lists: {{bad: {{of: ip, kind: deny, url: {{url: '{site.url}/bad.txt', every: 1s{given}}}}}}}\n"
+                with self.subTest(ca=ca), Weir(lists, origin.port) as weir:
+                    if taken:
+                        self.assertEqual(status(weir, "203.0.113.9"), 403)
+                        self.assertIsNone(source(weir)["problem"])
+                        continue
+                    eventually(lambda: source(weir)["problem"], what="the problem")
+                    self.assertIn("certificate", source(weir)["problem"])
+                    self.assertEqual(status(weir, "203.0.113.9"), 200)
+
+    def test_the_token_goes_to_the_server_and_nowhere_else(self):
+        with Site() as site, Site() as elsewhere, Origin() as origin, tempfile.TemporaryDirectory() as directory:
+            ours = Signer(directory, "ours")
+            text = "203.0.113.9\n"
+            site.token = "opensesame"
+            site.texts.update({"/bad.txt": text, "/bad.txt.sig": ours.sign(text)})
+            elsewhere.texts["/sum"] = hashlib.sha256(text.encode()).hexdigest()
+            path = os.path.join(directory, "token")
+            url = (f"{{url: '{site.url}/bad.txt', every: 1s, signed_by: '{ours.public}', sha256: '{elsewhere.url}/sum', "
+                   f"token_file: '{path}'}}")
+            with open(path, "w", encoding="ascii") as f:
+                f.write("wrong\n")
+            with Weir(f"lists: {{bad: {{of: ip, kind: deny, url: {url}}}}}\n", origin.port) as weir:
+                self.fails(site, weir, "status 401")
+                self.assertEqual(status(weir, "203.0.113.9"), 200)
+                with open(path, "w", encoding="ascii") as f:
+                    f.write("opensesame\n")
+                eventually(lambda: status(weir, "203.0.113.9") == 403, what="the text, by the new token")
+                self.assertIn("/bad.txt.sig", site.asked)
+                self.assertEqual(elsewhere.tokens, {None})
+                self.assertNotIn("opensesame", weir.log())
 
 
 if __name__ == "__main__":
