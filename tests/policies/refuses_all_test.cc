@@ -13,7 +13,7 @@ std::string said_of(const std::string& yaml) {
   if (!loaded.model) return {};
   EXPECT_NE(compile(*loaded.model, loaded.problems), nullptr) << yaml;
   for (const config::Problem& problem : loaded.problems.all()) {
-    if (problem.message.find("refuses every request") != std::string::npos)
+    if (problem.message.find(" refuses every request") != std::string::npos)
       return problem.message + " | " + problem.hint;
   }
   return {};
@@ -73,6 +73,27 @@ TEST(RefusesAll, NotWhereSomeRequestsPass) {
       "watch: request, key: ip, charge: always, window: 1m, then: [{under: 5, do: deny}]",
       "watch: trap, guard: request, key: ip, window: 1m, then: [{under: 1, do: deny}]"};
   for (const std::string& lines : narrow) EXPECT_EQ(said_of(policy(lines)), "") << lines;
+}
+
+TEST(RefusesAll, WhereTheAnswerTellsWhatIsCounted) {
+  const std::string login =
+      "events:\n  login: {match: POST /login}\n  failed: {is: login, when: status == 401}\n"
+      "  other: {match: GET /}\n";
+  const auto said = [&](const std::string& lines) {
+    return said_of(login + "policies: [{name: p, key: ip, window: 1h, " + lines + "}]\n");
+  };
+  EXPECT_EQ(said("watch: failed, then: [{over: 0, do: deny}]"),
+            "policy \"p\" refuses every request that may turn out to be \"failed\": each counts as "
+            "one until its answer, the first one too | write over: 1, which refuses once one has "
+            "been counted and leaves room for the request itself");
+  EXPECT_NE(said("watch: failed, then: [{at: 1, do: deny, for: 1h}]"), "");
+  EXPECT_NE(said("watch: failed, guard: login, then: [{over: 0, do: deny}]"), "");
+  EXPECT_NE(said("watch: login, when: status == 401, then: [{over: 0, do: deny}]"), "");
+  EXPECT_NE(said("watch: failed, metric: distinct(path), then: [{over: 0, do: deny}]"), "");
+  EXPECT_EQ(said("watch: failed, then: [{over: 1, do: deny}]"), "");
+  EXPECT_EQ(said("watch: failed, then: [{over: 0, do: flag}]"), "");
+  EXPECT_EQ(said("watch: failed, guard: other, then: [{over: 0, do: deny}]"), "");
+  EXPECT_EQ(said("watch: failed, then: [{if: 'path == \"/x\"', over: 0, do: deny}]"), "");
 }
 
 TEST(RefusesAll, NotWhereAnAllowListLetsSomeThrough) {

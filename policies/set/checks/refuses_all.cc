@@ -65,15 +65,45 @@ const Rung* refusing_rung(const PolicySet& set, const Policy& policy, const Bind
   return nullptr;
 }
 
+/// Whether a verdict on the event, or on one that it is a kind of, applies.
+bool is_judged(const PolicySet& set, const Policy& policy, EventIndex index) {
+  if (!policy.guarded_only) return true;
+  for (;; index = set.events[index].parent) {
+    const bool guarded =
+        std::find(policy.guards.begin(), policy.guards.end(), index) != policy.guards.end();
+    if (guarded || set.events[index].parent == index) return guarded;
+  }
+}
+
+/// A request that may come to what the policy counts holds a place until its answer: a threshold
+/// that one event passes refuses it, and nothing is ever counted.
+bool refuses_before_answers(const PolicySet& set, const Policy& policy, const Binding& binding) {
+  const bool reserves = binding.counts && binding.outcome &&
+                        (policy.metric == Metric::count || policy.metric == Metric::distinct);
+  if (!reserves || !is_judged(set, policy, binding.event)) return false;
+  const Rung* const rung = refusing_rung(set, policy, binding);
+  return rung != nullptr && (rung->compare == Compare::over || rung->compare == Compare::at);
+}
+
 }  // namespace
 
 void warn_of_refusing_all(const PolicySet& set, config::Problems& problems) {
   const bool some_pass = std::any_of(set.lists.begin(), set.lists.end(),
                                      [](const List& list) { return list.kind == ListKind::allow; });
-  if (some_pass) return;
   for (const Policy& policy : set.policies) {
     if (policy.is_meter || policy.pattern || policy.shadow || policy.reads_score) continue;
     for (const Binding& binding : policy.bindings) {
+      if (refuses_before_answers(set, policy, binding)) {
+        problems.warning(
+            policy.where,
+            "policy \"" + policy.name + "\" refuses every request that may turn out to be \"" +
+                set.events[binding.event].name +
+                "\": each counts as one until its answer, the first one too",
+            "write over: 1, which refuses once one has been counted and leaves room for the "
+            "request itself");
+        break;
+      }
+      if (some_pass) continue;
       const bool guarded = std::find(policy.guards.begin(), policy.guards.end(), binding.event) !=
                            policy.guards.end();
       if (policy.guarded_only ? !guarded : !binding.counts) continue;

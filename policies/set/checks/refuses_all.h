@@ -6,8 +6,9 @@
 namespace weir::policies {
 
 /// Warns of policies that refuse every request, the first one included: a condition that always
-/// holds, or a threshold that one event passes, on all requests. Where callers are on an allow list
-/// this may be meant, and nothing is said.
+/// holds, or a threshold that one event passes, on all requests; or such a threshold on an event
+/// that only the answer tells. Where callers are on an allow list the former may be meant, and
+/// nothing is said.
 void warn_of_refusing_all(const PolicySet& set, config::Problems& problems);
 
 }  // namespace weir::policies
