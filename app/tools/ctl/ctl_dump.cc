@@ -49,12 +49,47 @@ void cover_secrets(json::value& of) {
   }
 }
 
+/// What the audit log says of people's keys: a dump leaves the house. What an entry was before and
+/// after is about the key as well, where there is one.
+void leave_out_keys(json::value& audit) {
+  json::object* const all = audit.if_object();
+  json::value* const entries = all == nullptr ? nullptr : all->if_contains("entries");
+  json::array* const rows = entries == nullptr ? nullptr : entries->if_array();
+  if (rows == nullptr) return;
+  for (json::value& row : *rows) {
+    json::object* const entry = row.if_object();
+    if (entry == nullptr) continue;
+    const bool about_keys = entry->contains("key") || cell(row, "action").starts_with("list.");
+    entry->erase("key");
+    for (const char* const name : {"before", "after", "problem"})
+      if (about_keys) entry->erase(name);
+  }
+}
+
 }  // namespace
+
+std::string tables_changed(const json::value& answer) {
+  std::string out;
+  for (const json::value& table : items(answer, "tables")) {
+    const json::array& set = items(table, "set_here");
+    if (set.empty()) continue;
+    const std::string name = cell(table, "name");
+    out += "# table " + name + ": " + counted(set.size(), "limit is", "limits are") +
+           " other than in the files (weir ctl table " + name + " history):\n";
+    for (const json::value& each : set) {
+      const std::string value = cell(each, "value");
+      out += "#   " + cell(each, "key") + "  " + (value.empty() ? "taken out" : value) + "\n";
+    }
+  }
+  return out;
+}
 
 int run_config(const AdminDoor& door, const Globals& globals) {
   const AdminAnswer answer = ask_admin(door, "GET", "/v1/config");
   if (answer.code != kOk) return complain_of(answer);
+  const AdminAnswer tables = ask_admin(door, "GET", "/v1/tables");
   std::string text = "# configuration " + cell(answer.body, "hash") + ", secrets masked\n";
+  if (tables.code == kOk) text += tables_changed(tables.body);
   for (const json::value& file : items(answer.body, "files"))
     text += "# --- " + cell(file, "name") + "\n" + lines_made_plain(raw_text(file, "text"));
   show(globals, answer.body, text);
@@ -83,8 +118,9 @@ int run_support_dump(const AdminDoor& door, const std::string& file, const Globa
   dump["made"] = iso_time(Clock::wall());
   dump["ctl_version"] = kVersion;
   for (const char* const name : {"status", "config", "policies", "overrides", "reloads", "lists",
-                                 "views", "lineage", "metrics"}) {
+                                 "views", "lineage", "tables", "replicas", "audit", "metrics"}) {
     AdminAnswer answer = ask_admin(door, "GET", std::string("/v1/") + name);
+    if (std::string_view(name) == "audit") leave_out_keys(answer.body);
     if (answer.status == 0 || answer.code == kRefused) return complain_of(answer);
     if (std::string_view(name) == "metrics") {
       dump[name] = std::move(answer.text);
