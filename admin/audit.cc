@@ -32,7 +32,8 @@ json::object audit_view(const AuditEntry& entry) {
   return out;
 }
 
-void set_author(AuditEntry& entry, const net::HttpRequest& request, std::string_view came_by) {
+void set_author(AuditEntry& entry, const net::HttpRequest& request, std::string_view came_by,
+                std::string_view person) {
   const net::HttpPeer& peer = request.peer;
   if (peer.uid) {
     entry.from = "unix socket";
@@ -42,6 +43,7 @@ void set_author(AuditEntry& entry, const net::HttpRequest& request, std::string_
   }
   if (came_by == "session") {
     entry.who = "session";  // of the dashboard
+    if (!person.empty()) entry.who.append(" of ").append(person);
   } else if (!request.token.empty()) {
     entry.who = "token " + request.token;
   } else {

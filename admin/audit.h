@@ -32,7 +32,8 @@ struct AuditEntry {
 boost::json::object audit_view(const AuditEntry& entry);
 
 /// Fills in who asks, and from where. `came_by`: Call::came_by().
-void set_author(AuditEntry& entry, const net::HttpRequest& request, std::string_view came_by);
+void set_author(AuditEntry& entry, const net::HttpRequest& request, std::string_view came_by,
+                std::string_view person);
 
 struct AuditPage {
   std::vector<AuditEntry> entries;  ///< the oldest first

@@ -38,6 +38,8 @@ struct Call {
 
   /// How the caller has come in: by `token`, `session`, or `local`, where the door has no token.
   std::string_view came_by() const;
+  /// Whose session it is, if its link was made for somebody; else empty.
+  std::string person() const;
   std::string_view name(std::size_t i = 0) const { return names[i]; }
   /// The problem with the query, if it has parameters other than these.
   std::optional<net::HttpReply> refuse_unknown(std::initializer_list<std::string_view> known) const;

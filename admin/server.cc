@@ -52,7 +52,7 @@ constexpr std::size_t kReasonMost = 500;
 void begin_entry(const Route& route, Call& call) {
   AuditEntry& entry = call.entry;
   entry.action = route.change;
-  set_author(entry, call.request, call.came_by());
+  set_author(entry, call.request, call.came_by(), call.person());
   for (const std::string& name : call.names)
     entry.target += (entry.target.empty() ? "" : " ") + name;
   for (const std::string_view key : call.query.all("key")) entry.key.emplace_back(key);
@@ -149,7 +149,7 @@ bool AdminServer::lets_in(const net::HttpRequest& request) {
   if (is_page_file(request.path)) return request.method == "GET" || request.method == "HEAD";
   if (request.path == "/v1/session" && request.method == "POST") return true;
   const auto token = door_.guard().token_mark();
-  return token && sessions_->find(request, *token, operations_.instant().now);
+  return token && sessions_->find(request, *token, operations_.instant().now).has_value();
 }
 
 boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest request) {

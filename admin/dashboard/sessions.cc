@@ -1,6 +1,7 @@
 #include "admin/dashboard/sessions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/chars/ascii.h"
 #include "core/chars/hex.h"
@@ -27,29 +28,31 @@ std::string cookie_name(std::string_view host) {
 
 }  // namespace
 
-std::string Sessions::new_code(const Hash128& token, TimePoint now) {
+std::string Sessions::new_code(const Hash128& token, std::string person, TimePoint now) {
   std::string code = random_digits();
   if (links_.size() >= kLinksMost) links_.pop_front();
-  links_.push_back({secret_.hash(code), token, now + kLinkFor});
+  links_.push_back({secret_.hash(code), token, now + kLinkFor, std::move(person)});
   return code;
 }
 
-std::optional<std::string> Sessions::exchange(std::string_view code, std::string_view host,
-                                              const Hash128& token, TimePoint now) {
+std::optional<Sessions::Opened> Sessions::exchange(std::string_view code, std::string_view host,
+                                                   const Hash128& token, TimePoint now) {
   const Hash128 wanted = secret_.hash(code);
   const auto link = std::find_if(links_.begin(), links_.end(),
                                  [&](const Link& each) { return each.code == wanted; });
   if (link == links_.end()) return std::nullopt;
   const bool good = link->until > now && link->token == token;
+  std::string person = std::move(link->person);
   links_.erase(link);
   if (!good) return std::nullopt;
   std::erase_if(sessions_, [&](const Session& each) { return each.until <= now; });
   if (sessions_.size() >= kSessionsMost) sessions_.pop_front();
   const std::string value = random_digits();
-  sessions_.push_back({secret_.hash(value), token, std::string(host), now + kSessionFor});
-  return cookie_name(host) + "=" + value +
-         "; Max-Age=" + std::to_string(kSessionFor.count() / 1000) +
-         "; Path=/; HttpOnly; SameSite=Strict";
+  sessions_.push_back({secret_.hash(value), token, std::string(host), now + kSessionFor, person});
+  return Opened{cookie_name(host) + "=" + value +
+                    "; Max-Age=" + std::to_string(kSessionFor.count() / 1000) +
+                    "; Path=/; HttpOnly; SameSite=Strict",
+                std::move(person)};
 }
 
 std::optional<Hash128> Sessions::cookie_of(const net::HttpRequest& request) const {
@@ -67,14 +70,15 @@ std::optional<Hash128> Sessions::cookie_of(const net::HttpRequest& request) cons
   return std::nullopt;
 }
 
-std::optional<TimePoint> Sessions::find(const net::HttpRequest& request, const Hash128& token,
-                                        TimePoint now) const {
+std::optional<Sessions::Found> Sessions::find(const net::HttpRequest& request, const Hash128& token,
+                                              TimePoint now) const {
   const auto cookie = cookie_of(request);
   if (!cookie) return std::nullopt;
   for (const Session& each : sessions_) {
     if (each.cookie != *cookie) continue;
     const bool good = each.until > now && each.token == token && each.host == request.field("host");
-    return good ? std::optional(each.until) : std::nullopt;
+    if (!good) return std::nullopt;
+    return Found{each.until, each.person};
   }
   return std::nullopt;
 }

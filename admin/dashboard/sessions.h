@@ -22,14 +22,23 @@ class Sessions {
 
   Sessions() : secret_(HashSecret::random()) {}
 
-  /// A new code: 32 hex digits. `token`: what stands for the door's token now.
-  std::string new_code(const Hash128& token, TimePoint now);
-  /// The cookie, as a Set-Cookie field has it; nullopt: the code is none, is over or was used.
-  std::optional<std::string> exchange(std::string_view code, std::string_view host,
-                                      const Hash128& token, TimePoint now);
-  /// When the session of the request's cookie ends; nullopt: it has none that is good.
-  std::optional<TimePoint> find(const net::HttpRequest& request, const Hash128& token,
-                                TimePoint now) const;
+  /// A new code: 32 hex digits. `token`: what stands for the door's token now. `person`: who may
+  /// come by it, for the session's whole life; empty: nobody is named.
+  std::string new_code(const Hash128& token, std::string person, TimePoint now);
+  struct Opened {
+    std::string cookie;  ///< as a Set-Cookie field has it
+    std::string person;
+  };
+  /// nullopt: the code is none, is over or was used.
+  std::optional<Opened> exchange(std::string_view code, std::string_view host, const Hash128& token,
+                                 TimePoint now);
+  struct Found {
+    TimePoint until;
+    std::string person;  ///< empty: nobody is named
+  };
+  /// The session of the request's cookie; nullopt: it has none that is good.
+  std::optional<Found> find(const net::HttpRequest& request, const Hash128& token,
+                            TimePoint now) const;
   /// Ends the session of the request; a Set-Cookie field that clears it.
   std::string end(const net::HttpRequest& request);
 
@@ -37,11 +46,13 @@ class Sessions {
   struct Link {
     Hash128 code, token;
     TimePoint until;
+    std::string person;
   };
   struct Session {
     Hash128 cookie, token;
     std::string host;
     TimePoint until;
+    std::string person;
   };
   std::optional<Hash128> cookie_of(const net::HttpRequest& request) const;
 

@@ -188,6 +188,14 @@ std::string read_text(const json::object& body, std::string_view name, std::size
 
 boost::asio::awaitable<net::HttpReply> carry_out(Call& call, TableWish wish) {
   const std::string name = wish.table;
+  // A session that was opened for somebody acts under that name alone.
+  if (const std::string person = call.person(); !person.empty()) {
+    if (!wish.by.empty() && wish.by != person) {
+      co_return problem(403, "this session is of " + person + ": nobody else acts by it; `by` is " +
+                                 person + ", or left out");
+    }
+    wish.by = person;
+  }
   if (!wish.reason.empty()) call.entry.reason = wish.reason;
   Scope scope;
   scope.board = call.operations.fleet().has_value();

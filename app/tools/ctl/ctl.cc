@@ -79,7 +79,7 @@ struct CtlFlags {
   ListFlags list;
   PolicyFlags policy;
   TableFlags table;
-  std::string token, replicas;
+  std::string token, replicas, person;
   std::string top;
   ExplainFlags explain;
   bool begin = false, end = false;
@@ -259,8 +259,14 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   runs.emplace_back(explain, [](const CtlFlags& f, const Globals& g) {
     return explain_live(f.explain, f.door, g);
   });
-  runs.emplace_back(app.add_subcommand("dashboard", "A link to the dashboard, good once"),
-                    [](const CtlFlags& f, const Globals& g) { return run_dashboard(f.door, g); });
+  CLI::App* dashboard = app.add_subcommand("dashboard", "A link to the dashboard, good once");
+  runs.emplace_back(dashboard, [](const CtlFlags& f, const Globals& g) {
+    return run_dashboard(f.door, f.person, g);
+  });
+  dashboard
+      ->add_option("--as", flags->person,
+                   "Who gets it: approvals and the audit log have this name, and no other")
+      ->type_name("WHO");
   CLI::App* undo = app.add_subcommand("undo", "Take back a change of lists, or show what can be");
   runs.emplace_back(
       undo, [](const CtlFlags& f, const Globals& g) { return run_undo(f.door, f.token, g); });

@@ -4,6 +4,8 @@
 
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
+#include "app/tools/ctl/ctl_text.h"
+#include "core/chars/percent.h"
 
 namespace weir::app {
 
@@ -16,15 +18,19 @@ std::string dashboard_url(std::string_view door, std::string_view path) {
   return std::string(kScheme) + authority + std::string(path);
 }
 
-int run_dashboard(const AdminDoor& door, const Globals& globals) {
-  const AdminAnswer answer = ask_admin(door, "POST", "/v1/session/link");
+int run_dashboard(const AdminDoor& door, const std::string& person, const Globals& globals) {
+  std::string target = "/v1/session/link";
+  if (!person.empty()) append_percent_encoded(target += "?as=", person);
+  AdminAnswer answer = ask_admin(door, "POST", target);
+  answer.problem = said_by_flags(answer.problem, {"as"});
   if (answer.code != kOk) return complain_of(answer);
   const std::string url = dashboard_url(door.address, cell(answer.body, "path"));
   const std::string seconds = cell(answer.body, "seconds");
   std::string text = url + "\n";
   const bool once =
       member(answer.body, "code") != nullptr && !member(answer.body, "code")->is_null();
-  if (once) text += "works once, within " + seconds + " seconds\n";
+  if (once) text += "works once, within " + seconds + " seconds";
+  if (once) text += (person.empty() ? "" : ", for " + cell(answer.body, "as")) + "\n";
   if (door.address.starts_with("unix:")) {
     text += "no browser opens a Unix socket: forward it first, for example by\n  ssh -L 8481:" +
             door.address.substr(5) + " HOST\n";

@@ -13,6 +13,6 @@ namespace weir::app {
 std::string dashboard_url(std::string_view door, std::string_view path);
 
 /// POST /v1/session/link: a link to the dashboard that works once.
-int run_dashboard(const AdminDoor& door, const Globals& globals);
+int run_dashboard(const AdminDoor& door, const std::string& person, const Globals& globals);
 
 }  // namespace weir::app
