@@ -65,7 +65,7 @@ boost::asio::awaitable<net::HttpReply> get_counters(Call& call) {
     row["window"] = window_value(*count.counter);
     row["from"] = count.all ? "store" : "here";
     row["here"] = count.all ? json::value(counts_of(count.here)) : json::value();
-    row["limits"] = rungs_of(call, *target.policy, i, nullptr);
+    row["limits"] = rungs_of(call, *target.policy, i, {target.parts, {}}, nullptr);
     rows.push_back(std::move(row));
   }
   co_return json_reply({{"policy", target.policy->name},

@@ -2,6 +2,7 @@
 
 #include <boost/json/array.hpp>
 
+#include "config/table_edit.h"
 #include "core/utf8.h"
 #include "core/visible.h"
 #include "policies/set/describe.h"
@@ -19,6 +20,13 @@ std::string consequence(const policies::Rung& rung) {
   return done.empty() ? "takes effect" : "is " + std::string(done);
 }
 
+// The same where the event's own limit decides it.
+std::string chance(const policies::Rung& rung) {
+  const std::string sure = consequence(rung);
+  if (sure.starts_with("is ")) return "may be " + sure.substr(3);
+  return rung.list ? "may list again" : "may take effect";
+}
+
 std::string event_of(const policies::PolicySet& set, const policies::Policy& policy) {
   for (const policies::Binding& binding : policy.bindings) {
     if (binding.counts) return set.events[binding.event].name;
@@ -26,60 +34,71 @@ std::string event_of(const policies::PolicySet& set, const policies::Policy& pol
   return "event";
 }
 
+/// `4000, listed at 3000; gold_limit has 1500 to 3000 by shop, os: the next reward lists again`
+std::string outlook_of_table(const policies::Rung& rung, const Threshold& threshold,
+                             const Number& stands, bool grows, const std::string& event) {
+  std::string out = stands.finite().to_string();
+  if (threshold.listed_at) out += ", listed at " + config::limit_text(*threshold.listed_at);
+  out += "; " + threshold.table->name() + " has " + range_text(threshold);
+  if (!threshold.reach) return out;
+  // A count grows by one with the next event.
+  const Number one(grows ? 1 : 0);
+  const bool least = passes(rung.compare, stands + one, threshold.reach->least);
+  const bool most = passes(rung.compare, stands + one, threshold.reach->most);
+  const std::string next = "the next " + event + " ";
+  if (least && most && threshold.reach->always)
+    return out + ": " + next + consequence(rung) + (grows ? "" : " while it does");
+  if (least || most) return out + ": " + next + chance(rung) + ", by its own limit";
+  if (!grows || !threshold.reach->least.is_finite()) return out;
+  const Number first =
+      rung.compare == Compare::over ? threshold.reach->least + one : threshold.reach->least;
+  return out + ": after " + (first - stands - one).to_string() + " more, " + next + chance(rung) +
+         ", by its own limit";
+}
+
 }  // namespace
 
-const Number* limit_of(const policies::Policy& policy, std::size_t rung) {
-  return std::get_if<Number>(&policy.bindings.front().rungs[rung].limit.source);
-}
-
-bool holds(const policies::Policy& policy, std::size_t rung, const limiter::Reading& reading) {
-  const Number* const limit = limit_of(policy, rung);
-  if (limit == nullptr || !reading.has_value) return false;
-  switch (policy.rungs[rung].compare) {
-    case Compare::over:
-      return reading.value > *limit;
-    case Compare::at:
-      return reading.value >= *limit;
-    case Compare::under:
-      return reading.value < *limit;
-    case Compare::none:
-      break;
-  }
-  return false;
-}
-
 std::string outlook_text(const policies::PolicySet& set, const policies::Policy& policy,
-                         std::size_t rung, const limiter::Reading& reading) {
-  const Number* const limit = limit_of(policy, rung);
-  const Compare compare = policy.rungs[rung].compare;
-  if (limit == nullptr || !limit->is_finite() || compare == Compare::none) return {};
+                         std::size_t index, const Threshold& threshold,
+                         const limiter::Reading& reading) {
+  const policies::Rung& rung = policy.rungs[index];
+  const Compare compare = rung.compare;
+  if (compare == Compare::none || (threshold.limit && !threshold.limit->is_finite())) return {};
   std::string out = "the " + std::string(row_of(policy.metric).noun) + " stands at ";
   if (!reading.has_value) return out + "nothing yet";
   const bool counts_ones = policy.metric == weir::Metric::count;
+  const bool grows = counts_ones && compare != Compare::under;
   // Of a count that grows, what is in flight has not happened yet, and remembers nothing.
-  const bool in_flight =
-      counts_ones && compare != Compare::under && reading.settled < reading.value;
+  const bool in_flight = grows && reading.settled < reading.value;
   const Number stands = in_flight ? reading.settled : reading.value;
-  out += stands.finite().to_string() + " of " + limit->to_string();
-  if (!counts_ones || compare == Compare::under) {
-    if (!holds(policy, rung, reading)) return out;
-    return out + ": the next " + event_of(set, policy) + " " +
-           std::string(consequence(policy.rungs[rung])) + " while it does";
+  if (!threshold.limit) {
+    if (threshold.table != nullptr)
+      return out + outlook_of_table(rung, threshold, stands, grows, event_of(set, policy));
+    out += stands.finite().to_string();
+    if (threshold.expression == nullptr) return {};
+    return out + "; each " + event_of(set, policy) +
+           " brings its own limit: " + threshold.expression->canonical();
+  }
+  const Number& limit = *threshold.limit;
+  out += stands.finite().to_string() + " of " + limit.to_string();
+  if (threshold.table != nullptr) out += " by " + threshold.table->name();
+  if (!grows) {
+    if (!passes(compare, reading.value, limit)) return out;
+    return out + ": the next " + event_of(set, policy) + " " + consequence(rung) + " while it does";
   }
   // `over 50` holds from the 51st event on, `at 50` from the 50th.
-  const Number first = compare == Compare::over ? *limit + Number(1) : *limit;
+  const Number first = compare == Compare::over ? limit + Number(1) : limit;
   const Number left = first - stands;
-  const std::string what(consequence(policy.rungs[rung]));
+  const std::string what(consequence(rung));
   if (in_flight) {
     const Number flying = reading.value - reading.settled;
     out += ", and " + flying.to_string() + " in flight may join it";
     if (left > Number(1) && first - reading.value <= Number(1)) {
-      return out + (refuses(policy.rungs[rung].effect)
+      return out + (refuses(rung.effect)
                         ? ": until they are answered, one more request waits for them, and is then "
                           "refused; nothing is listed"
                         : ": until they are answered, one more request is " +
-                              std::string(row_of(policy.rungs[rung].action).done) +
-                              "; nothing is listed");
+                              std::string(row_of(rung.action).done) + "; nothing is listed");
     }
   }
   if (left <= Number(1)) return out + ": the next " + event_of(set, policy) + " " + what;
@@ -88,17 +107,21 @@ std::string outlook_text(const policies::PolicySet& set, const policies::Policy&
 }
 
 json::array rungs_of(const Call& call, const policies::Policy& policy, std::size_t counter,
-                     const limiter::Reading* reading) {
+                     const KeyFacts& key, const limiter::Reading* reading) {
   json::array out;
   for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
     if (policy.rungs[i].counter != counter) continue;
-    const Number* const number = limit_of(policy, i);
+    const Threshold threshold = threshold_of(*call.set, policy, i, key);
     json::object row;
     row["rung"] = policies::rung_text(*call.set, policy, i);
-    row["limit"] = number != nullptr ? number_value(*number) : json::value();
+    row["limit"] = threshold.limit ? number_value(*threshold.limit) : json::value();
+    row["table"] = table_value(threshold);
     if (reading != nullptr) {
-      row["holds"] = number != nullptr ? json::value(holds(policy, i, *reading)) : json::value();
-      row["outlook"] = outlook_text(*call.set, policy, i, *reading);
+      const auto held = reading->has_value
+                            ? holds(policy.rungs[i].compare, threshold, reading->value)
+                            : std::nullopt;
+      row["holds"] = held ? json::value(*held) : json::value();
+      row["outlook"] = outlook_text(*call.set, policy, i, threshold, *reading);
     }
     out.push_back(std::move(row));
   }

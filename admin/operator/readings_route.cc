@@ -1,14 +1,18 @@
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json/array.hpp>
 #include <charconv>
+#include <map>
+#include <memory>
 
 #include "admin/operator/counts.h"
-#include "admin/operator/outlook.h"
 #include "admin/operator/readings.h"
+#include "admin/operator/threshold.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "config/table_edit.h"
 #include "config/text/units.h"
 #include "policies/set/describe.h"
 
@@ -65,14 +69,118 @@ json::value duration_value(const policies::Rung& rung) {
   return json::value(policies::duration_text(rung.durations.front()));
 }
 
+/// How many keys the limits of a table would hit.
+class TableHits {
+ public:
+  TableHits(const policies::ThresholdTable& table, Compare compare)
+      : table_(table), compare_(compare) {
+    std::map<Number, Limit, Less> all;
+    table.each([&](const std::vector<std::string>& path, const Number& limit) {
+      if (!limit.is_finite()) return void(++unlimited_);
+      Limit& to = all[limit];
+      if (to.of.size() < kNamedMost) to.of.push_back(config::path_text(path));
+      ++to.cells;
+    });
+    left_out_ = all.size() > kLimitsMost ? all.size() - kLimitsMost : 0;
+    std::size_t i = 0;
+    for (auto& [number, limit] : all) {
+      // Where there are too many: at even distances, the first and the last with them.
+      const std::size_t next = limits_.size() * (all.size() - 1) / (kLimitsMost - 1);
+      if (left_out_ == 0 || i == next) {
+        numbers_.push_back(number);
+        limits_.push_back(std::move(limit));
+      }
+      ++i;
+    }
+    keys_.resize(numbers_.size() + 1);
+  }
+
+  void add(const Number& reading) {
+    const auto first = compare_ == Compare::over
+                           ? std::lower_bound(numbers_.begin(), numbers_.end(), reading)
+                           : std::upper_bound(numbers_.begin(), numbers_.end(), reading);
+    ++keys_[static_cast<std::size_t>(first - numbers_.begin())];
+  }
+
+  json::value view() const {
+    json::array limits;
+    std::int64_t all = 0, below = 0;
+    for (const std::int64_t keys : keys_) all += keys;
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+      below += keys_[i];
+      json::object row;
+      row["limit"] = number_value(numbers_[i]);
+      row["of"] = texts(limits_[i].of);
+      row["cells"] = limits_[i].cells;
+      row["keys"] = compare_ == Compare::under ? below : all - below;
+      limits.push_back(std::move(row));
+    }
+    return json::object{{"name", table_.name()},
+                        {"by", texts(table_.by())},
+                        {"limits", std::move(limits)},
+                        {"left_out", left_out_},
+                        {"unlimited", unlimited_}};
+  }
+
+ private:
+  static constexpr std::size_t kLimitsMost = 40, kNamedMost = 3;
+  struct Limit {
+    std::vector<std::string> of;
+    std::size_t cells = 0;
+  };
+  struct Less {
+    bool operator()(const Number& a, const Number& b) const { return a < b; }
+  };
+  const policies::ThresholdTable& table_;
+  Compare compare_;
+  std::vector<Number> numbers_;  // ascending
+  std::vector<Limit> limits_;
+  std::vector<std::int64_t> keys_;  // by how many of the numbers lie below (`over`), or not above
+  std::size_t left_out_ = 0, unlimited_ = 0;
+};
+
+/// The keys for which the rungs of one counter hold.
+class RungHits {
+ public:
+  RungHits(const policies::PolicySet& set, const policies::Policy& policy, std::size_t counter) {
+    for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
+      const policies::Rung& rung = policy.rungs[i];
+      if (rung.counter != counter || rung.compare == Compare::none) continue;
+      Hits hits{i, rung.compare, limit_of(policy, i), 0, nullptr};
+      if (const Threshold of = threshold_of(set, policy, i, {}); of.table != nullptr)
+        hits.table = std::make_unique<TableHits>(*of.table, rung.compare);
+      rungs_.push_back(std::move(hits));
+    }
+  }
+
+  void add(const Number& reading) {
+    for (Hits& rung : rungs_) {
+      if (rung.limit != nullptr) rung.keys += passes(rung.compare, reading, *rung.limit) ? 1 : 0;
+      if (rung.table != nullptr) rung.table->add(reading);
+    }
+  }
+
+  struct Hits {
+    std::size_t rung;
+    Compare compare;
+    const Number* limit;  // null: no number
+    std::int64_t keys;
+    std::unique_ptr<TableHits> table;  // null: of no table
+  };
+  const std::vector<Hits>& rungs() const noexcept { return rungs_; }
+
+ private:
+  std::vector<Hits> rungs_;
+};
+
 /// The rungs of one counter, with what it takes to change them.
-json::array rungs_with_keys(const Call& call, const policies::Policy& policy, std::size_t counter,
-                            const std::vector<std::int64_t>& held) {
+json::array rungs_with_keys(const Call& call, const policies::Policy& policy,
+                            const RungHits& hits) {
   json::array out;
-  for (std::size_t i = 0; i < policy.rungs.size(); ++i) {
+  for (const RungHits::Hits& each : hits.rungs()) {
+    const std::size_t i = each.rung;
     const policies::Rung& rung = policy.rungs[i];
-    if (rung.counter != counter || rung.compare == Compare::none) continue;
-    const Number* const limit = limit_of(policy, i);
+    const Number* const limit = each.limit;
     json::object row;
     row["rung"] = policies::rung_text(*call.set, policy, i);
     // As an override names it: the number is never ambiguous.
@@ -82,7 +190,8 @@ json::array rungs_with_keys(const Call& call, const policies::Policy& policy, st
     row["effect"] = row_of(rung.action).name;
     row["for"] = duration_value(rung);
     row["shadow"] = rung.shadow || policy.shadow;
-    row["keys"] = limit != nullptr ? json::value(held[i]) : json::value();
+    row["keys"] = limit != nullptr ? json::value(each.keys) : json::value();
+    row["table"] = each.table != nullptr ? each.table->view() : json::value();
     out.push_back(std::move(row));
   }
   return out;
@@ -94,19 +203,15 @@ boost::asio::awaitable<json::object> counter_readings(const Call& call,
                                                       std::size_t index, Wish wish) {
   const policies::Counter& counter = call.set->counters[policy.counters[index]];
   const auto executor = co_await boost::asio::this_coro::executor;
-  std::vector<std::int64_t> held(policy.rungs.size());
+  RungHits hits(*call.set, policy, index);
   Histogram histogram;
   std::vector<Number> piece;
   limiter::Bank::Readings readings(call.stores.counters, counter.id, call.at.moment(counter));
-  limiter::Reading reading;
-  reading.has_value = true;
   for (bool more = true; more;) {
     more = readings.next(piece);
     for (const Number& value : piece) {
       histogram.add(value);
-      reading.value = value;
-      for (std::size_t i = 0; i < policy.rungs.size(); ++i)
-        held[i] += policy.rungs[i].counter == index && holds(policy, i, reading) ? 1 : 0;
+      hits.add(value);
       const double real = wish.tried.empty() ? 0 : value.finite().as_real();
       for (Tried& tried : wish.tried) {
         tried.at += real >= tried.value ? 1 : 0;
@@ -126,7 +231,7 @@ boost::asio::awaitable<json::object> counter_readings(const Call& call,
   row["window"] = window_value(counter);
   row["keys"] = histogram.keys();
   row["bins"] = std::move(bins);
-  row["rungs"] = rungs_with_keys(call, policy, index, held);
+  row["rungs"] = rungs_with_keys(call, policy, hits);
   row["tried"] = std::move(tried);
   row["around"] = counter.near();
   co_return row;

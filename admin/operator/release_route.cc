@@ -59,11 +59,13 @@ std::vector<Writer> writers_of(const policies::PolicySet& set,
   return out;
 }
 
-// What the counts of the policies that list here mean for the key that is off the list now.
+// What the counts of the policies that list here mean for the key, which was on these lists until
+// now.
 boost::asio::awaitable<json::array> what_remains(const Call& call,
                                                  const std::vector<const policies::List*>& lists,
-                                                 const std::vector<std::string>& parts) {
+                                                 KeyFacts key) {
   json::array out;
+  const std::vector<std::string>& parts = key.parts;
   // What an override has silenced lists again when its rungs are enforced again.
   const auto is_silenced = [&](const policies::Policy& policy) {
     return std::any_of(lists.begin(), lists.end(), [&](const policies::List* list) {
@@ -83,13 +85,15 @@ boost::asio::awaitable<json::array> what_remains(const Call& call,
       if (rung.counter >= counts.rows.size() || !rung.list || rung.disabled) continue;
       if (rung.shadow && !silenced) continue;
       const limiter::Reading& reading = counts.rows[rung.counter].told();
-      const std::string text = outlook_text(*call.set, policy, i, reading);
+      const Threshold threshold = threshold_of(*call.set, policy, i, key);
+      const std::string text = outlook_text(*call.set, policy, i, threshold, reading);
       if (text.empty() || !reading.has_value || reading.value.is_zero()) continue;
       json::object row;
       row["policy"] = policy.name;
       row["rung"] = policies::rung_text(*call.set, policy, i);
       row["value"] = number_value(reading.value.finite());
-      row["limit"] = number_value(*limit_of(policy, i));
+      row["limit"] = threshold.limit ? number_value(*threshold.limit) : json::value();
+      row["table"] = table_value(threshold);
       row["text"] = text;
       out.push_back(std::move(row));
     }
@@ -170,6 +174,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   std::string source;  // the file or URL that an entry for the key comes from
   std::string token;
   json::array entries_before;
+  KeyFacts facts{target.parts, {}};
   for (const policies::List* list : target.lists) {
     const Hash128 key = key_in(call, *list, target);
     auto before = call.stores.lists.get(list->id, key, call.at.now);
@@ -178,6 +183,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
     if (!call.stores.lists.remove(list->id, key, call.at.now)) continue;
     ++removed;
     if (before) entries_before.push_back(entry_view(call, *list, *before));
+    if (before) facts.entries.emplace_back(list, *before);
     UndoLog::Change change;
     change.token = token;
     change.what = std::string(forgives ? "forgave" : "removed") + " a key of " + list->name;
@@ -200,7 +206,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
                       {{"removed", removed}});
   }
   json::array remains;
-  if (!forgives && !is_cut) remains = co_await what_remains(call, target.lists, target.parts);
+  if (!forgives && !is_cut) remains = co_await what_remains(call, target.lists, std::move(facts));
   json::object body;
   body["name"] = call.name();
   body["key"] = texts(target.parts);

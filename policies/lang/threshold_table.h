@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -27,6 +28,17 @@ class ThresholdTable {
   std::optional<Number> find(std::span<const std::optional<std::string_view>> dimensions,
                              std::uint32_t* open = nullptr) const;
 
+  /// What a lookup may find while some dimensions are not known.
+  struct Reach {
+    Number least, most;
+    bool always = true;  ///< whatever the others are, there is a limit
+  };
+  /// `known`: as of find(); nullopt: may be any value. Nothing: no lookup finds a limit.
+  std::optional<Reach> reach(std::span<const std::optional<std::string_view>> known) const;
+  /// Each limit with the values that lead to it, in the order of the values.
+  using Visit = std::function<void(const std::vector<std::string>& path, const Number& limit)>;
+  void each(const Visit& visit) const;
+
  private:
   struct Node {
     std::optional<Number> limit;
@@ -36,6 +48,9 @@ class ThresholdTable {
   static const Number* find(const Node& node, std::uint32_t bit,
                             std::span<const std::optional<std::string_view>> rest,
                             std::uint32_t* open);
+  static bool reach(const Node& node, std::span<const std::optional<std::string_view>> rest,
+                    std::optional<Reach>& out);
+  static void each(const Node& node, std::vector<std::string>& path, const Visit& visit);
 
   std::string name_;
   std::vector<std::string> by_;

@@ -4,10 +4,13 @@
 
 #include <boost/json/parse.hpp>
 
+#include "app/support/news.h"
 #include "app/support/verdict_line.h"
 #include "app/tools/ctl/ctl_call.h"
+#include "app/tools/ctl/ctl_dump.h"
 #include "app/tools/ctl/ctl_table.h"
 #include "app/tools/ctl/ctl_why.h"
+#include "policies/lang/extractors.h"
 
 namespace weir::app::ctl_text_test {
 namespace {
@@ -248,4 +251,69 @@ TEST(AdminTarget, EncodesNamesAndKeys) {
 }
 
 }  // namespace
+TEST(CtlText, WhyNamesTheEntryThatCoversAKey) {
+  const std::string text = why_text(read(R"json({"key":["198.51.100.5"],"summary":"s","entries":[
+        {"list":"feed","kind":"deny","effect":"deny","key":["198.51.100.0/24"],"until":null,"left_seconds":null,"by":"source","why":"from feed.txt","how":"h"},
+        {"list":"own","kind":"deny","effect":"deny","key":["198.51.100.5"],"until":null,"left_seconds":null,"by":"admin","why":""}],
+        "complete":true})json"));
+  EXPECT_EQ(text,
+            "s\n\nLISTS\n"
+            "  feed  198.51.100.0/24  deny, deny, without end, by source\n"
+            "      from feed.txt\n"
+            "      h\n"
+            "  own  deny, deny, without end, by admin\n");
+}
+
+TEST(CtlText, WhySaysWhichFilesWereNotSearched) {
+  EXPECT_EQ(why_text(read(R"json({"key":["alice"],"summary":"s","complete":false,"unsearched":[
+        {"list":"pairs","source":"pairs.csv","of":["user","ip"],"entries":2}]})json")),
+            "s\n\nNOT SEARCHED\n"
+            "  pairs: 2 entries of pairs.csv, which are found by the whole key alone (user, ip)\n");
+  EXPECT_EQ(why_text(read(R"({"key":["a"],"summary":"s","complete":false})")),
+            "s\n\nThere are more entries of several parts than could be looked through.\n");
+}
+
+TEST(CtlText, ACounterShowsTheLimitsOfATable) {
+  const auto rungs = [](const std::string& table) {
+    const std::string text = counters_table(read(
+        R"json({"policy":"gold","key":["bob"],"counters":[{"what":"sum","value":4,"settled":4,"in_flight":0,"from":"here",
+          "limits":[{"rung":"over t: deny","limit":null,"table":)json" +
+        table + "}]}]}"));
+    return text.substr(text.find("over"));
+  };
+  EXPECT_EQ(rungs(R"({"table":"t","least":1500,"most":3000})"), "over t: deny (1500 to 3000)\n");
+  EXPECT_EQ(rungs(R"({"table":"t","least":1500,"most":1500})"), "over t: deny (1500)\n");
+  EXPECT_EQ(rungs(R"({"table":"t","least":null,"most":null})"), "over t: deny (no limit)\n");
+  EXPECT_EQ(rungs("null"), "over t: deny\n");
+}
+
+TEST(CtlText, TheConfigurationSaysWhichTablesHaveOtherLimits) {
+  EXPECT_EQ(
+      tables_changed(read(
+          R"({"tables":[{"name":"a","set_here":[]},{"name":"b","set_here":[{"key":"x,y","value":5},{"key":"*","value":null}]}]})")),
+      "# table b: 2 limits are other than in the files (weir ctl table b history):\n"
+      "#   x,y  5\n"
+      "#   *  taken out\n");
+}
+
+TEST(NewsText, SaysThatItWasCut) {
+  NewsText<16> text;
+  text = "0123456789abcdef";
+  EXPECT_EQ(text.view(), "0123456789abcdef");
+  text = "0123456789abcdefg";
+  EXPECT_EQ(text.view(), "0123456789abc\xe2\x80\xa6");
+  text = "0123456789ab\xc3\xa4\xc3\xa4\xc3\xa4";
+  EXPECT_EQ(text.view(), "0123456789ab\xe2\x80\xa6") << "never half a character";
+}
+
+TEST(NewsText, HasRoomForEveryReason) {
+  for (int i = 0; i <= static_cast<int>(policies::MissReason::path); ++i) {
+    const std::string_view reason =
+        policies::miss_reason_text(static_cast<policies::MissReason>(i));
+    News news;
+    news.why = reason;
+    EXPECT_EQ(news.why.view(), reason);
+  }
+}
+
 }  // namespace weir::app::ctl_text_test

@@ -219,6 +219,19 @@ std::string list_imported(const json::value& answer) {
   return out;
 }
 
+namespace {
+
+/// ` (1500 to 3000)`: of a rung whose limits stand in a table.
+std::string limits_of(const json::value& rung) {
+  const json::value* const table = member(rung, "table");
+  if (table == nullptr || !table->is_object()) return {};
+  const std::string least = cell(*table, "least"), most = cell(*table, "most");
+  if (least.empty()) return " (no limit)";
+  return " (" + least + (least == most ? "" : " to " + most) + ")";
+}
+
+}  // namespace
+
 std::string counters_table(const json::value& answer) {
   const json::array& counters = items(answer, "counters");
   const auto is_shared = [](const json::value& counter) {
@@ -230,7 +243,7 @@ std::string counters_table(const json::value& answer) {
   for (const json::value& counter : counters) {
     std::string rungs;
     for (const json::value& rung : items(counter, "limits"))
-      rungs += (rungs.empty() ? "" : "; ") + cell(rung, "rung");
+      rungs += (rungs.empty() ? "" : "; ") + cell(rung, "rung") + limits_of(rung);
     const bool reserves = count_of(counter, "in_flight") != 0;
     rows.push_back({cell(counter, "what"), cell(counter, "value"),
                     reserves ? cell(counter, "settled") : "",
