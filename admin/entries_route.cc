@@ -1,12 +1,16 @@
 #include <algorithm>
+#include <array>
 #include <boost/json/array.hpp>
 
 #include "admin/entry_target.h"
 #include "admin/entry_wish.h"
+#include "admin/keys.h"
 #include "admin/operator/replicas.h"
 #include "admin/operator/undo_log.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "core/chars/network_text.h"
+#include "policies/set/text_keys.h"
 
 namespace weir::admin {
 namespace {
@@ -27,11 +31,55 @@ std::string_view outcome_text(limiter::ListOutcome::Kind kind) {
   return "refused";
 }
 
+/// The last address of a network.
+Address last_of(const Cidr& block) {
+  std::array<std::uint8_t, 16> bytes = block.base.bytes();
+  const unsigned fixed = block.bits + (block.base.is_v4() ? 96 : 0);
+  for (unsigned i = 0; i < 16; ++i) {
+    const unsigned mine = fixed <= 8 * i ? 0 : std::min(fixed - 8 * i, 8U);
+    bytes[i] = static_cast<std::uint8_t>(bytes[i] | (0xffU >> mine));
+  }
+  if (!block.base.is_v4()) return Address::v6(bytes);
+  return Address::v4(std::uint32_t{bytes[12]} << 24 | std::uint32_t{bytes[13]} << 16 |
+                     std::uint32_t{bytes[14]} << 8 | bytes[15]);
+}
+
+/// The entries of the configuration and of files that cover a whole network: others are of one
+/// address each.
+net::HttpReply find_network(const Call& call, const std::vector<const policies::List*>& lists,
+                            const Cidr& block) {
+  const Address first = block.base, last = last_of(block);
+  const std::vector<std::string> parts{first.to_string()};
+  json::array rows;
+  for (const policies::List* list : lists) {
+    const auto key = policies::list_key(*call.set, *list, as_views(parts), call.stores.secret);
+    if (!key) continue;
+    const auto* const fixed = list->fixed.find(*key, &first, call.at.now);
+    if (fixed != nullptr && fixed == list->fixed.find(*key, &last, call.at.now))
+      rows.push_back(static_entry_view(call, *list, *fixed));
+    auto here = source_entry_view(call, *list, *key, &first, parts);
+    const auto there = source_entry_view(call, *list, *key, &last, parts);
+    if (here && there && here->row.at("key") == there->row.at("key"))
+      rows.push_back(std::move(here->row));
+  }
+  const bool listed = !rows.empty();
+  return json_reply({{"name", call.name()},
+                     {"key", texts({block.to_string()})},
+                     {"listed", listed},
+                     {"entries", std::move(rows)}});
+}
+
 }  // namespace
 
 net::HttpReply find_entry(Call& call) {
   if (auto refused = call.refuse_unknown({"key"})) return std::move(*refused);
-  auto found = entry_target(call, call.query.all("key"), KeyUse::of_entry);
+  const auto key = call.query.all("key");
+  if (const auto block =
+          key.size() == 1 && is_network(key.front()) ? Cidr::parse(key.front()) : std::nullopt) {
+    const auto lists = lists_named(*call.set, call.name());
+    if (!lists.empty() && lists.front()->of_address) return find_network(call, lists, *block);
+  }
+  auto found = entry_target(call, key, KeyUse::of_entry);
   if (auto* refused = std::get_if<net::HttpReply>(&found)) return std::move(*refused);
   const EntryTarget& target = std::get<EntryTarget>(found);
   json::array rows;

@@ -1,5 +1,6 @@
 #include "admin/keys.h"
 
+#include "core/chars/network_text.h"
 #include "policies/lang/place_text.h"
 #include "policies/set/text_keys.h"
 
@@ -27,10 +28,10 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
     }
     if (const auto address = policies::address_part(slots[i], given[i])) {
       out.push_back(address->to_string());
+    } else if (slots[i].is_address && is_network(given[i])) {
+      return network_text(given[i]);
     } else if (slots[i].is_address) {
-      return "\"" + names[i] +
-             "\" is an IP address, such as 203.0.113.7; networks can only stand in the "
-             "configuration";
+      return "\"" + names[i] + "\" is an IP address, such as 203.0.113.7";
     } else {
       auto text = policies::canonical_part(slots[i].type, given[i]);
       if (!text) {
@@ -42,6 +43,13 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
     }
   }
   return out;
+}
+
+std::string network_text(std::string_view text) {
+  return "\"" + std::string(text) +
+         "\" is a network: ask for an address in it; networks stand in the configuration, or in "
+         "the "
+         "file or URL of a list";
 }
 
 std::vector<std::string_view> as_views(const std::vector<std::string>& parts) {

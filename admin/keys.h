@@ -18,6 +18,9 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
     const std::vector<std::string_view>& given, const std::vector<policies::KeySlot>& slots,
     const std::vector<std::string>& names);
 
+/// What to say about a key that is a network.
+std::string network_text(std::string_view text);
+
 std::vector<std::string_view> as_views(const std::vector<std::string>& parts);
 
 /// The key parts of a list, as its first binding has them.

@@ -2,12 +2,14 @@
 #include <boost/json/array.hpp>
 #include <charconv>
 
+#include "admin/keys.h"
 #include "admin/lists.h"
 #include "admin/operator/counts.h"
 #include "admin/routes.h"
 #include "admin/views.h"
 #include "core/chars/ascii.h"
 #include "net/http/fields.h"
+#include "policies/set/text_keys.h"
 
 namespace weir::admin {
 namespace {
@@ -27,15 +29,18 @@ bool read_number(std::string_view text, T& out, int base = 10) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-// Where a page goes on: in which of the lists, among its static entries (an offset) or its dynamic
-// ones (the last key shown). As text `0s12` or `1d<32 hex digits>`: opaque to callers.
+// Where a page goes on: in which of the lists, among its entries for the very key that is searched
+// for (an offset), its static entries (an offset) or its dynamic ones (the last key shown). As text
+// `0k1`, `0s12` or `1d<32 hex digits>`: opaque to callers.
 struct Cursor {
   std::size_t list = 0;
+  bool by_key = false;  // of all lists, before the others
   bool dynamic = false;
   std::size_t offset = 0;
   std::optional<Hash128> after;
 
   std::string text() const {
+    if (by_key) return std::to_string(list) + "k" + std::to_string(offset);
     if (!dynamic) return std::to_string(list) + "s" + std::to_string(offset);
     if (!after) return std::to_string(list) + "d";
     char digits[40];
@@ -47,10 +52,11 @@ struct Cursor {
 
   static std::optional<Cursor> parse(std::string_view text) {
     Cursor out;
-    const std::size_t mark = text.find_first_of("sd");
+    const std::size_t mark = text.find_first_of("ksd");
     if (mark == std::string_view::npos || !read_number(text.substr(0, mark), out.list)) return {};
     const std::string_view rest = text.substr(mark + 1);
     out.dynamic = text[mark] == 'd';
+    out.by_key = text[mark] == 'k';
     if (!out.dynamic) return read_number(rest, out.offset) ? std::optional(out) : std::nullopt;
     if (rest.empty()) return out;
     Hash128 key;
@@ -66,6 +72,7 @@ struct Cursor {
 /// Which entries a page shows: those with the text in their key, reason or policy.
 struct Search {
   std::string text;                // lower case; empty: all
+  std::string key;                 // the same as it was written
   std::size_t left = kSearchMost;  // entries that may still be looked at
 
   bool finds(std::string_view in) const {
@@ -82,9 +89,62 @@ struct Search {
   }
 };
 
+/// The key that the text of a search is for this list: `alice`, `alice, 192.0.2.7`. Empty: none.
+std::vector<std::string> key_of(const Call& call, const policies::List& list,
+                                std::string_view text) {
+  std::vector<std::string_view> given{text};
+  if (list.of.size() > 1) {
+    given.clear();
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find(',', at), text.size());
+      std::string_view part = text.substr(at, end - at);
+      while (part.starts_with(' ')) part.remove_prefix(1);
+      while (part.ends_with(' ')) part.remove_suffix(1);
+      given.push_back(part);
+      at = end + 1;
+    }
+  }
+  if (given.size() != list.of.size()) return {};
+  auto parts = canonical_parts(given, slots_of(*call.set, list), list.of);
+  auto* const mine = std::get_if<std::vector<std::string>>(&parts);
+  return mine == nullptr ? std::vector<std::string>() : std::move(*mine);
+}
+
+/// The entries of a list for the very key that is searched for, unless the search by text finds
+/// them: a network that covers an address, an entry of a file or URL.
+json::array entries_by_key(const Call& call, const policies::List& list, const Search& search) {
+  json::array rows;
+  const std::vector<std::string> parts = key_of(call, list, search.key);
+  if (parts.empty()) return rows;
+  const auto key = policies::list_key(*call.set, list, as_views(parts), call.stores.secret);
+  if (!key) return rows;
+  std::optional<Address> address;
+  if (list.of_address) address = Address::parse(search.key);
+  const Address* const at = address ? &*address : nullptr;
+  if (const auto* fixed = list.fixed.find(*key, at, call.at.now);
+      fixed != nullptr && !search.finds(*fixed))
+    rows.push_back(static_entry_view(call, list, *fixed));
+  if (auto entry = source_entry_view(call, list, *key, at, parts))
+    rows.push_back(std::move(entry->row));
+  if (const auto entry = call.stores.lists.get(list.id, *key, call.at.now);
+      entry && entry->until > call.at.now && !search.finds(*entry))
+    rows.push_back(entry_view(call, list, *entry));
+  return rows;
+}
+
 // Fills `rows` up to `limit` and moves the cursor; nullopt: that was all.
 std::optional<Cursor> fill_page(const Call& call, const std::vector<const policies::List*>& lists,
                                 Cursor at, std::size_t limit, Search search, json::array& rows) {
+  if (at.by_key) {
+    for (; at.list < lists.size(); ++at.list, at.offset = 0) {
+      json::array found = entries_by_key(call, *lists[at.list], search);
+      for (; at.offset < found.size(); ++at.offset) {
+        if (rows.size() == limit) return at;
+        rows.push_back(std::move(found[at.offset]));
+      }
+    }
+    at = {};
+  }
   for (; at.list < lists.size(); ++at.list, at.dynamic = false, at.offset = 0, at.after.reset()) {
     const policies::List& list = *lists[at.list];
     const auto& fixed = list.fixed.entries();
@@ -184,6 +244,8 @@ std::string read_page_wish(const Call& call, PageWish& wish) {
     if (!text || text->size() > kSearchBytesMax)
       return "`search` is a text of at most " + std::to_string(kSearchBytesMax) + " bytes";
     wish.search.text = ascii::lowered(*text);
+    wish.search.key = *text;
+    wish.at.by_key = !text->empty() && !call.query.has("after");
   }
   return {};
 }
@@ -192,9 +254,13 @@ json::object entries_page(const Call& call, const std::vector<const policies::Li
                           const PageWish& wish) {
   json::array rows;
   const auto next = fill_page(call, lists, wish.at, wish.limit, wish.search, rows);
+  std::size_t in_source = 0;
+  for (const policies::List* list : lists)
+    if (list->bulk != nullptr) in_source += list->bulk->size();
   json::object body;
   body["entries"] = std::move(rows);
   body["next"] = next ? json::value(next->text()) : json::value();
+  body["in_source"] = in_source;
   return body;
 }
 
@@ -215,6 +281,7 @@ net::HttpReply get_list(Call& call) {
   body["lists"] = std::move(summaries);
   body["entries"] = std::move(page["entries"]);
   body["next"] = std::move(page["next"]);
+  body["in_source"] = std::move(page["in_source"]);
   return json_reply(body);
 }
 

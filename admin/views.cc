@@ -227,13 +227,23 @@ json::object entry_view(const Call& call, const policies::List& list,
   return out;
 }
 
+std::vector<std::string> static_parts(const policies::List& list,
+                                      const limiter::StaticList::Entry& entry) {
+  // Of addresses, what is no network has been left out.
+  if (list.of_address || list.entries.size() != list.fixed.size()) return {entry.text};
+  std::vector<std::string> out;
+  const auto index = static_cast<std::size_t>(&entry - list.fixed.entries().data());
+  for (const config::Text& part : list.entries[index].key) out.push_back(part.value);
+  return out;
+}
+
 json::object static_entry_view(const Call& call, const policies::List& list,
                                const limiter::StaticList::Entry& entry) {
   json::object out;
   out["list"] = list.name;
   out["effect"] = row_of(list.effect).name;
   out["static"] = true;
-  out["key"] = json::array{json::value(utf8_text(entry.text))};
+  out["key"] = texts(static_parts(list, entry));
   put_until(out, entry.until, call.at.now);
   out["why"] = utf8_text(entry.why);
   out["by"] = "config";

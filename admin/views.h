@@ -22,6 +22,9 @@ boost::json::object list_view(const Call& call, const policies::List& list);
 /// An entry that was added while running.
 boost::json::object entry_view(const Call& call, const policies::List& list,
                                const limiter::ListEntry& entry);
+/// The parts of an entry of the configuration as they are written there.
+std::vector<std::string> static_parts(const policies::List& list,
+                                      const limiter::StaticList::Entry& entry);
 /// An entry of the configuration.
 boost::json::object static_entry_view(const Call& call, const policies::List& list,
                                       const limiter::StaticList::Entry& entry);

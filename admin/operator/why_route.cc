@@ -6,6 +6,7 @@
 #include "admin/operator/outlook.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "core/chars/network_text.h"
 #include "limiter/lists/list_records.h"
 #include "policies/set/describe.h"
 #include "policies/set/text_keys.h"
@@ -20,6 +21,8 @@ namespace json = boost::json;
 // most, so that a question never holds up the others.
 constexpr std::size_t kScannedMost = 200'000;
 constexpr std::size_t kPartsMost = 8;
+// Entries whose limits are told beside the counts.
+constexpr std::size_t kMadeMost = 1'000;
 
 json::array commands_of(std::initializer_list<std::string> commands) {
   json::array out;
@@ -79,12 +82,13 @@ class Inquiry {
     out["listed"] = worst_ != nullptr;
     out["allowed"] = allowed_;
     out["effect"] = worst_ == nullptr ? json::value() : json::value(row_of(worst_->effect).name);
-    out["summary"] = summary();
+    out["summary"] = summary();  // before the rows are moved away
     out["entries"] = std::move(entries_);
     out["counters"] = std::move(counters_);
     out["policies"] = std::move(policies_);
     out["counted_here_only"] = utf8_text(why_here_);
-    out["complete"] = scanned_ < kScannedMost;
+    out["complete"] = is_complete();
+    out["unsearched"] = std::move(unsearched_);
     return out;
   }
 
@@ -123,15 +127,11 @@ class Inquiry {
     if (list.of_address) address = Address::parse(key_.front());
     const TimePoint now = call_.at.now;
     if (const auto* fixed = list.fixed.find(*key, address ? &*address : nullptr, now)) {
-      json::object row = static_entry_view(call_, list, *fixed);
-      row["how"] = "the entry stands in the configuration: remove it from the list \"" + list.name +
-                   "\" in the file, then weir ctl reload";
-      row["commands"] = json::array();
-      add_entry_row(list, std::move(row), fixed->until);
+      add_fixed(list, *fixed);
     }
     if (auto entry = source_entry_view(call_, list, *key, address ? &*address : nullptr, parts)) {
-      entry->row["how"] = "the entry comes from " + source_text(list) +
-                          ": take it out there; weir notices the change";
+      entry->row["how"] = "the entry " + entry_key(entry->row) + " comes from " +
+                          source_text(list) + ": take it out there; weir notices the change";
       entry->row["commands"] = json::array();
       add_entry_row(list, std::move(entry->row), entry->until);
     }
@@ -142,7 +142,24 @@ class Inquiry {
     }
   }
 
+  static std::string entry_key(const json::object& row) {
+    std::string out;
+    for (const json::value& part : row.at("key").get_array())
+      out.append(out.empty() ? "" : ", ").append(text_of(part));
+    return out;
+  }
+
+  void add_fixed(const policies::List& list, const limiter::StaticList::Entry& entry) {
+    json::object row = static_entry_view(call_, list, entry);
+    row["how"] = "the entry " + entry_key(row) +
+                 " stands in the configuration: remove it from the list \"" + list.name +
+                 "\" in the file, then weir ctl reload";
+    row["commands"] = json::array();
+    add_entry_row(list, std::move(row), entry.until);
+  }
+
   void add_dynamic(const policies::List& list, const limiter::ListEntry& entry) {
+    if (!entry.policy.empty() && made_.size() < kMadeMost) made_.emplace_back(&list, entry);
     json::object row = entry_view(call_, list, entry);
     if (list.shadow) {
       row["how"] = "a shadow entry acts on nobody";
@@ -196,19 +213,41 @@ class Inquiry {
   // One word for a list of several parts: the entries that have it as one of them.
   void search_part(const policies::List& list) {
     const auto& slots = slots_of(*call_.set, list);
-    std::vector<std::string> wanted;
-    for (const policies::KeySlot& slot : slots) {
-      const auto address = policies::address_part(slot, key_.front());
-      auto text = address ? std::optional(address->to_string())
-                          : policies::canonical_part(slot.type, key_.front());
-      wanted.push_back(text ? limiter::printable(*text) : std::string());
+    std::vector<std::optional<std::string>> wanted;  // by part; nullopt: it cannot be this one
+    for (const policies::KeySlot& slot : slots) wanted.push_back(canonical(slot, key_.front()));
+    const auto& fixed = list.fixed.entries();
+    for (const limiter::StaticList::Entry& entry : fixed) {
+      if (entry.until <= call_.at.now || ++scanned_ > kScannedMost) continue;
+      const std::vector<std::string> parts = static_parts(list, entry);
+      bool fits = false;
+      for (std::size_t i = 0; i < parts.size() && i < slots.size(); ++i)
+        fits = fits || (wanted[i] && canonical(slots[i], parts[i]) == wanted[i]);
+      if (fits) add_fixed(list, entry);
     }
+    // Of these only the hash of the whole key is kept.
+    if (list.bulk != nullptr && list.bulk->size() != 0 && !list.shadow) {
+      unsearched_.push_back(json::object{{"list", list.name},
+                                         {"source", utf8_text(source_text(list))},
+                                         {"of", texts(list.of)},
+                                         {"entries", list.bulk->size()}});
+    }
+    for (auto& each : wanted)
+      if (each) each = limiter::printable(*each);
     search(list, [&](const limiter::ListEntry& entry) {
       for (std::size_t i = 0; i < entry.parts.size() && i < wanted.size(); ++i)
-        if (!wanted[i].empty() && entry.parts[i] == wanted[i]) return true;
+        if (wanted[i] && entry.parts[i] == *wanted[i]) return true;
       return false;
     });
   }
+
+  static std::optional<std::string> canonical(const policies::KeySlot& slot,
+                                              std::string_view text) {
+    if (const auto address = policies::address_part(slot, text)) return address->to_string();
+    if (slot.is_address) return std::nullopt;
+    return policies::canonical_part(slot.type, text);
+  }
+
+  bool is_complete() const { return scanned_ < kScannedMost && unsearched_.empty(); }
 
   template <class Fits>
   void search(const policies::List& list, Fits fits) {
@@ -247,6 +286,7 @@ class Inquiry {
                                                 const std::vector<std::string>& parts) {
     const Counts counts = co_await read_counts(call_, policy, parts, why_here_.empty());
     if (!counts.why_here.empty()) why_here_ = counts.why_here;
+    const KeyFacts facts{parts, made_};
     for (std::size_t i = 0; i < counts.rows.size(); ++i) {
       const Count& count = counts.rows[i];
       const limiter::KeptReading& reading = count.told();
@@ -263,7 +303,7 @@ class Inquiry {
       row["settled"] = value_of(reading, reading.settled);
       row["in_flight"] = reading.in_flight;
       row["from"] = count.all ? "store" : "here";
-      row["rungs"] = rungs_of(call_, policy, i, &reading);
+      row["rungs"] = rungs_of(call_, policy, i, facts, &reading);
       row["commands"] = commands_of({reset_command(policy.name, parts)});
       counters_.push_back(std::move(row));
     }
@@ -279,7 +319,8 @@ class Inquiry {
              "), which acts on nobody until the override of its policy ends";
     }
     if (worst_ == nullptr) {
-      return key + " is on no list" + (counters_.empty() ? ", and nothing counts it" : "");
+      return key + (is_complete() ? " is on no list" : " is on no list that could be searched") +
+             (counters_.empty() ? ", and nothing counts it" : "");
     }
     std::string out = key + (worst_->of.empty() ? " is like everybody on " : " is on ") +
                       worst_->name + " (" + std::string(row_of(worst_->effect).name) + ")";
@@ -290,7 +331,8 @@ class Inquiry {
   const Call& call_;
   std::vector<std::string_view> key_;
   std::map<std::string, std::vector<std::string>> makers_;  // of entries: policy, key
-  json::array entries_, counters_, policies_;
+  std::vector<std::pair<const policies::List*, limiter::ListEntry>> made_;  // by policies
+  json::array entries_, counters_, policies_, unsearched_;
   const policies::List* worst_ = nullptr;  // the severest that acts, allow lists apart
   TimePoint worst_until_{};
   const policies::List* asleep_ = nullptr;  // has the key, but its policy is silenced
@@ -312,6 +354,11 @@ boost::asio::awaitable<net::HttpReply> get_why(Call& call) {
                         "a key part has at most " + std::to_string(kKeyPartBytesMax) + " bytes");
     }
   }
+  const bool is_empty =
+      std::all_of(key.begin(), key.end(), [](std::string_view part) { return part.empty(); });
+  if (is_empty) co_return problem(400, "the key is empty");
+  for (const std::string_view part : key)
+    if (is_network(part)) co_return problem(400, network_text(part));
   Inquiry inquiry(call, std::move(key));
   inquiry.look_at_lists();
   co_await inquiry.look_at_policies();

@@ -1,10 +1,13 @@
 #include "app/tools/ctl/ctl_why.h"
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
 #include "app/tools/ctl/ctl_text.h"
+#include "core/chars/network_text.h"
+#include "core/text.h"
 
 namespace weir::app {
 namespace {
@@ -17,8 +20,11 @@ void append_commands(std::string& out, const json::value& row, const char* befor
     out += std::string("      ") + before + plain(command) + "\n";
 }
 
-void append_entry(std::string& out, const json::value& entry) {
-  out += "  " + cell(entry, "list") + "  " + cell(entry, "kind") + ", " + cell(entry, "effect");
+// `asked`: the key that was asked for. An entry may be of a network, or of a key of more parts.
+void append_entry(std::string& out, const json::value& entry, const std::string& asked) {
+  out += "  " + cell(entry, "list") + "  ";
+  if (const std::string key = cell(entry, "key"); key != asked && !key.empty()) out += key + "  ";
+  out += cell(entry, "kind") + ", " + cell(entry, "effect");
   if (is_true(entry, "shadow")) out += ", shadow";
   if (is_true(entry, "asleep")) out += ", asleep";
   const std::string until = cell(entry, "until");
@@ -34,7 +40,8 @@ void append_entry(std::string& out, const json::value& entry) {
       why += ": " + cell(entry, "value") + " of " + cell(entry, "limit");
     if (const std::string since = cell(entry, "since"); !since.empty()) why += ", since " + since;
   }
-  if (!why.empty()) out += "      because of " + why + "\n";
+  const bool is_source = cell(entry, "by") == "source";  // `from feed.txt`
+  if (!why.empty()) out += (is_source ? "      " : "      because of ") + why + "\n";
   if (const std::string how = cell(entry, "how"); !how.empty()) out += "      " + how + "\n";
   append_commands(out, entry, "lift: ");
 }
@@ -60,7 +67,7 @@ std::string why_text(const json::value& answer) {
   std::string out = cell(answer, "summary") + "\n";
   if (const json::array& entries = items(answer, "entries"); !entries.empty()) {
     out += "\nLISTS\n";
-    for (const json::value& entry : entries) append_entry(out, entry);
+    for (const json::value& entry : entries) append_entry(out, entry, cell(answer, "key"));
   }
   if (const json::array& counters = items(answer, "counters"); !counters.empty()) {
     out += "\nCOUNTERS\n";
@@ -80,8 +87,16 @@ std::string why_text(const json::value& answer) {
   }
   if (const std::string here = cell(answer, "counted_here_only"); !here.empty())
     out += "\nThe counts are this replica's alone: " + here + "\n";
+  const json::array& unsearched = items(answer, "unsearched");
+  if (!unsearched.empty()) out += "\nNOT SEARCHED\n";
+  for (const json::value& each : unsearched) {
+    out += "  " + cell(each, "list") + ": " +
+           counted(static_cast<std::uint64_t>(count_of(each, "entries")), "entry", "entries") +
+           " of " + cell(each, "source") + ", which are found by the whole key alone (" +
+           cell(each, "of") + ")\n";
+  }
   const json::value* const complete = member(answer, "complete");
-  if (complete != nullptr && complete->is_bool() && !complete->get_bool())
+  if (unsearched.empty() && complete != nullptr && complete->is_bool() && !complete->get_bool())
     out += "\nThere are more entries of several parts than could be looked through.\n";
   return out;
 }
@@ -119,6 +134,15 @@ std::string hash_text(const json::value& answer) {
 }
 
 int run_why(const AdminDoor& door, const std::vector<std::string>& key, const Globals& globals) {
+  for (const std::string& word : key) {
+    if (is_network(word)) {
+      return complain_usage("\"" + word +
+                            "\" is a network: ask for an address in it; weir ctl list NAME NETWORK "
+                            "looks whether a list has it");
+    }
+  }
+  if (std::all_of(key.begin(), key.end(), [](const std::string& word) { return word.empty(); }))
+    return complain_usage("the key is empty: give an address, a user or another key");
   const AdminAnswer answer = ask_admin(door, "GET", admin_target("/v1/why", {}, key));
   if (answer.code != kOk) return complain_of(answer);
   show(globals, answer.body, why_text(answer.body));
