@@ -62,6 +62,19 @@ views:
 
 inline net::SocketAddress loopback() { return net::SocketAddress::tcp(Address::v4(0x7f000001), 0); }
 
+/// The answer of a route is as docs/openapi.yaml describes it.
+inline void expect_described(std::string_view method, std::string_view target, const Reply& reply) {
+  const auto segments = net::split_path(target.substr(0, target.find('?')));
+  if (!segments) return;
+  const admin::Match match = admin::find_route(method, *segments);
+  if (match.route == nullptr) return;
+  EXPECT_EQ(OpenApi::admin().check_answer(method, match.route->pattern, reply.status,
+                                          reply.field("Content-Type"), reply.body),
+            "")
+      << method << " " << target << "\n"
+      << reply.body;
+}
+
 /// An admin door on 127.0.0.1, a process behind it, and a client.
 class ApiTest : public ::testing::Test {
  protected:
@@ -82,15 +95,7 @@ class ApiTest : public ::testing::Test {
   void check(std::string_view method, std::string_view target, const Reply& reply) {
     EXPECT_EQ(reply.field("Cache-Control"), "no-store") << target;
     EXPECT_TRUE(reply.field("Access-Control-Allow-Origin").empty());
-    const auto segments = net::split_path(target.substr(0, target.find('?')));
-    if (!segments) return;
-    const admin::Match match = admin::find_route(method, *segments);
-    if (match.route == nullptr) return;
-    EXPECT_EQ(OpenApi::admin().check_answer(method, match.route->pattern, reply.status,
-                                            reply.field("Content-Type"), reply.body),
-              "")
-        << method << " " << target << "\n"
-        << reply.body;
+    expect_described(method, target, reply);
   }
 
   json::value get(std::string_view target) {

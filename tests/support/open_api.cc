@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <charconv>
+#include <optional>
 #include <regex>
 
 namespace weir::test {
@@ -104,6 +105,37 @@ json::value OpenApi::resolve(const json::value& node) const {
   return resolve(*at);
 }
 
+namespace {
+
+/// Numbers, lengths and patterns.
+std::string check_bounds(const json::object& rules, const json::value& value,
+                         const std::string& where) {
+  const auto bound = [&](std::string_view name) -> std::optional<double> {
+    const json::value* const found = rules.if_contains(name);
+    return found == nullptr ? std::nullopt : std::optional(found->to_number<double>());
+  };
+  const auto outside = [&](double size, std::string_view least, std::string_view most) {
+    const auto low = bound(least), high = bound(most);
+    return (low && size < *low) || (high && size > *high);
+  };
+  const auto told = [&] { return where + ": " + json::serialize(value) + " is out of bounds"; };
+  if (value.is_number() && outside(value.to_number<double>(), "minimum", "maximum")) return told();
+  if (value.is_string() &&
+      outside(static_cast<double>(value.as_string().size()), "minLength", "maxLength"))
+    return told();
+  if (value.is_array() &&
+      outside(static_cast<double>(value.as_array().size()), "minItems", "maxItems"))
+    return told();
+  const json::value* const pattern = rules.if_contains("pattern");
+  if (pattern != nullptr && value.is_string() &&
+      !std::regex_search(std::string(value.as_string()),
+                         std::regex(std::string(pattern->as_string()))))
+    return where + ": " + json::serialize(value) + " is not like " + json::serialize(*pattern);
+  return {};
+}
+
+}  // namespace
+
 std::string OpenApi::check(const json::value& given, const json::value& value,
                            const std::string& where) const {
   const json::value schema = resolve(given);
@@ -130,6 +162,26 @@ std::string OpenApi::check(const json::value& given, const json::value& value,
       if (auto wrong = check(rules.at("items"), item, where + "[]"); !wrong.empty()) return wrong;
     }
   }
+  if (const json::value* const constant = rules.if_contains("const");
+      constant != nullptr && *constant != value)
+    return where + ": is no " + json::serialize(*constant);
+  if (auto wrong = check_bounds(rules, value, where); !wrong.empty()) return wrong;
+  for (const char* const word : {"oneOf", "anyOf"}) {
+    const json::value* const choices = rules.if_contains(word);
+    if (choices == nullptr) continue;
+    std::string first;
+    bool fits = false;
+    for (const auto& choice : choices->as_array()) {
+      const std::string wrong = check(choice, value, where);
+      fits = fits || wrong.empty();
+      if (first.empty()) first = wrong;
+    }
+    if (!fits) return first;
+  }
+  if (const json::value* const parts = rules.if_contains("allOf")) {
+    for (const auto& each : parts->as_array())
+      if (auto wrong = check(each, value, where); !wrong.empty()) return wrong;
+  }
   if (!value.is_object()) return {};
   if (const json::value* required = rules.if_contains("required")) {
     for (const auto& name : required->as_array()) {
@@ -141,14 +193,17 @@ std::string OpenApi::check(const json::value& given, const json::value& value,
   const json::value* const properties = rules.if_contains("properties");
   const json::value* const more = rules.if_contains("additionalProperties");
   for (const auto& [name, member] : value.as_object()) {
+    const std::string inside = where + "." + std::string(name);
     const json::value* known =
         properties != nullptr ? properties->as_object().if_contains(name) : nullptr;
-    if (known == nullptr && more != nullptr && more->is_bool() && !more->as_bool()) {
-      return where + " has an undescribed " + std::string(name);
+    if (known == nullptr && more != nullptr && more->is_object()) known = more;
+    if (known == nullptr) {
+      // An object that says what it has, has nothing else, unless it says so.
+      const bool open = more != nullptr ? more->as_bool() : properties == nullptr;
+      if (!open) return where + " has an undescribed " + std::string(name);
+      continue;
     }
-    if (known == nullptr) continue;
-    if (auto wrong = check(*known, member, where + "." + std::string(name)); !wrong.empty())
-      return wrong;
+    if (auto wrong = check(*known, member, inside); !wrong.empty()) return wrong;
   }
   return {};
 }
