@@ -85,7 +85,7 @@ const JOBS = {
     await logins(VICTIM, 51);
     let attacked = true;
     const attack = (async () => { while (attacked) { await login(ATTACKER); await page.waitForTimeout(20); } })();
-    const loudest = page.locator('section', {hasText: 'Most often in the verdicts'});
+    const loudest = page.locator('section', {hasText: 'Most often in the last 200 verdicts'});
     await loudest.getByRole('link', {name: ATTACKER}).waitFor();
     await page.getByRole('row').filter({hasText: ATTACKER}).filter({hasText: 'deny'}).first().waitFor();
     attacked = false;
@@ -392,6 +392,78 @@ const JOBS = {
     await told(page, 'The change is rejected.');
     await page.getByText('rejected', {exact: true}).waitFor();
     assert.equal(asked('table', 'gold_limit').values['*'], 10);
+  },
+
+  // Two people with links of their own: neither can approve under the other's name.
+  async named() {
+    const come = async (name) => {
+      const page = await open();
+      await page.goto(ctl('dashboard', '--as', name).split('\n')[0]);
+      await page.getByRole('navigation').waitFor();
+      await page.goto(`${base}#/tables/gold_limit`);
+      await page.getByRole('heading', {name: 'gold_limit'}).waitFor();
+      return page;
+    };
+    const ann = await come('ann'), bob = await come('bob');
+    const name = ann.getByRole('textbox', {name: 'Your name'});
+    assert.equal(await name.inputValue(), 'ann');
+    assert.equal(await name.getAttribute('readonly'), '');
+    await ann.getByRole('textbox', {name: 'Limit of *'}).fill('10');
+    await ann.getByRole('textbox', {name: 'Reason'}).fill('too many');
+    await ann.getByRole('button', {name: 'Ask for approval'}).click();
+    await told(ann, 'The change waits for somebody else.');
+    await ann.getByRole('button', {name: 'Approve change 1'}).click();
+    assert.equal(await ann.getByRole('dialog').getByLabel('Your name').inputValue(), 'ann');
+    await ann.getByRole('dialog').getByRole('button', {name: 'Approve', exact: true}).click();
+    await told(ann, 'somebody else than ann must approve it');
+    complaints.length = 0;  // 403
+    const forged = await ann.evaluate(async () => (await fetch('/v1/tables/gold_limit/approve', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{"change": "1", "by": "bob"}'})).status);
+    assert.equal(forged, 403, 'the page cannot say that it is bob');
+    complaints.length = 0;
+    await bob.reload();
+    await bob.getByRole('button', {name: 'Approve change 1'}).click();
+    await bob.getByRole('dialog').getByRole('button', {name: 'Approve', exact: true}).click();
+    await told(bob, 'The change is in force.');
+    assert.equal(asked('table', 'gold_limit').values['*'], 10);
+    await view(ann, 'System');
+    await ann.getByText('The session is of ann.').waitFor();
+  },
+
+  // Thresholds of a table at the readings of a policy, and at a key; entries of files, by the whole key.
+  async limits() {
+    const page = await open();
+    await logIn(page);
+    await page.goto(`${base}#/policies/gold-per-user`);
+    const row = page.getByRole('row').filter({hasText: 'baidu,ios'});
+    await row.getByText('2,500').waitFor();
+    assert.equal(await row.getByRole('cell').last().textContent(), '2', 'bob and eve have more');
+    assert.equal(await page.locator('.mark.of-table').count(), 3);
+    const plot = await page.locator('.histogram').boundingBox();
+    for (const flag of await page.locator('.mark .flag').all()) {
+      const box = await flag.boundingBox();
+      assert.ok(box.x >= plot.x && box.x + box.width <= plot.x + plot.width + 1, 'a limit is named within the picture');
+    }
+    await page.getByRole('link', {name: 'Change the limit 3,000'}).click();
+    await page.getByRole('textbox', {name: 'Limit of baidu,android'}).waitFor();
+
+    await page.goto(`${base}#/find?key=bob`);
+    await page.getByText('the sum stands at 3000; gold_limit has 1500 to 3000 by shop, os: the next reward may be refused, by its own limit').waitFor();
+    await page.getByRole('link', {name: 'table gold_limit'}).click();
+    await page.getByRole('heading', {name: 'gold_limit'}).waitFor();
+
+    await view(page, 'Who is listed');
+    const search = page.getByLabel('Search', {exact: true});
+    await page.getByText('3 entries of files and URLs are not searched').waitFor();
+    await search.fill('198.51.100.5');
+    await page.getByRole('row').filter({hasText: '198.51.100.0/24'}).getByText('in a file or URL').waitFor();
+    await search.fill('alice');
+    await page.getByText('Nobody is listed who fits.').waitFor();
+    await page.getByRole('link', {name: 'Look up the key alice'}).click();
+    await page.getByText('alice is on no list that could be searched').waitFor();
+    await page.getByText('1 entries of').or(page.getByText('are found by the whole key alone: user, ip')).first().waitFor();
+    await page.goBack();
+    await search.fill('alice, 192.0.2.77');
+    await page.getByText('1 entry', {exact: true}).waitFor();
   },
 
   // Everybody: the way back, a reload and a copied link lead to what was seen; what goes wrong is said where it happens.

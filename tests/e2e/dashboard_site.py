@@ -126,9 +126,9 @@ class Fleet(contextlib.ExitStack):
 class Site:
     """weir before an app whose logins fail with a wrong password; the admin door has a token."""
 
-    def __init__(self, policies=POLICIES, token=True, more=""):
+    def __init__(self, policies=POLICIES, token=True, more="", files=None):
         self.origin = app()
-        self.weir = Weir(policies, self.origin.port)
+        self.weir = Weir(policies, self.origin.port, files=files)
         self.token_file = None
         if token:
             self.token_file = os.path.join(self.weir.directory, "token")

@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from dashboard_site import Fleet, Site
+from dashboard_site import POLICIES, Fleet, Site
 from http_client import Client
 from weir_process import ROOT, SANITIZED
 
@@ -76,6 +76,22 @@ class Clicks(unittest.TestCase):
     def test_tables_with_a_second_person(self):
         with Site(more=", approval: true") as site:
             self.click("approval", site.weir, site.token_file)
+
+    def test_a_session_of_somebody(self):
+        with Site(more=", approval: true") as site:
+            self.click("named", site.weir, site.token_file)
+            who = [(each["action"], each["who"], each["done"]) for each in audit_of(site.weir) if each["action"].startswith("table.")]
+            self.assertEqual(who, [("table.set", "session of ann", "yes"), ("table.approve", "session of ann", "no"),
+                                   ("table.approve", "session of ann", "no"), ("table.approve", "session of bob", "yes")])
+
+    def test_limits_of_tables_and_entries_of_files(self):
+        lists = "lists:\n  feed: {of: ip, kind: deny, file: feed.txt}\n  pairs: {of: [user, ip], kind: deny, file: pairs.csv}\n"
+        files = {"feed.txt": "198.51.100.0/24\n192.0.2.66\n", "pairs.csv": "alice,192.0.2.77\n"}
+        with Site(POLICIES.replace("lists:\n", lists), files=files) as site:
+            with Client(site.weir.port) as connection:
+                for user, gold in (("bob", "3000"), ("eve", "2600"), ("tom", "10")):
+                    connection.request("POST", "/reward", {"X-User-Id": user, "X-Gold": gold, "X-Shop": "baidu", "X-Os": "android"})
+            self.click("limits", site.weir, site.token_file)
 
     def test_access(self):
         self.job("access")

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import unittest
 
-from http_client import once
+from http_client import Client, once
 from origin import Origin, answer
 from weir_process import Weir, eventually
 
@@ -254,6 +254,8 @@ class Operator(unittest.TestCase):
         self.ctl("reload")
         # What clients send, and where lists come from: the dump names both.
         more = POLICIES.replace("policies:\n", """  feed: {of: ip, kind: deny, url: {url: 'http://127.0.0.1:9/list.txt?api_key=hunter8'}}
+tables:
+  failures: {by: [user], values: {"*": 9}}
 policies:
   - name: with-a-token
     watch: request
@@ -264,6 +266,9 @@ policies:
 """)
         self.weir.write(more + "notify: {ops: {webhook: 'http://ops:hunter3@127.0.0.1:9/x', per_minute: 2}}\n")
         self.assertIn("reloaded", self.ctl("reload"))
+        self.ctl("list", "banned", "203.0.113.99", "--add", "--for", "1h", "--reason", "ticket 4711")
+        self.ctl("list", "banned", "203.0.113.99", "--remove")
+        self.ctl("table", "failures", "set", "*=8", "--by", "ann")
         path = os.path.join(self.weir.directory, "dump.json")
         self.assertIn("secrets masked", self.ctl("support-dump", path))
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
@@ -275,11 +280,69 @@ policies:
         dump = json.loads(text)
         self.assertIn("weir_connections_total", dump["metrics"])
         self.assertEqual({*dump} - {"made", "ctl_version"}, {"status", "config", "policies", "overrides", "reloads", "lists", "views",
-                                                              "lineage", "metrics"})
+                                                              "lineage", "tables", "replicas", "audit", "metrics"})
+        self.assertNotIn("203.0.113.99", text)
+        self.assertIn(("list.add", "ticket 4711"), [(each["action"], each.get("reason")) for each in dump["audit"]["entries"]])
+        self.assertEqual(dump["tables"]["tables"][0]["set_here"], [{"key": "*", "value": 8}])
+        self.assertEqual([each["self"] for each in dump["replicas"]["replicas"]], [True])
+        self.assertIn("# table failures: 1 limit is other than in the files (weir ctl table failures history):\n#   *  8\n", self.ctl("config"))
         self.assertIn("login-per-ip", dump["config"]["files"][0]["text"])
         self.assertIn("per_minute: 2", self.ctl("reloads"))
         self.assertNotIn("hunter", self.ctl("config"))
         self.assertNotIn("hunter", self.weir.log())
+
+    def test_limits_of_a_table_are_told(self):
+        self.weir.write("""
+fields: {user: header.x_user_id}
+events: {reward: {match: POST /reward, fields: {gold: int(header.x_gold), shop: header.x_shop, os: header.x_os}}}
+tables: {gold_limit: {by: [shop, os], values: {baidu: {android: 3000, ios: 2500}, "*": 1500}}}
+policies:
+  - {name: gold-per-user, watch: reward, key: user, metric: sum(gold), window: 1h, then: [{over: gold_limit, do: graylist, for: 1h}]}
+""")
+        self.assertEqual(self.weir.reload()[0], 200)
+        once(self.weir.port, "POST", "/reward", headers=[("X-User-Id", "bob"), ("X-Gold", "4000"), ("X-Shop", "baidu"), ("X-Os", "android")])
+        told = ("the sum stands at 4000, listed at 3000; gold_limit has 1500 to 3000 by shop, os: the next reward lists again "
+                "while it does")
+        why = self.ctl("why", "bob")
+        self.assertIn(f"      over gold_limit: graylist for 1h  <- reached\n        {told}\n", why)
+        self.assertIn("over gold_limit: graylist for 1h (1500 to 3000)", self.ctl("counter", "gold-per-user", "bob"))
+        self.assertEqual(self.ctl("list", "gold-per-user", "bob", "--remove"),
+                         f"bob is off gold-per-user\ngold-per-user: {told} (--forgive empties the count)\n")
+
+    def test_networks_and_entries_of_files(self):
+        with open(os.path.join(self.weir.directory, "feed.txt"), "w", encoding="ascii") as f:
+            f.write("198.51.100.0/24, 2099-01-01, feed partner\n")
+        with open(os.path.join(self.weir.directory, "pairs.csv"), "w", encoding="ascii") as f:
+            f.write("alice,192.0.2.77\n")
+        self.weir.write(POLICIES.replace("lists:\n", "lists:\n  feed: {of: ip, kind: deny, file: feed.txt}\n"
+                                                     "  pairs: {of: [user, ip], kind: deny, file: pairs.csv}\n"))
+        self.assertEqual(self.weir.reload()[0], 200)
+        why = self.ctl("why", "198.51.100.5")
+        self.assertIn("  feed  198.51.100.0/24  deny, deny, until 2099-01-01", why)
+        self.assertIn("the entry 198.51.100.0/24 comes from ", why)
+        self.assertIn("NOT SEARCHED\n  pairs: 1 entry of ", self.ctl("why", "alice"))
+        self.assertIn("alice, 192.0.2.77 is on pairs (deny)", self.ctl("why", "alice", "192.0.2.77"))
+        self.assertIn("is a network: ask for an address in it", self.ctl("why", "203.0.113.0/24", code=2))
+        self.assertIn("the key is empty", self.ctl("why", "", code=2))
+        self.assertIn("198.51.100.0/24", self.ctl("list", "feed", "198.51.100.128/25"))
+        self.assertIn("10.0.0.0/8", self.ctl("list", "office", "10.0.0.0/8"))
+        self.assertIn("not listed", self.ctl("list", "banned", "1.2.3.0/24", code=1))
+        self.assertIn("is a network", self.ctl("list", "banned", "1.2.3.0/24", "--add", "--for", "1h", code=1))
+        self.assertIn("is a network", self.ctl("list", "banned", "--import", "-", stdin="key\n1.2.3.0/24\n", code=1))
+
+    def test_top_keys_tells_who_was_not_counted(self):
+        def flood(times):
+            with Client(self.weir.port) as connection:
+                for _ in range(times):
+                    connection.request("GET", "/flood", {"X-Forwarded-For": "203.0.113.9"})
+
+        shown = []
+        watch = threading.Thread(target=lambda: shown.append(self.ctl("top", "keys", "-n", "1", "--interval", "3s")))
+        watch.start()
+        eventually(lambda: self.ctl("list", "everybody", "--forgive") and flood(400) or not watch.is_alive(), 30, "what is watched for")
+        watch.join()
+        self.assertIn("(everybody)", shown[0])
+        self.assertRegex(shown[0], r"\d+ verdicts came too fast to be counted here\n$")
 
     def test_verdicts_are_watched_by_policy_verdict_and_key(self):
         for command, ended in ((("tail", "-n", "1", "--policy", "login-per-ip", "--verdict", "deny", "--interval", "100ms"),

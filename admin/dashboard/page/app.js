@@ -138,6 +138,7 @@ async function logOut() {
 async function begin() {
   try {
     context.session = await get('/v1/session');
+    tables.actAs(context.session.as);
   } catch (problem) {
     askForLogin(problem.status === 401 ? '' : problem.message);
     return;

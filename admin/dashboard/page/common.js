@@ -14,8 +14,11 @@ export const effect = (name, shadow) =>
 
 export const mode = (name) => h('span', {class: `badge mode-${name}`}, t(name));
 
+// A network is no key: weir is asked for an address in it.
+const NETWORK = /^[\da-f.:]+\/\d+$/i;
 export const keyLink = (key) => {
   const parts = Array.isArray(key) ? key : [key];
+  if (parts.length === 1 && NETWORK.test(parts[0])) return h('span', {class: 'key'}, keyText(parts));
   return h('a', {class: 'key', href: `#/find?${keyQuery(parts)}`}, keyText(parts));
 };
 export const policyLink = (name) => h('a', {href: `#/policies/${encodeURIComponent(name)}`}, name);

@@ -10,13 +10,16 @@ import {counted, t} from './words.js';
 const PAGE = 100;
 const TRIES = 12;  // pages of a search that may be empty before the reader is asked to go on
 
+/** The parts of a key as it is written into a field. */
+const partsOf = (text) => text.split(', ').map((each) => each.trim()).filter(Boolean);
+
 const because = (entry) => {
   const value = entry.value === undefined ? '' : ` · ${t('{a} of {b}', {a: number(entry.value), b: number(entry.limit)})}`;
   if (entry.policy) return h('span', {}, policyLink(entry.policy), value, entry.why ? ` · ${entry.why}` : '');
   return entry.why || (entry.by === 'admin' ? t('by an operator') : '–');
 };
 
-const actions = (entry) => (entry.static ? h('span', {class: 'fine'}, t('in the configuration')) : h('div', {class: 'row'},
+const actions = (entry) => (entry.static ? h('span', {class: 'fine'}, entry.by === 'source' ? t('in a file or URL') : t('in the configuration')) : h('div', {class: 'row'},
   button(t('Release'), () => release(entry.list, entry.key, false), {'aria-label': t('Release {key}', {key: keyText(entry.key)})}),
   button(t('Forgive'), () => release(entry.list, entry.key, true), {'aria-label': t('Forgive {key}', {key: keyText(entry.key)}), title: t('Takes it off the list and empties its count')}),
   button(t('Extend'), () => extend(entry), {'aria-label': t('Extend {key}', {key: keyText(entry.key)})})));
@@ -36,12 +39,13 @@ export function show(main, _path, query) {
   const found = h('div', {});
   const more = button(t('Show more'), () => load(true));
   more.hidden = true;
-  let lists = [], entries = [], next = null, run = 0;
+  const unseen = h('p', {class: 'fine unless-empty'});
+  let lists = [], entries = [], next = null, inSource = 0, run = 0;
   const put = button(t('Put a key on a list'), () => extend(null, lists));
   main.append(heading(t('Who is listed'), put),
     h('form', {class: 'filters', role: 'search', 'aria-label': t('Filter'), onsubmit: (event) => { event.preventDefault(); load(false); }},
       field(t('Search'), search, 'wide'), field(t('Effect'), kind), field(t('List'), where)),
-    status, found, more);
+    status, found, more, unseen);
 
   async function load(goesOn) {
     const mine = ++run;
@@ -59,12 +63,16 @@ export function show(main, _path, query) {
       const page = await attempt(() => get(`${from}?${parts.join('&')}`));
       if (mine !== run || !page) return;
       entries.push(...page.entries);
-      next = page.next;
+      ({next, in_source: inSource} = page);
       if (next === null) break;
     }
     status.textContent = next === null ? t(counted(entries.length, '{n} entry', '{n} entries'), {n: number(entries.length)}) : t('{n} entries, and there are more', {n: number(entries.length)});
     more.hidden = next === null;
     replace(found, entryTable(entries, search.value ? t('Nobody is listed who fits.') : t('Nobody is listed.')));
+    const key = search.value.trim();
+    replace(unseen, inSource === 0 ? null : [
+      t(counted(inSource, '{n} entry of files and URLs is not searched by a part of its key. ', '{n} entries of files and URLs are not searched by a part of their key. '), {n: number(inSource)}),
+      key ? h('a', {href: `#/find?${keyQuery(partsOf(key))}`}, t('Look up the key {key}', {key})) : t('Search for a whole key, or look it up in the field at the top.')]);
   }
 
   const soon = later(150, () => load(false));
@@ -85,8 +93,9 @@ function counterCard(counter) {
   return h('article', {class: 'card'},
     h('h3', {}, policyLink(counter.policy.split('.')[0]), ' ', mode(counter.mode)),
     h('p', {class: 'big'}, number(counter.value), h('span', {class: 'fine'}, ` ${counter.what}`)),
+    counter.in_flight ? h('p', {class: 'fine'}, t('{n} of these in flight', {n: number(counter.in_flight)})) : null,
     h('ul', {class: 'plain'}, counter.rungs.map((rung) => h('li', {class: rung.holds ? 'holds' : ''},
-      h('code', {}, rung.rung), rung.holds ? h('strong', {}, ` ${t('reached')}`) : null, rung.outlook ? h('p', {class: 'fine'}, rung.outlook) : null))),
+      h('code', {}, rung.rung), rung.table ? [' ', h('a', {href: `#/tables/${encodeURIComponent(rung.table.table)}`}, t('table {name}', {name: rung.table.table}))] : null, rung.holds ? h('strong', {}, ` ${t('reached')}`) : null, rung.outlook ? h('p', {class: 'fine'}, rung.outlook) : null))),
     button(t('Empty the count'), () => emptyCount(counter.policy, counter.key), {'aria-label': t('Empty the count of {policy}', {policy: counter.policy})}));
 }
 
@@ -102,7 +111,7 @@ export function find(main, _path, query) {
   const input = h('input', {type: 'search', value: key.join(', '), placeholder: t('address, user or another key'), spellcheck: 'false', autocomplete: 'off'});
   main.append(heading(key.length ? keyText(key) : t('Find a key')), h('form', {class: 'filters', onsubmit: (event) => {
     event.preventDefault();
-    const parts = input.value.split(', ').map((each) => each.trim()).filter(Boolean);
+    const parts = partsOf(input.value);
     if (parts.length) location.hash = `#/find?${keyQuery(parts)}`;
   }}, field(t('Key; several parts with a comma and a blank between'), input, 'wide'), h('div', {class: 'field'}, h('button', {type: 'submit', class: 'primary'}, t('Look')))), result);
   if (key.length === 0) return;
@@ -111,10 +120,11 @@ export function find(main, _path, query) {
     if (!answer) return;
     const asleep = answer.entries.some((entry) => entry.asleep);
     const verdict = answer.allowed ? 'allowed' : answer.listed ? 'listed' : 'free';
-    const words = {allowed: t('is on an allow list: policies do not act on it'), listed: t('is listed'), free: asleep ? t('is listed, but acts on nobody until the change of the policy ends') : t('is on no list')};
+    const words = {allowed: t('is on an allow list: policies do not act on it'), listed: t('is listed'), free: asleep ? t('is listed, but acts on nobody until the change of the policy ends') : answer.complete ? t('is on no list') : t('is on no list that could be searched')};
     replace(result,
       h('p', {class: `summary ${verdict}`, role: 'status'}, h('strong', {}, keyText(answer.key)), ' ', words[verdict], ' ', answer.listed && !answer.allowed ? effect(answer.effect) : null),
-      answer.complete ? null : h('p', {class: 'note'}, t('There are too many entries to look at all.')),
+      answer.unsearched.map((each) => h('p', {class: 'note'}, t('{n} entries of {source}, on the list {list}, are found by the whole key alone: {fields}', {n: number(each.entries), source: each.source, list: each.list, fields: each.of.join(', ')}))),
+      answer.complete || answer.unsearched.length ? null : h('p', {class: 'note'}, t('There are too many entries to look at all.')),
       answer.counted_here_only ? h('p', {class: 'note'}, t('Counts are those of this replica: {why}', {why: answer.counted_here_only})) : null,
       panel(t('On lists'), entryTable(answer.entries, t('On no list.'))),
       panel(t('Counted'), answer.counters.length ? h('div', {class: 'cards'}, answer.counters.map(counterCard)) : h('p', {class: 'empty'}, t('Nothing is counted for it.'))),

@@ -69,10 +69,12 @@ function busiest(deeds) {
   return [...all.values()].sort((a, b) => weight(b) - weight(a)).slice(0, 12);
 }
 
+const EVERYBODY = Symbol('everybody');
 function loudest(rows) {
   const all = new Map();
   for (const row of rows) {
-    const who = row.key || row.client;
+    // A policy without a key has listed everybody.
+    const who = row.key || row.client || (row.kind === 'listed' ? EVERYBODY : '');
     if (!who) continue;
     if (!all.has(who)) all.set(who, {who, n: 0, effects: {}, by: new Set()});
     const sum = all.get(who);
@@ -149,9 +151,10 @@ export function show(main, _path, _query, {story}) {
       panel(t('Busiest in the last minute'), table(t('Policies and lists'), [
         {title: t('Policy')}, {title: t('Verdicts')}, {title: t('In shadow')}, {title: t('Listed'), class: 'number'},
       ], busiest(story.deeds).map((deed) => [owner(deed), h('span', {class: 'counts'}, tally(deed.verdicts)), h('span', {class: 'counts'}, tally(deed.shadows, true)), deed.listed ? number(deed.listed) : '']), t('No policy has had anything to say.'))),
-      panel(t('Most often in the verdicts'), table(t('Keys'), [
+      panel(t('Most often in the last {n} verdicts', {n: number(ROWS)}), table(t('Keys'), [
         {title: t('Who')}, {title: t('Verdicts')}, {title: t('By')},
-      ], loudest(story.rows).map((each) => [keyLink(each.who.split(', ')), h('span', {class: 'counts'}, tally(each.effects)), {of: [...each.by].join(', '), class: 'long'}]), t('Nobody.'))));
+      ], loudest(story.rows).map((each) => [each.who === EVERYBODY ? t('everybody') : keyLink(each.who.split(', ')), h('span', {class: 'counts'}, tally(each.effects)), {of: [...each.by].join(', '), class: 'long'}]), t('Nobody.')),
+      story.missed ? h('p', {class: 'fine'}, t('A sample: of each second the last 40 verdicts.')) : null));
   }
 
   function drawTail() {

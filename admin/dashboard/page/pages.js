@@ -182,7 +182,7 @@ export function system(main, _path, _query, context) {
       panel(t('Counters'), h('dl', {class: 'facts'}, fact(t('Keys'), `${number(c.keys)} ${t('of')} ${number(c.capacity)}`), fact(t('Memory'), share(c.memory_used_bytes, c.memory_limit_bytes)),
         fact(t('Evicted'), number(c.evicted), c.evicted > 0), fact(t('Refused for want of room'), number(c.refused_for_want_of_room), c.refused_for_want_of_room > 0), fact(t('Patterns begun'), number(p.open)), fact(t('Memory of patterns'), share(p.memory_used_bytes, p.memory_limit_bytes)))),
       panel(t('Set for a while'), status.overrides.length ? h('ul', {class: 'plain'}, status.overrides.map(overrideRow)) : h('p', {class: 'empty'}, t('Nothing.'))),
-      panel(t('You'), h('p', {}, context.session.by === 'session' ? t('You came by a one-time link; the session ends at {time}.', {time: clock(context.session.until)}) : t('This door wants no login.')),
+      panel(t('You'), h('p', {}, context.session.by === 'session' ? t('You came by a one-time link; the session ends at {time}.', {time: clock(context.session.until)}) : t('This door wants no login.')), context.session.as ? h('p', {}, t('The session is of {name}.', {name: context.session.as})) : null,
         h('p', {class: 'fine'}, t('Times on this page are those of {zone}.', {zone: zone()})), context.session.by === 'session' ? button(t('Log out'), context.logOut) : null));
   };
   reloadOn(body, load);

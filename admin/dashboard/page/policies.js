@@ -75,11 +75,27 @@ function yamlLine(files, policy, rung, value) {
   return {place: policy, before: text(rung.limit), after: text(value)};
 }
 
+/** The limits that a table has for a step: one row each, with how many keys it would hit. */
+function tableLimits(rung) {
+  const {name, by, limits, left_out: left, unlimited} = rung.table;
+  const title = t('Limits of {table}, by {fields}', {table: name, fields: by.join(', ')});
+  const link = (text, label) => h('a', {href: `#/tables/${encodeURIComponent(name)}`, 'aria-label': label}, text);
+  return h('section', {class: 'stack'}, h('h3', {}, effect(rung.effect, rung.shadow), ' ', h('code', {}, rung.rung)),
+    h('p', {class: 'fine'}, t('Each event brings the fields that choose its limit. The limits are changed in the table '), link(name)),
+    table(title, [{title: t('Limit'), class: 'number'}, {title: t('Place in the table')}, {title: t('Keys that it would hit'), class: 'number'}],
+      limits.map((each) => [link(number(each.limit), t('Change the limit {limit}', {limit: number(each.limit)})), {of: each.of.join(' · ') + (each.cells > each.of.length ? ' …' : ''), class: 'long'}, number(each.keys)]), t('The table has no limits.')),
+    left ? h('p', {class: 'fine'}, t('{n} more limits lie between these.', {n: number(left)})) : null,
+    unlimited ? h('p', {class: 'fine'}, t(counted(unlimited, '{n} place of the table has no limit.', '{n} places of the table have no limit.'), {n: number(unlimited)})) : null);
+}
+
+const FLAGS = 6;  // names above the picture that still can be read
 const STEPS = 1000;
 
-function histogram(policy, counter, files) {
+function histogram(policy, counter, files, shared) {
   const rungs = counter.rungs.filter((rung) => typeof rung.limit === 'number');
-  const axis = Axis.over(counter.bins, rungs.map((rung) => rung.limit));
+  const ofTables = counter.rungs.filter((rung) => rung.table);
+  const fixed = ofTables.flatMap((rung) => rung.table.limits.map((each) => ({...each, rung})));
+  const axis = Axis.over(counter.bins, [...rungs, ...fixed].map((each) => each.limit));
   const whole = counter.bins.every((bin) => Number.isInteger(bin[0]));
   const round = (value) => (whole ? Math.max(0, Math.round(value)) : Number(value.toPrecision(3)));
   let chosen = rungs[0];
@@ -91,13 +107,22 @@ function histogram(policy, counter, files) {
     const x = axis.place(from) * 1000, wide = Math.max(1.5, axis.place(to) * 1000 - x - 0.5);
     return {from, bar: s('rect', {x, width: wide, y: 200 - tall(n) * 190, height: tall(n) * 190, class: 'column'}, s('title', {}, t(counted(n, '{n} key reads {from}', '{n} keys read {from}'), {n: number(n), from: number(from)})))};
   });
-  const marks = rungs.map((rung) => {
-    const place = axis.place(rung.limit);
+  const markOf = (limit, rung, flag, link) => {
+    const place = axis.place(limit);
     const side = place > 0.88 ? ' is-left' : place < 0.1 ? ' is-right' : '';  // inside the picture
-    const mark = h('span', {class: `mark fx-${rung.effect}${side}`}, h('span', {class: 'flag'}, `${rung.compare} ${number(rung.limit)}`));
+    const mark = h(link ? 'a' : 'span', {class: `mark fx-${rung.effect}${side}${link ? ' of-table' : ''}`, ...link}, h('span', {class: 'flag'}, flag));
     mark.style.left = `${place * 100}%`;
     return mark;
-  });
+  };
+  const marks = [
+    ...rungs.map((rung) => markOf(rung.limit, rung, `${rung.compare} ${number(rung.limit)}`)),
+    ...fixed.map((each) => {
+      const words = `${each.rung.compare} ${number(each.limit)} · ${each.of.join(' · ')}`;
+      // The rows below are links to the same table: these are for the mouse.
+      return markOf(each.limit, each.rung, fixed.length > FLAGS ? '' : `${each.rung.compare} ${number(each.limit)}`,
+        {href: `#/tables/${encodeURIComponent(each.rung.table.name)}`, title: words, tabindex: -1, 'aria-hidden': 'true'});
+    }),
+  ];
   const handle = h('span', {class: 'handle'});
   const range = h('input', {type: 'range', min: 0, max: STEPS, step: 1, 'aria-label': t('Threshold')});
   const exact = h('input', {type: 'number', min: 0, step: whole ? 1 : 'any'});
@@ -112,7 +137,7 @@ function histogram(policy, counter, files) {
     for (const each of drawn) each.bar.classList.toggle('is-hit', chosen.compare === 'under' ? each.from < value : chosen.compare === 'at' ? each.from >= value : each.from > value);
     if (mover !== range) range.value = axis.place(value) * STEPS;
     if (mover !== exact) exact.value = value;
-    const sentence = t(counted(counter.keys, '{compare} {value}: {n} of {all} key ({part}) would be hit; now {now}', '{compare} {value}: {n} of {all} keys ({part}) would be hit; now {now}'), {compare: chosen.compare, value: number(value), n: number(hit), all: number(counter.keys), part: percent(counter.keys ? hit / counter.keys : 0), now: number(now)});
+    const sentence = (shared ? `${t('Of the part of this replica alone:')} ` : '') + t(counted(counter.keys, '{compare} {value}: {n} of {all} key ({part}) would be hit; now {now}', '{compare} {value}: {n} of {all} keys ({part}) would be hit; now {now}'), {compare: chosen.compare, value: number(value), n: number(hit), all: number(counter.keys), part: percent(counter.keys ? hit / counter.keys : 0), now: number(now)});
     words.textContent = sentence;
     range.setAttribute('aria-valuetext', sentence);
     const line = yamlLine(files, policy.split('.')[0], chosen, value);
@@ -135,14 +160,15 @@ function histogram(policy, counter, files) {
   }));
   const heading3 = h('p', {class: 'fine'}, `${counter.what} · ${t(counted(counter.keys, '{n} key', '{n} keys'), {n: number(counter.keys)})}`);
   const empty = counter.keys === 0 ? h('p', {class: 'empty'}, counter.around ? t('It counts about places: there are no keys to show.') : t('No key reads anything now.')) : null;
-  if (!chosen) return [heading3, empty, plot, ticks];
+  const tablesBelow = ofTables.map(tableLimits);
+  if (!chosen) return [heading3, empty, plot, ticks, tablesBelow];
 
   const drag = (event) => {
     if (event.buttons !== 1) return;
     const box = plot.getBoundingClientRect();
     set(axis.value((event.clientX - box.left) / box.width), plot);
   };
-  plot.addEventListener('pointerdown', (event) => { plot.setPointerCapture(event.pointerId); drag(event); });
+  plot.addEventListener('pointerdown', (event) => { if (event.target.closest('a')) return; plot.setPointerCapture(event.pointerId); drag(event); });
   plot.addEventListener('pointermove', drag);
   range.addEventListener('input', () => set(axis.value(range.value / STEPS), range));
   exact.addEventListener('input', () => { if (exact.value !== '') set(Number(exact.value), exact); });
@@ -155,7 +181,7 @@ function histogram(policy, counter, files) {
   set(value);
   return [heading3, empty, which, plot, ticks, range,
     h('div', {class: 'filters'}, field(t('Threshold'), exact), field(t('For'), time), field(t('Reason'), reason, 'wide'), h('div', {class: 'field'}, force)),
-    h('p', {role: 'status'}, words), yaml];
+    h('p', {role: 'status'}, words), yaml, tablesBelow];
 }
 
 function facts(policy) {
@@ -194,6 +220,6 @@ function one(main, name) {
       h('div', {class: 'pair'},
         panel(t('Mode'), h('p', {}, mode(policy.mode)), policy.overrides.length ? h('ul', {class: 'plain'}, policy.overrides.map(overrideRow)) : null, modes(name, policy.mode)),
         panel(t('What it does'), facts(policy))),
-      told.map((each) => panel(null, h('div', {class: 'panel-head'}, h('h2', {}, t('Readings of all keys')), button(t('Read again'), () => window.dispatchEvent(new Event('weir-changed')))), each.shared ? h('p', {class: 'note'}, t('Replicas share these counters: this is the part of this one.')) : null, each.counters.map((counter) => h('div', {class: 'counter'}, histogram(each.policy, counter, files))))));
+      told.map((each) => panel(null, h('div', {class: 'panel-head'}, h('h2', {}, t('Readings of all keys')), button(t('Read again'), () => window.dispatchEvent(new Event('weir-changed')))), each.shared ? h('p', {class: 'note'}, t('Replicas share these counters: this is the part of this one.')) : null, each.counters.map((counter) => h('div', {class: 'counter'}, histogram(each.policy, counter, files, each.shared))))));
   });
 }

@@ -13,14 +13,20 @@ const limitText = (limit) => (limit === null || limit === undefined ? '–' : li
 export const changesText = (changes) => changes.map((each) => `${each.key}: ${limitText(each.before)} → ${limitText(each.after)}`).join(' · ');
 const changed = () => window.dispatchEvent(new Event('weir-changed'));
 
-// Who acts stands in the history; weir knows one token and no people.
+// Who acts stands in the history. A session that was opened for somebody is theirs; else weir knows no people.
+let bound = false;
 let person = '';
 try { person = localStorage.getItem('weir-person') || ''; } catch { /* then it is asked for */ }
 function remember(name) {
+  if (bound) return;
   person = name;
   try { localStorage.setItem('weir-person', name); } catch { /* then it is forgotten */ }
 }
-const nameField = (required) => h('input', {type: 'text', value: person, maxlength: 60, required, autocomplete: 'name', spellcheck: 'false'});
+export function actAs(name) {
+  bound = Boolean(name);
+  if (bound) person = name;
+}
+const nameField = (required) => h('input', {type: 'text', value: person, readonly: bound, title: bound ? t('The session is of {name}.', {name: person}) : null, maxlength: 60, required, autocomplete: 'name', spellcheck: 'false'});
 
 export function show(main, path) {
   if (path.length > 1) one(main, path[1]);

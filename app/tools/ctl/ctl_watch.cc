@@ -104,6 +104,14 @@ int check_policy(const AdminDoor& door, const WatchOptions& options) {
 }
 
 constexpr std::size_t kTopKeys = 20;
+
+/// What stands for the key of a verdict that names none: a policy without a key has listed all, or
+/// an event came without an address.
+std::string nobody_of(const json::value& row) {
+  if (cell(row, "kind") == "listed") return "(everybody)";
+  const std::string event = cell(row, "event");
+  return event.empty() ? "(no address)" : "(event " + event + ")";
+}
 constexpr std::size_t kKeysMost = 10'000;  // different keys in an interval
 
 }  // namespace
@@ -126,11 +134,13 @@ int watch_keys(const AdminDoor& door, const WatchOptions& options, const Globals
     if (answer.code != kOk) return complain_of(answer);
     after = cell(answer.body, "next");
     if (i == 0) continue;  // weir keeps verdicts from now on
+    const std::int64_t missed = count_of(answer.body, "missed");
     std::map<std::pair<std::string, std::string>, Line> keys;
     for (const json::value& row : items(answer.body, "verdicts")) {
       if (!is_wanted(row, options) || keys.size() >= kKeysMost) continue;
       std::string key = cell(row, "key");
       if (key.empty()) key = cell(row, "client");
+      if (key.empty()) key = nobody_of(row);
       std::string by = cell(row, "policy");
       if (by.empty()) by = cell(row, "list");
       Line& line = keys[{key, by}];
@@ -151,8 +161,12 @@ int watch_keys(const AdminDoor& door, const WatchOptions& options, const Globals
           {"key", key.first}, {"by", key.second}, {"times", line.count}, {"last", line.last}});
     }
     const std::string table = rows.size() == 1 ? "no verdicts in this time\n" : columns(rows);
-    show(globals, json::object{{"keys", std::move(out)}},
-         (terminal ? std::string(kClear) : std::string()) + table);
+    const std::string unseen =
+        missed == 0 ? std::string()
+                    : counted(static_cast<std::uint64_t>(missed), "verdict", "verdicts") +
+                          " came too fast to be counted here\n";
+    show(globals, json::object{{"keys", std::move(out)}, {"missed", missed}},
+         (terminal ? std::string(kClear) : std::string()) + table + unseen);
   }
   return kOk;
 }
