@@ -7,6 +7,7 @@
 #include <set>
 
 #include "app/support/recipes.h"
+#include "tests/support/seed.h"
 
 namespace weir::app::configuration_test {
 namespace {
@@ -213,7 +214,7 @@ TEST(Configuration, NoWarningIsMadeUpByWhatIsWrongElsewhere) {
 }
 
 TEST(Configuration, EachMistakeIsToldWhateverElseIsWrong) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const std::array<std::string, 8> mistakes = {
@@ -241,7 +242,7 @@ TEST(Configuration, EachMistakeIsToldWhateverElseIsWrong) {
 }
 
 TEST(Configuration, WhatIsHalfRightIsCompiledWithoutHarm) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   std::size_t drafts = 0;

@@ -13,6 +13,7 @@
 #include "config/text/watch.h"
 #include "tests/config/example.h"
 #include "tests/support/golden.h"
+#include "tests/support/seed.h"
 
 namespace weir::config::load_test {
 namespace {
@@ -489,7 +490,7 @@ TEST_F(Directory, config_map_swaps_are_seen_with_the_links_watched) {
 }
 
 TEST(Load, mutated_examples_never_crash) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/seed.h"
+
 namespace weir::geo_test {
 namespace {
 
@@ -34,7 +36,7 @@ TEST(Distance, IsThatOfAGreatCircle) {
 }
 
 TEST(Distance, AgreesWithTheAngleBetweenVectors) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "seed " << seed << '\n';
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> lat(-90, 90);
@@ -81,7 +83,7 @@ TEST(Geohash, BordersBelongToTheNorthEasternCellAndTheEndsToTheLastOne) {
 }
 
 TEST(Geohash, IsTheCellThatBisectionFinds) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "seed " << seed << '\n';
   std::mt19937_64 random(seed);
   for (int i = 0; i < 5000; ++i) {

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/gate/fleet.h"
+#include "tests/support/seed.h"
 
 namespace weir::gate::count_exchange_gauge_test {
 namespace {
@@ -73,7 +74,7 @@ TEST(ExchangedGauges, ADeadReplicaHasNothingOpen) {
 /// Events begin and end at random replicas, over slow lines that are cut and lose replies: what is
 /// admitted stays within the bound, and when all is quiet everybody knows what is open.
 TEST(ExchangedGauges, RandomFleetsKeepTheBoundAndAgreeInTheEnd) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };

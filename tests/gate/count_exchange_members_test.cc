@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/gate/fleet.h"
+#include "tests/support/seed.h"
 
 namespace weir::gate::count_exchange_members_test {
 namespace {
@@ -169,7 +170,7 @@ struct Seen {
 /// seen, nor above what all have: within the window, and as long again as telling takes. Where
 /// nothing fails it has all that was told by the exchange before.
 TEST(ExchangedMembers, RandomFleetsReadWhatIsKnownAndNeverMore) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };

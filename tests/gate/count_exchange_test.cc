@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/gate/fleet.h"
+#include "tests/support/seed.h"
 
 namespace weir::gate::count_exchange_test {
 namespace {
@@ -470,7 +471,7 @@ TEST(Exchange, AStoreThatIsAwayIsTriedOnceAnInterval) {
 /// Random events at random replicas, over slow lines that are cut and lose replies: what is
 /// admitted stays within the bound, and when all is quiet everybody knows exactly what was counted.
 TEST(Exchange, RandomFleetsKeepTheBoundAndAgreeInTheEnd) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };
@@ -696,7 +697,7 @@ TEST(Exchange, AnAverageOfOutcomesCountsWhatHasSettled) {
 /// Averages and extremes of random fleets: before anything was exchanged a replica reads its own
 /// part or more, and when all is quiet what one process would have.
 TEST(Exchange, RandomFleetsAgreeOnAveragesAndExtremes) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random() % n); };

@@ -17,6 +17,7 @@
 #include "tests/policies/world.h"
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/seed.h"
 
 // Two policies at a time, perhaps on one counter, and perhaps a third on their score, drawn from
 // every combination of what policies can say about counting and remembering, on two replicas, with
@@ -342,7 +343,7 @@ std::optional<std::uint64_t> given(const char* name) {
 
 void run_all(std::uint64_t runs, std::uint64_t steps, RealStore* real) {
   const auto repeated = given("WEIR_PAIRS_SEED");
-  const std::uint64_t first = repeated ? *repeated : std::random_device{}();
+  const std::uint64_t first = repeated ? *repeated : ::weir::test::new_seed();
   std::cout << "seed " << first << '\n';
   runs = given("WEIR_PAIRS_RUNS").value_or(repeated ? 1 : runs);
   steps = given("WEIR_PAIRS_STEPS").value_or(steps);

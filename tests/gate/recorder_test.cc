@@ -8,6 +8,7 @@
 
 #include "gate/gate.h"
 #include "tests/policies/world.h"
+#include "tests/support/seed.h"
 
 namespace weir::gate::recorder_test {
 namespace {
@@ -24,7 +25,7 @@ unsigned common(const Address& a, const Address& b) {
 
 TEST(Pseudonym, KeepsTheNetworksAndNotTheAddresses) {
   const HashSecret secret = HashSecret::from_bytes({1, 2, 3});
-  const auto seed = std::random_device{}();
+  const auto seed = ::weir::test::new_seed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   unsigned kept = 0;

@@ -9,6 +9,7 @@
 
 #include "gate/gate.h"
 #include "tests/policies/world.h"
+#include "tests/support/seed.h"
 
 namespace weir::gate::wait_queue_test {
 namespace {
@@ -120,7 +121,7 @@ void Dice::resume(TimePoint now) {
 }
 
 TEST(WaitQueue, agrees_with_a_plain_list_over_random_calls) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   WaitQueue queue(50);

@@ -6,11 +6,13 @@
 #include <map>
 #include <random>
 
+#include "tests/support/seed.h"
+
 namespace weir::limiter::arena_test {
 namespace {
 
 TEST(Arena, BlocksNeverOverlapAndWhatIsFreedIsWholeAgain) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   Arena arena(1 << 20);

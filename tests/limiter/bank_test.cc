@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/support/allocations.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::bank_test {
 namespace {
@@ -58,7 +59,7 @@ TEST(Sums, OneThatHasSaturatedStaysSo) {
 // G10: no trailing window ever admits more than the limit, whatever the caller knows of our
 // buckets.
 TEST(Admission, NoTrailingWindowEverAdmitsMoreThanTheLimit) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "seed " << seed << '\n';
   std::mt19937_64 random(seed);
   for (const Window window : {Window::ring, Window::log}) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "limiter/lists/lists.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::bulk_list_test {
 namespace {
@@ -64,7 +65,7 @@ TEST(BulkList, EndsOfTheAddressSpaceAreAddressesToo) {
 
 /// Against the plain list of networks, in a space so small that they lie within each other.
 TEST(BulkList, SaysWhatAPlainListOfNetworksSays) {
-  const auto seed = std::random_device{}();
+  const auto seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 300; ++round) {

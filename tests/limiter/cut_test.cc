@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "limiter/counters/bank.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::cut_test {
 namespace {
@@ -81,7 +82,7 @@ CounterSpec spec_of(Metric metric, std::size_t keep, std::int64_t length = kHour
 
 /// Whatever is too low is known to be so, until the window has passed once.
 TEST(Cut, WhatIsTooLowIsKnown) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "seed " << seed << '\n';
   std::mt19937_64 random(seed);
   int lacked = 0, whole = 0;

@@ -13,6 +13,7 @@
 #include "limiter/counters/bank.h"
 #include "limiter/kinds/kinds.h"
 #include "tests/support/allocations.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::event_time_test {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 constexpr std::int64_t kStart = 1'700'000'000'123;
 
 std::uint64_t new_seed(const char* what) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << what << ": seed " << seed << '\n';
   return seed;
 }

@@ -11,6 +11,7 @@
 #include "limiter/counters/bank.h"
 #include "limiter/kinds/kinds.h"
 #include "tests/limiter/reloads.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::heritage_test {
 namespace {
@@ -41,7 +42,7 @@ CounterKey key_of(std::uint64_t i, bool near) {
 class Heirs : public testing::TestWithParam<Kind> {};
 
 TEST_P(Heirs, ReadsWhatTheyWouldReadHadTheyAlwaysBeenThere) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << GetParam().name << ": seed " << seed << '\n';
   std::mt19937_64 random(seed);
   const Kind& kind = GetParam();
@@ -251,7 +252,7 @@ TEST(OpenedAgain, TakesNothingBackForWhatAnotherHasForgotten) {
 class AnyReloads : public testing::TestWithParam<Kind> {};
 
 TEST_P(AnyReloads, LoseNothingThatAnOpenCounterHeard) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << GetParam().name << ": seed " << seed << '\n';
   std::mt19937_64 random(seed);
   const Kind& kind = GetParam();

@@ -11,6 +11,7 @@
 
 #include "limiter/counters/bank.h"
 #include "tests/limiter/kind_models.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::kinds_test {
 namespace {
@@ -235,7 +236,7 @@ TEST_P(EveryKind, AgreesWithANaiveListOfEvents) {
       {"a minute of a retained hour", 1'700'000'000'123, 60'000, 60, true, 3'600'000},
       {"a second of a retained minute, in two buckets", 1'700'000'000'123, 1000, 2, false, 60'000},
   };
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << GetParam().name << ": seed " << seed << '\n';
   for (const Schedule& s : schedules) {
     for (std::uint64_t n = 0; n < 3; ++n) {

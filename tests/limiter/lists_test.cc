@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "limiter/lists/static_list.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::lists_test {
 namespace {
@@ -236,7 +237,7 @@ TEST(Lists, AnImportSaysWhatItHasNoRoomFor) {
 }
 
 TEST(Lists, RottenRecordsNeverBreakAnything) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   ListBank bank;

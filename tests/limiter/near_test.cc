@@ -14,17 +14,18 @@
 #include "limiter/kinds/kinds.h"
 #include "limiter/kinds/place_grid.h"
 #include "tests/support/allocations.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::near_test {
 namespace {
 
-constexpr std::int64_t kStart = 1'700'000'000'000;
-
 std::uint64_t new_seed(const char* what) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << what << ": seed " << seed << '\n';
   return seed;
 }
+
+constexpr std::int64_t kStart = 1'700'000'000'000;
 
 double wrapped(double lon) {
   while (lon > 180) lon -= 360;

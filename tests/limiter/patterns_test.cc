@@ -1,9 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "tests/limiter/pattern_feeding.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::patterns_test {
 namespace {
@@ -420,7 +419,7 @@ TEST_P(Random, a_restart_in_between_changes_nothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, Random,
-                         ::testing::Values(1U, 20260U, 777U, std::random_device{}()));
+                         ::testing::Values(1U, 20260U, 777U, ::weir::test::new_seed()));
 
 }  // namespace
 }  // namespace weir::limiter::patterns_test

@@ -16,6 +16,7 @@
 #include "limiter/memory/frame.h"
 #include "tests/limiter/naive.h"
 #include "tests/limiter/reloads.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::restart_test {
 namespace {
@@ -255,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Restart, testing::ValuesIn(lasting_kinds()),
 
 /// Any policies, any reloads, any restarts.
 TEST(Restarts, AtAnyTimeChangeNothing) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "seed " << seed << '\n';
   std::mt19937_64 random(seed);
   const std::vector<Kind> all = lasting_kinds();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "limiter/counters/bank.h"
+#include "tests/support/seed.h"
 
 /// Who keeps a count in a full table: docs/accuracy.md, "Memory".
 namespace weir::limiter::room_test {
@@ -18,7 +19,7 @@ const Amount kOne{};
 /// A table for some thousand keys, and counters of several policies.
 class Room {
  public:
-  Room() : seed(std::random_device{}()), random_(seed) {
+  Room() : seed(::weir::test::new_seed()), random_(seed) {
     std::cout << "seed " << seed << '\n';
     for (std::uint64_t i = 0; i < 4; ++i) {
       CounterSpec spec;

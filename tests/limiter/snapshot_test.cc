@@ -6,6 +6,7 @@
 
 #include "limiter/counters/bank.h"
 #include "limiter/kinds/kinds.h"
+#include "tests/support/seed.h"
 
 namespace weir::limiter::snapshot_test {
 namespace {
@@ -211,7 +212,7 @@ TEST(Snapshot, MovesBackWithAClockThatWasSetBack) {
 }
 
 TEST(Snapshot, TornOrRottenBytesChangeNothing) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "seed " << seed << '\n';
   std::mt19937_64 random(seed);
   Bank bank({std::uint64_t{4} << 20, 1000});

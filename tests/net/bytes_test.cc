@@ -6,11 +6,13 @@
 #include <random>
 #include <string>
 
+#include "tests/support/seed.h"
+
 namespace weir::net::bytes_test {
 namespace {
 
 TEST(Bytes, agrees_with_a_string_over_random_appends_and_consumes) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   BlockPool pool;

@@ -6,6 +6,7 @@
 
 #include "net/http/chunked.h"
 #include "tests/support/head_cases.h"
+#include "tests/support/seed.h"
 
 namespace weir::net::http_chunked_test {
 namespace {
@@ -199,7 +200,7 @@ TEST(Chunked, ChunkHeads) {
 }
 
 TEST(Chunked, WhatIsWrittenIsReadBackUnderRandomSplits) {
-  const auto seed = std::random_device{}();
+  const auto seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random{seed};
   const auto upto = [&random](std::size_t n) { return random() % (n + 1); };

@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/support/seed.h"
+
 namespace weir::net::wheel_test {
 namespace {
 
@@ -119,7 +121,7 @@ TEST(Wheel, a_timer_may_arm_and_destroy_others_while_it_rings) {
 }
 
 TEST(Wheel, agrees_with_a_sorted_list_over_random_schedules) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   Wheel wheel(kStart);

@@ -12,6 +12,7 @@
 #include "tests/policies/world.h"
 #include "tests/support/allocations.h"
 #include "tests/support/golden.h"
+#include "tests/support/seed.h"
 
 namespace weir::policies::near_test {
 namespace {
@@ -128,7 +129,7 @@ policies:
 }
 
 TEST(NearPolicy, AgreesWithANaiveListOfPlacesAndAllocatesNothing) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "near: seed " << seed << '\n';
   std::mt19937_64 random(seed);
   World world(R"(

@@ -7,6 +7,7 @@
 #include "policies/set/describe.h"
 #include "tests/limiter/naive_patterns.h"
 #include "tests/policies/world.h"
+#include "tests/support/seed.h"
 
 namespace weir::policies::patterns_test {
 namespace {
@@ -483,7 +484,7 @@ TEST_P(RandomRecords, judged_one_by_one_match_what_the_naive_list_says) {
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, RandomRecords,
-                         ::testing::Values(5U, 41'000U, std::random_device{}()));
+                         ::testing::Values(5U, 41'000U, ::weir::test::new_seed()));
 
 // --- What cannot work
 // ---------------------------------------------------------------------------------

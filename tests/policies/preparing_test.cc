@@ -8,6 +8,7 @@
 #include "core/words.h"
 #include "tests/policies/row_lines.h"
 #include "tests/policies/world.h"
+#include "tests/support/seed.h"
 
 namespace weir::policies::preparing_test {
 namespace {
@@ -69,7 +70,7 @@ std::string send(World& world, TestRequest& request, int status, Preparing* prep
 }
 
 TEST(Preparing, ChangesNoJudgement) {
-  const std::random_device::result_type seed = std::random_device{}();
+  const std::uint32_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   const auto pick = [&](unsigned n) { return static_cast<int>(random() % n); };

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/policies/world.h"
+#include "tests/support/seed.h"
 
 // `window: {rate: 10/s, burst: 20}`: a steady rate with a burst on top, refused or paced above it.
 namespace weir::policies::rate_test {
@@ -73,7 +74,7 @@ TEST(Rate, AgreesWithANaiveListOfEvents) {
     const char* window;
     std::int64_t many, period, burst;
   };
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (const Row& row :

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "tests/policies/world.h"
+#include "tests/support/seed.h"
 
 // `metric: score`: a threshold on what the rungs of all policies give a request together.
 namespace weir::policies::score_test {
@@ -104,7 +105,7 @@ policies:
 }
 
 TEST(Score, AgreesWithASumOverRandomPolicies) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 20; ++round) {

@@ -10,6 +10,7 @@
 #include "limiter/views/hyperloglog.h"
 #include "limiter/views/view_row.h"
 #include "policies/set/view_bank.h"
+#include "tests/support/seed.h"
 
 namespace weir::policies::shared_views_test {
 namespace {
@@ -144,7 +145,7 @@ void exchange(std::vector<std::unique_ptr<LiveView>>& replicas, std::size_t from
 }
 
 TEST(SharedViews, EveryReplicaHasTheNumbersOfAllEvents) {
-  const auto base = std::random_device{}();
+  const auto base = ::weir::test::new_seed();
   for (std::uint64_t seed = base; seed < base + 120; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);

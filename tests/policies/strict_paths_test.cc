@@ -7,6 +7,7 @@
 
 #include "net/http/target.h"
 #include "tests/policies/world.h"
+#include "tests/support/seed.h"
 
 namespace weir::policies::strict_paths_test {
 namespace {
@@ -249,7 +250,7 @@ TEST(StrictPaths, AnEnforcedRefusalGoesBeforeThoseInShadow) {
 TEST(StrictPaths, RandomPathsAgainstANaiveModel) {
   const World w(std::string(kEvents) + "policies:\n" + policy("login", "{over: 5, do: deny}") +
                 policy("graphql", "{over: 5, do: deny}"));
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   constexpr std::array<std::string_view, 16> kPieces = {

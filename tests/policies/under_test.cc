@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/policies/world.h"
+#include "tests/support/seed.h"
 
 // A window that a rung with `under` reads is exact (docs/accuracy.md), however it is written, and
 // keeps what the other rungs of the policy ask for.
@@ -89,7 +90,7 @@ TEST(Under, ARaisedThresholdDoesNotFireForWhatWasNotKept) {
 }
 
 TEST(Under, AgreesWithANaiveListOfEvents) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   World world(R"(

@@ -9,6 +9,7 @@
 
 #include "tests/support/head_cases.h"
 #include "tests/support/round_trip.h"
+#include "tests/support/seed.h"
 
 namespace weir::proxy::hop_headers_test {
 namespace {
@@ -499,7 +500,7 @@ class RandomMessages {
 };
 
 TEST(RoundTrip, RandomRequestsReparseToTheSameMeaning) {
-  const auto seed = std::random_device{}();
+  const auto seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   RandomMessages messages{seed};
   int complete = 0;
@@ -513,7 +514,7 @@ TEST(RoundTrip, RandomRequestsReparseToTheSameMeaning) {
 }
 
 TEST(RoundTrip, RandomResponsesReparseToTheSameMeaning) {
-  const auto seed = std::random_device{}();
+  const auto seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   RandomMessages messages{seed};
   int complete = 0;
@@ -527,7 +528,7 @@ TEST(RoundTrip, RandomResponsesReparseToTheSameMeaning) {
 }
 
 TEST(RoundTrip, DamagedMessagesAreRefusedOrMeanTheSameToBoth) {
-  const auto seed = std::random_device{}();
+  const auto seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   RandomMessages messages{seed};
   for (int i = 0; i < 8000; ++i) {

@@ -8,6 +8,7 @@
 
 #include "tests/proxy/proxy_fixture.h"
 #include "tests/support/allocations.h"
+#include "tests/support/seed.h"
 
 namespace weir::test::steady_test {
 namespace {
@@ -205,7 +206,7 @@ TEST_F(Steady, pipelined_refusals_leave_the_others_their_turn) {
 }
 
 TEST_F(Steady, random_cuts_and_partial_writes_change_no_byte) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   RecordProperty("seed", static_cast<int>(seed));
   const auto body_of = [](std::size_t size, unsigned salt) {

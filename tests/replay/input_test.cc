@@ -8,6 +8,7 @@
 
 #include "replay/lines.h"
 #include "tests/replay/scratch_file.h"
+#include "tests/support/seed.h"
 
 namespace weir::replay::input_test {
 namespace {
@@ -153,7 +154,7 @@ TEST(LineReader, a_line_that_is_too_long_is_cut_and_the_next_one_is_whole) {
 }
 
 TEST(LineReader, lines_of_any_lengths_come_whole_from_any_chunks) {
-  const auto seed = std::random_device{}();
+  const auto seed = ::weir::test::new_seed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   const ScratchFiles files;

@@ -9,13 +9,14 @@
 #include "replay/row_pieces.h"
 #include "replay/timeline.h"
 #include "tests/replay/world.h"
+#include "tests/support/seed.h"
 
 namespace weir::replay::merge_test {
 namespace {
 
 struct MergeTest : testing::Test {
   MergeTest() { RecordProperty("seed", std::to_string(seed)); }
-  const std::random_device::result_type seed = std::random_device{}();
+  const std::uint32_t seed = ::weir::test::new_seed();
   std::mt19937_64 random{seed};
 };
 

@@ -7,6 +7,7 @@
 
 #include "config/load.h"
 #include "tests/replay/scratch_file.h"
+#include "tests/support/seed.h"
 
 namespace weir::replay::reading_test {
 namespace {
@@ -89,7 +90,7 @@ class ReadingTest : public testing::Test {
     }
   }
 
-  const std::random_device::result_type seed = std::random_device{}();
+  const std::uint32_t seed = ::weir::test::new_seed();
   std::mt19937_64 random{seed};
   ScratchFiles files;
   config::Loaded loaded;

@@ -9,6 +9,7 @@
 
 #include "tests/replay/world.h"
 #include "tests/support/golden.h"
+#include "tests/support/seed.h"
 
 namespace weir::replay::replay_test {
 namespace {
@@ -70,7 +71,7 @@ TEST_F(ReplayTest, with_lateness_rows_are_sorted_and_what_is_too_late_is_dropped
 }
 
 TEST_F(ReplayTest, enough_lateness_gives_what_a_sorted_file_gives) {
-  const auto seed = std::random_device{}();
+  const auto seed = ::weir::test::new_seed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   std::vector<std::pair<std::string, int>> rows;

@@ -10,6 +10,7 @@
 #include "policies/set/compile.h"
 #include "replay/report.h"
 #include "tests/replay/scratch_file.h"
+#include "tests/support/seed.h"
 
 namespace weir::replay::team_test {
 namespace {
@@ -238,7 +239,7 @@ class TeamTest : public testing::Test {
     return out;
   }
 
-  const std::random_device::result_type seed = std::random_device{}();
+  const std::uint32_t seed = ::weir::test::new_seed();
   std::mt19937_64 random{seed};
   ScratchFiles files;
 };

@@ -9,6 +9,7 @@
 #include "tests/store/list_replica.h"
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/seed.h"
 
 namespace weir::store::list_redis_test {
 namespace {
@@ -345,7 +346,7 @@ std::string spelt(const ListRecord& r, std::int64_t now) {
 TEST(ListScript, DoesWhatItsModelDoes) {
   RedisServer redis;
   ListModel model;
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const auto pick = [&](std::uint64_t n) { return random() % n; };

@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <random>
 
 #include "tests/store/list_model.h"
+#include "tests/support/seed.h"
 
 namespace weir::store::list_sync_test {
 namespace {
@@ -501,12 +501,10 @@ void random_schedule(std::uint64_t seed) {
 }
 
 TEST(ListSync, RandomSchedulesEndInWhatHappenedLast) {
-  const char* const given = std::getenv("WEIR_TEST_SEED");
-  std::uint64_t seed =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::uint64_t seed = ::weir::test::new_seed();
   for (int i = 0; i < 40; ++i, ++seed) {
     random_schedule(seed);
-    if (testing::Test::HasFatalFailure() || given != nullptr) return;
+    if (testing::Test::HasFatalFailure()) return;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/store/contract.h"
+#include "tests/support/seed.h"
 
 namespace weir::store::test {
 namespace {
@@ -217,7 +218,7 @@ class Walk {
 }  // namespace
 
 void what_is_near_counts_as_a_naive_list(World& world, SharedStore& store, int steps) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "near: seed " << seed << '\n';
   std::deque<Walk> walks;
   for (const Kind& kind : kinds()) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/limiter/naive_patterns.h"
+#include "tests/support/seed.h"
 
 namespace weir::store::test {
 namespace {
@@ -196,7 +197,7 @@ void one_schedule(World& world, SharedStore& store, std::uint64_t seed) {
 }  // namespace
 
 void patterns_are_those_of_the_local_bank(World& world, SharedStore& store, int rounds) {
-  const std::uint64_t seed = std::random_device()();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "seed " << seed << '\n';
   for (int round = 0; round < rounds && !::testing::Test::HasFatalFailure(); ++round) {
     one_schedule(world, store, seed + static_cast<std::uint64_t>(round));

@@ -10,6 +10,7 @@
 
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/seed.h"
 
 namespace weir::store::plain_calls_test {
 namespace {
@@ -132,7 +133,7 @@ TEST(PlainCalls, EveryKeyEnds) {
 
 /// Turns of many operations on few keys, with more different limits than a call has room for.
 TEST(PlainCalls, RandomTurnsCountAsOneByOne) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   RedisServer redis;

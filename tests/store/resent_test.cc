@@ -7,6 +7,7 @@
 
 #include "tests/store/faulty_peer.h"
 #include "tests/store/world.h"
+#include "tests/support/seed.h"
 
 namespace weir::store::resent_test {
 namespace {
@@ -276,7 +277,7 @@ TEST(ResentUnknown, WhatTheStoreDoesNotRememberTakesEffectOnceAtMost) {
 /// Events begin, are renewed, end and are undone in any order, and any of that meets any fault. The
 /// same happens to other keys without faults, and all readings agree.
 TEST_P(Resent, RandomSchedulesOfFaultsChangeNoReading) {
-  const std::uint64_t seed = std::random_device()();
+  const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "seed " << seed << '\n';
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t n) { return random() % n; };

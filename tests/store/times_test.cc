@@ -8,6 +8,7 @@
 
 #include "tests/store/world.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/seed.h"
 
 namespace weir::store::times_test {
 namespace {
@@ -155,7 +156,7 @@ void counts_as_a_list(unsigned seed, std::size_t keep, std::optional<std::int64_
 }
 
 TEST(Times, CountAsAListOfEvents) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = ::weir::test::new_seed();
   for (unsigned i = 0; i < 3; ++i) {
     counts_as_a_list(seed + 10 * i, 1'000, std::nullopt);
     counts_as_a_list(seed + 10 * i + 1, 1'000, 3);
