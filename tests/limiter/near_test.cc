@@ -233,8 +233,9 @@ void NearKinds::run(double radius, std::uint64_t seed) {
     const TimePoint t = from_ms(now);
     Place place = centre;
     if (!(centre == Place{}) && random() % 8 != 0) {  // far, near, and just on either side
-      // Never by a round part of the radius: two ways along a meridian might differ by just it.
-      const double some = std::ldexp(static_cast<double>(random() >> 11), -53);
+      // Never by a round part of the radius: two ways along a meridian might differ by just it. Nor
+      // within a millionth of the radius, where the formulas of the two sides round differently.
+      const double some = 1e-3 + std::ldexp(static_cast<double>(random() >> 11), -53);
       const double metres = radius * (random() % 3 == 0   ? 3 * some
                                       : random() % 2 == 0 ? 1 - some / 1000
                                                           : 1 + some / 1000);
