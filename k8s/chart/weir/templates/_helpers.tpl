@@ -8,8 +8,8 @@
 {{- end }}
 
 {{- define "weir.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "weir.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "weir.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "weir.labels" -}}
@@ -91,11 +91,11 @@ weir.example/sidecar: "true"
 - name: weir-config
   configMap: {name: {{ include "weir.fullname" . }}-config}
 - name: weir-policies
-  configMap: {name: {{ include "weir.policies" . }}}
+  configMap: {name: {{ include "weir.policies" . | quote }}}
 - name: weir-run
   emptyDir: {medium: Memory, sizeLimit: 16Mi}
 {{- if .Values.redis.url }}
 - name: weir-redis
-  secret: {secretName: {{ .Values.redis.existingSecret }}, defaultMode: 0440}
+  secret: {secretName: {{ .Values.redis.existingSecret | quote }}, defaultMode: 0440}
 {{- end }}
 {{- end }}
