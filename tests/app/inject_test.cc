@@ -108,6 +108,45 @@ TEST(Inject, adds_a_classic_sidecar_behind_the_app) {
                                 "ends before load balancers have noticed"));
 }
 
+/// The annotation that names what inject has added to the pod.
+std::string marks(const std::string& text) {
+  return YAML::Load(
+             inject(text, "x", native()).text)["metadata"]["annotations"]["weir.example/added"]
+      .as<std::string>("");
+}
+
+TEST(Inject, marks_what_it_adds) {
+  const auto pod = [](const std::string& metadata, const std::string& spec,
+                      const std::string& container) {
+    return "{kind: Pod, metadata: {name: p" + metadata + "}, spec: {" + spec +
+           "containers: [{name: app" + container + "}, {name: logs}]}}";
+  };
+  const char* const grace = "terminationGracePeriodSeconds: 60, ";
+  const char* const hook = ", lifecycle: {preStop: {sleep: {seconds: 5}}}";
+  const char* const label = ", labels: {weir.example/sidecar: \"true\"}";
+  EXPECT_EQ(marks(pod("", "", "")), "grace-period,label,hook:app,hook:logs");
+  EXPECT_EQ(marks(pod("", grace, hook)), "label,hook:logs");
+  EXPECT_EQ(marks(pod(label, "", hook)), "grace-period,hook:logs");
+  EXPECT_EQ(marks("{kind: Pod, metadata: {name: p" + std::string(label) + "}, spec: {" + grace +
+                  "containers: [{name: app" + hook + "}]}}"),
+            "none");
+  EXPECT_EQ(marks(pod(", annotations: {weir.example/added: \"hook:old\", a: b}", grace, "")),
+            "label,hook:app,hook:logs")
+      << "one that is left from before";
+  EXPECT_EQ(marks("{kind: Pod, metadata: {labels: {}, annotations: {}}, spec: {volumes: [], "
+                  "initContainers: [], containers: [{name: a}]}}"),
+            "grace-period,label,hook:a,empty:annotations,empty:initContainers,empty:labels,"
+            "empty:volumes");
+  const Injected none = inject(
+      "kind: Pod\nmetadata:\n  name: p\n  annotations:\nspec: "
+      "{containers: [{name: a}]}\n",
+      "x", native());
+  EXPECT_EQ(none.problem, "");
+  EXPECT_THAT(none.notes,
+              testing::Contains(HasSubstr("pod/p: it does not get the annotation "
+                                          "weir.example/added: \"grace-period,label,hook:a\"")));
+}
+
 TEST(Inject, doing_it_twice_changes_nothing) {
   for (const InjectOptions& options : {native(), classic()}) {
     const Injected once = inject(kShop, "shop.yaml", options);

@@ -170,6 +170,64 @@ items:
       port: 3000
 )",
       "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a}]}\n",
+      // What inject adds is there, and stands where inject would put it.
+      R"(kind: Deployment
+metadata: {name: own}
+spec:
+  template:
+    metadata:
+      annotations: {a: b}
+      labels:
+        weir.example/sidecar: "true"
+        app: own
+    spec:
+      terminationGracePeriodSeconds: 60
+      containers:
+        - name: app
+          lifecycle: {preStop: {sleep: {seconds: 5}}}
+        - name: second
+          lifecycle: {preStop: {exec: {command: [sleep, "5"]}}}
+        - name: third
+)",
+      "{kind: Pod, metadata: {annotations: {}, name: p}, spec: {terminationGracePeriodSeconds: 60, "
+      "containers: [{lifecycle: {preStop: {sleep: {seconds: 5}}}, name: app}]}}",
+      // A template without metadata, or with nothing in it.
+      R"(kind: Deployment
+metadata: {name: d}
+spec:
+  template:
+    spec:
+      containers: [{name: a}]
+)",
+      "kind: DaemonSet\nspec:\n  template:\n    metadata: {}\n    spec:\n      containers: [{name: "
+      "a}]\n",
+      "{kind: ReplicaSet, spec: {template: {spec: {containers: [{name: a}]}}}}",
+      "{kind: ReplicaSet, spec: {template: {metadata: { }, spec: {containers: [{name: a}]}}}}",
+      // Empty lists and maps in front, where inject would put its own.
+      "{kind: Pod, metadata: {annotations: {}, labels: {a: b}}, spec: {volumes: [], containers: "
+      "[{name: a}]}}",
+      "{kind: Pod, metadata: {labels: {}, name: p}, spec: {initContainers: [], containers: "
+      "[{name: a}]}}",
+      // Templates that share their labels, or all of their metadata.
+      R"(kind: List
+items:
+- kind: Deployment
+  spec:
+    template:
+      metadata: {labels: &labels {app: a}}
+      spec: {containers: [{name: a}]}
+- kind: Deployment
+  spec:
+    template:
+      metadata: &metadata
+        labels: *labels
+      spec: {containers: [{name: a}]}
+- kind: Deployment
+  spec:
+    template:
+      metadata: *metadata
+      spec: {containers: [{name: a}]}
+)",
   };
   for (const std::string& form : forms) {
     for (const bool classic : {false, true}) {
@@ -182,6 +240,7 @@ items:
         EXPECT_EQ(out.problem, "") << with;
         // A list in block form that goes to the end of the text ends with a line then.
         EXPECT_EQ(out.text, text) << with;
+        EXPECT_EQ(injected(with, classic), with) << "weir is there already";
         EXPECT_EQ(taken(text).text, text) << "there is nothing to take out";
       }
     }
@@ -235,15 +294,16 @@ TEST(TakeOut, keeps_what_people_have_written_since) {
   EXPECT_EQ(out.text, expected) << text;
 }
 
-// As `kubectl get -o yaml` has it: keys by the alphabet.
-TEST(TakeOut, leaves_what_may_be_the_own_of_a_pod_and_says_so) {
-  const Injected out = taken(R"(kind: Deployment
+/// As `kubectl get -o yaml` has it: keys by the alphabet. `annotations` with its line ends.
+std::string from_cluster(const std::string& annotations) {
+  return R"(kind: Deployment
 metadata:
   name: shop
 spec:
   template:
     metadata:
-      labels:
+)" + annotations +
+         R"(      labels:
         app: shop
         weir.example/sidecar: "true"
     spec:
@@ -271,41 +331,92 @@ spec:
         name: weir-config
       - emptyDir: {}
         name: weir-run
-)");
-  ASSERT_EQ(out.problem, "");
-  EXPECT_EQ(out.text, R"(kind: Deployment
-metadata:
-  name: shop
-spec:
-  template:
-    metadata:
-      labels:
-        app: shop
-    spec:
-      containers:
-      - image: shop:1
-        imagePullPolicy: Always
-        lifecycle:
+)";
+}
+
+std::string marked(const char* marks) {
+  return from_cluster("      annotations:\n        weir.example/added: " + std::string(marks) +
+                      "\n");
+}
+
+constexpr const char* kKeepsVolume =
+    "deployment/shop: it keeps the volume weir-run, which container app mounts";
+constexpr const char* kIsOut = "deployment/shop: weir is out of it";
+
+constexpr const char* kHookOfCluster = R"(        lifecycle:
           preStop:
             sleep:
               seconds: 5
-        name: app
-        volumeMounts:
-        - mountPath: /run/weir
-          name: weir-run
-      restartPolicy: Always
-      terminationGracePeriodSeconds: 60
-      volumes:
-      - emptyDir: {}
-        name: weir-run
-)");
-  EXPECT_THAT(out.notes,
-              testing::ElementsAre(
-                  "deployment/shop: it keeps the volume weir-run, which container app mounts",
-                  "deployment/shop: terminationGracePeriodSeconds stays 60; it may be the pod's "
-                  "own",
-                  "deployment/shop: container app keeps its preStop hook; it may be its own",
-                  "deployment/shop: weir is out of it"));
+)";
+constexpr const char* kGraceOfCluster = "      terminationGracePeriodSeconds: 60\n";
+
+/// from_cluster() without weir, and without what else is named.
+std::string without(std::initializer_list<std::string_view> more) {
+  std::string out = from_cluster("");
+  for (const char* ours : {R"(      initContainers:
+      - env:
+        - name: WEIR_PROXY_UPSTREAM
+          value: http://127.0.0.1:8080
+        name: weir
+)",
+                           R"(      - configMap:
+          name: weir
+        name: weir-config
+)"})
+    replace_all(out, ours, "");
+  for (const std::string_view each : more) replace_all(out, each, "");
+  return out;
+}
+
+// Of an older weir, for instance.
+TEST(TakeOut, leaves_what_no_annotation_names_and_says_so) {
+  const Injected out = taken(from_cluster(""));
+  ASSERT_EQ(out.problem, "");
+  EXPECT_EQ(out.text, without({"        weir.example/sidecar: \"true\"\n"}));
+  EXPECT_THAT(
+      out.notes,
+      testing::ElementsAre(
+          kKeepsVolume,
+          "deployment/shop: terminationGracePeriodSeconds stays 60; it may be the pod's own, for "
+          "the pod has no annotation weir.example/added",
+          "deployment/shop: container app keeps its preStop hook; it may be the pod's own, for the "
+          "pod has no annotation weir.example/added",
+          kIsOut));
+}
+
+TEST(TakeOut, takes_what_the_annotation_names_wherever_it_stands) {
+  const char* const label = "        weir.example/sidecar: \"true\"\n";
+  const Injected all = taken(marked("grace-period,label,hook:app"));
+  ASSERT_EQ(all.problem, "");
+  EXPECT_EQ(all.text, without({label, kHookOfCluster, kGraceOfCluster}));
+  EXPECT_THAT(all.notes, testing::ElementsAre(kKeepsVolume, kIsOut));
+
+  const Injected hook = taken(marked("label,hook:other,hook:app,of-a-newer-weir"));
+  EXPECT_EQ(hook.text, without({label, kHookOfCluster}));
+  // That a list was empty before says nothing of one in block form, which can't be.
+  EXPECT_EQ(taken(marked("grace-period,label,hook:app,empty:initContainers")).text, all.text);
+  const Injected none = taken(marked("none"));
+  EXPECT_EQ(none.text, without({}));
+  EXPECT_THAT(none.notes, testing::ElementsAre(kKeepsVolume, kIsOut));
+}
+
+TEST(TakeOut, leaves_a_grace_period_and_a_hook_that_people_have_changed_since) {
+  std::string text = marked("grace-period,label,hook:app");
+  replace_all(text, "seconds: 5", "seconds: 15");
+  replace_all(text, "Seconds: 60", "Seconds: 90");
+  const Injected out = taken(text);
+  ASSERT_EQ(out.problem, "");
+  EXPECT_THAT(out.text, HasSubstr("seconds: 15"));
+  EXPECT_THAT(out.text, HasSubstr("terminationGracePeriodSeconds: 90"));
+  EXPECT_THAT(
+      out.notes,
+      testing::ElementsAre(
+          kKeepsVolume,
+          "deployment/shop: terminationGracePeriodSeconds stays 90, which is not what inject has "
+          "added",
+          "deployment/shop: container app keeps its preStop hook, which is not what inject has "
+          "added",
+          kIsOut));
 }
 
 TEST(TakeOut, takes_the_last_members_of_a_map_and_of_a_list) {

@@ -171,14 +171,21 @@ class Page(unittest.TestCase):
             self.assertEqual(run(WEIR, "inject", "--remove", "-f", "-", given=injected), APP + SERVICE)
 
     def remove_from_what_the_cluster_gives(self):
-        """`kubectl get` has defaults, and its keys in another order: what may be the pod's own stays, and a note names it."""
+        """`kubectl get` has defaults, and its keys in another order: an annotation tells what is the pod's own."""
         [deployment] = yaml.safe_load_all(run(WEIR, "inject", "-f", "-", given=APP))
         deployment["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] = "Always"
+        template = deployment["spec"]["template"]
+        done = finished(WEIR, "inject", "--remove", "-f", "-", given=yaml.safe_dump(deployment, sort_keys=True))
+        pod = yaml.safe_load(done.stdout)["spec"]["template"]["spec"]
+        self.assertEqual(sorted(pod), ["containers"])
+        self.assertNotIn("lifecycle", pod["containers"][0])
+        self.assertNotIn("stays", done.stderr)
+        del template["metadata"]["annotations"]["weir.example/added"]
         done = finished(WEIR, "inject", "--remove", "-f", "-", given=yaml.safe_dump(deployment, sort_keys=True))
         pod = yaml.safe_load(done.stdout)["spec"]["template"]["spec"]
         self.assertNotIn("initContainers", pod)
         self.assertIn("preStop", pod["containers"][0]["lifecycle"])
-        self.assertIn("container app keeps its preStop hook; it may be its own", done.stderr)
+        self.assertIn("container app keeps its preStop hook; it may be the pod's own", done.stderr)
         self.assertRegex(done.stderr, r"terminationGracePeriodSeconds stays \d+; it may be the pod's own")
 
     def object_of_the_demo(self, space, deployment):

@@ -23,6 +23,11 @@ YAML::Node key_node(const YAML::Node& map, std::string_view key) {
 // Two at one place: the first stays the first.
 void Edits::insert(std::size_t at, std::string text) { edits_.push_back({at, 0, std::move(text)}); }
 
+bool Edits::is_taken(std::size_t place) const {
+  return std::any_of(edits_.begin(), edits_.end(),
+                     [&](const Edit& edit) { return edit.at == place; });
+}
+
 // An anchor or a tag may stand before it.
 std::size_t Edits::open_of(const YAML::Node& node, char bracket) const {
   return text_.find(bracket, at(node)) + 1;
@@ -31,8 +36,10 @@ std::size_t Edits::open_of(const YAML::Node& node, char bracket) const {
 void Edits::add_key(const YAML::Node& map, std::string_view before, const std::string& key,
                     const YAML::Node& value) {
   if (is_flow(map)) {
-    insert(open_of(map, '{'), "\"" + key + "\": " + to_flow(value) + (map.size() == 0 ? "" : ", "));
-    return;
+    const std::size_t place = open_of(map, '{');
+    const std::string member = "\"" + key + "\": " + to_flow(value);
+    if (map.size() != 0) return insert(place, member + ", ");
+    return insert(place, (is_taken(place) ? ", " : "") + member);
   }
   YAML::Node next = key_node(map, before);
   if (!next.IsDefined()) next = map.begin()->first;
@@ -48,9 +55,7 @@ void Edits::add_first(const YAML::Node& list, const YAML::Node& item) {
   if (is_flow(list)) {
     const std::size_t place = open_of(list, '[');
     if (list.size() != 0) return insert(place, to_flow(item) + ", ");
-    const bool second = std::any_of(edits_.begin(), edits_.end(),
-                                    [&](const Edit& edit) { return edit.at == place; });
-    return insert(place, (second ? ", " : "") + to_flow(item));
+    return insert(place, (is_taken(place) ? ", " : "") + to_flow(item));
   }
   const std::size_t indent = column(list);
   YAML::Node one;

@@ -38,6 +38,7 @@ class Edits {
     std::string text;
   };
   void insert(std::size_t at, std::string text);
+  bool is_taken(std::size_t place) const;
   void erase(std::size_t from, std::size_t to);
   bool remove_block(const YAML::Node& of, std::size_t first, std::size_t last);
   void remove_flow(const YAML::Node& of, std::size_t first, std::size_t last);

@@ -36,7 +36,9 @@ constexpr std::string_view kInjectExamples =
     "Where no manifest names a port of the app, proxy.upstream of weir.yaml says it.\n"
     "--remove gives the manifests back as they were before, but for the targetPort of a Service, "
     "which is then a\n"
-    "number; what may be the pod's own stays, and a note names it.\n"
+    "number. The annotation weir.example/added of a template names what is taken beside weir; "
+    "without it, a grace\n"
+    "period and hooks stay, and a note names them.\n"
     "Exit codes: 0 done, 1 there is no pod in the manifests, or it cannot be done, 4 a file can't "
     "be read.";
 

@@ -6,10 +6,12 @@
 #include <charconv>
 #include <climits>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "app/tools/inject/edits.h"
+#include "app/tools/inject/marks.h"
 #include "app/tools/inject/objects.h"
 #include "app/tools/inject/stream.h"
 #include "embedded/sidecar.h"
@@ -63,6 +65,13 @@ std::string probes_of(const YAML::Node& container, const Pod& pod) {
   return out;
 }
 
+bool is_map(const YAML::Node& node) { return node.IsDefined() && node.IsMap(); }
+
+/// A map in block form has a place for a key before one that is there.
+bool takes_keys(const YAML::Node& node) {
+  return is_map(node) && (node.size() != 0 || is_flow(node));
+}
+
 class Injector {
  public:
   Injector(const std::string& text, const InjectOptions& options, Injected& out)
@@ -70,14 +79,17 @@ class Injector {
 
   void add_to(const Pod& pod) {
     const YAML::Node sidecar = sidecar_for(pod, options_);
+    Marks marks;
+    mark_empty(pod.holder, {"metadata"}, marks);
+    mark_empty(pod.metadata, {"annotations", "labels"}, marks);
+    mark_empty(pod.spec, {"volumes", "initContainers"}, marks);
     // In this order above `containers`.
-    if (!at_path(pod.spec, {"terminationGracePeriodSeconds"}).IsDefined()) {
-      edits_.add_key(pod.spec, "containers", "terminationGracePeriodSeconds",
-                     YAML::Node(kGraceSeconds));
-    } else if (const std::string grace =
-                   scalar_of(at_path(pod.spec, {"terminationGracePeriodSeconds"}));
+    if (!at_path(pod.spec, {kGrace}).IsDefined()) {
+      edits_.add_key(pod.spec, "containers", kGrace, YAML::Node(kGraceSeconds));
+      marks.grace_period = true;
+    } else if (const std::string grace = scalar_of(at_path(pod.spec, {kGrace}));
                whole_seconds(grace) < kGraceSeconds) {
-      note(pod, "terminationGracePeriodSeconds is " + grace + "; weir and the app may need " +
+      note(pod, std::string(kGrace) + " is " + grace + "; weir and the app may need " +
                     std::to_string(kGraceSeconds));
     }
     for (const YAML::Node& volume : sidecar["volumes"]) add_volume(pod, volume);
@@ -86,8 +98,8 @@ class Injector {
     } else {
       add_to_list(pod.spec, "initContainers", sidecar["native"]);
     }
-    keep_app_listening(pod);
-    add_label(pod);
+    keep_app_listening(pod, marks);
+    add_to_metadata(pod, marks);
     look_at_probes(pod);
     const std::string where =
         pod.port.empty()
@@ -135,6 +147,15 @@ class Injector {
     out_.notes.push_back(pod.title() + ": " + words);
   }
 
+  static void mark_empty(const YAML::Node& map, std::initializer_list<const char*> keys,
+                         Marks& marks) {
+    for (const char* key : keys) {
+      const YAML::Node value = at_path(map, {key});
+      if (value.IsDefined() && (value.IsMap() || value.IsSequence()) && value.size() == 0)
+        marks.empty.insert(key);
+    }
+  }
+
   void add_to_list(const YAML::Node& map, const char* key, const YAML::Node& item) {
     const YAML::Node list = at_path(map, {key});
     if (list.IsDefined() && list.IsSequence()) return edits_.add_first(list, item);
@@ -153,7 +174,7 @@ class Injector {
 
   /// An app that ends at once stops before weir and before the load balancers notice: clients still
   /// come for some seconds.
-  void keep_app_listening(const Pod& pod) {
+  void keep_app_listening(const Pod& pod, Marks& marks) {
     if (pod.kind == "job" || pod.kind == "cronjob") return;
     for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
       if (!container.IsMap() || at_path(container, {"lifecycle"}).IsDefined()) continue;
@@ -166,6 +187,7 @@ class Injector {
       std::string second;
       if (container.size() > 1) second = std::next(container.begin())->first.Scalar();
       edits_.add_key(container, second, "lifecycle", hook);
+      marks.hooks.insert(scalar_of(at_path(container, {"name"})));
       if (options_.classic) {
         note(pod, "container " + scalar_of(at_path(container, {"name"})) +
                       ": its preStop hook is now sleep " + seconds +
@@ -186,32 +208,79 @@ class Injector {
     }
   }
 
-  /// The label by which the PodMonitor and the NetworkPolicy of k8s/ find the pod.
-  void add_label(const Pod& pod) {
-    YAML::Node yes("true");
-    yes.SetTag("!");
-    const YAML::Node labels = at_path(pod.metadata, {"labels"});
-    const bool is_map = labels.IsDefined() && labels.IsMap();
-    // A selector can't be changed later, and an alias makes one text of both.
-    const bool is_selector = is_map && pod.selector.IsDefined() && labels.is(pod.selector);
-    const bool is_empty_block = is_map && labels.size() == 0 && !is_flow(labels);
-    if (!pod.metadata.IsDefined() || !pod.metadata.IsMap() || pod.metadata.size() == 0 ||
-        (labels.IsDefined() && !is_map) || is_selector || is_empty_block) {
-      return note(pod, std::string("it does not get the label ") + kLabel +
-                           ": \"true\", for its template has no labels of its own; the PodMonitor "
-                           "and the NetworkPolicy of weir do not see it");
-    }
-    if (is_map) {
-      if (!at_path(labels, {kLabel}).IsDefined()) edits_.add_key(labels, "", kLabel, yes);
+  void add_to_metadata(const Pod& pod, Marks& marks) {
+    if (pod.metadata.IsDefined()) {
+      marks.label = is_free_for_label(pod);
+      add_marks(pod, marks);
+      if (marks.label) add_to_map(pod.metadata, "labels", kLabel, quoted("true"));
       return;
     }
-    YAML::Node map;
-    map[kLabel] = yes;
-    edits_.add_key(pod.metadata, "", "labels", map);
+    marks.label = true;
+    YAML::Node metadata;
+    metadata["annotations"][kAdded] = quoted(marks.text());
+    metadata["labels"][kLabel] = quoted("true");
+    edits_.add_key(pod.holder, "spec", "metadata", metadata);
+  }
+
+  static YAML::Node quoted(const std::string& text) {
+    YAML::Node out(text);
+    out.SetTag("!");
+    return out;
+  }
+
+  void add_to_map(const YAML::Node& holder, const char* name, const char* key,
+                  const YAML::Node& value) {
+    const YAML::Node map = at_path(holder, {name});
+    if (map.IsDefined()) return edits_.add_key(map, "", key, value);
+    YAML::Node made;
+    made[key] = value;
+    edits_.add_key(holder, "", name, made);
+  }
+
+  /// Whether the pod gets the label by which the PodMonitor and the NetworkPolicy of k8s/ find it.
+  bool is_free_for_label(const Pod& pod) {
+    const YAML::Node labels = at_path(pod.metadata, {"labels"});
+    // A selector can't be changed later, and an alias makes one text of both.
+    const bool is_selector = is_map(labels) && pod.selector.IsDefined() && labels.is(pod.selector);
+    if (!takes_keys(pod.metadata) || (labels.IsDefined() && !takes_keys(labels)) || is_selector) {
+      note(pod, std::string("it does not get the label ") + kLabel +
+                    ": \"true\", for its template has no labels of its own; the PodMonitor "
+                    "and the NetworkPolicy of weir do not see it");
+      return false;
+    }
+    if (at_path(labels, {kLabel}).IsDefined()) return false;
+    const YAML::Node& of = labels.IsDefined() ? labels : pod.metadata;
+    return labelled_.insert(of.Mark().pos).second;
+  }
+
+  /// The annotation by which take_out() tells what inject() has added.
+  void add_marks(const Pod& pod, const Marks& marks) {
+    const YAML::Node annotations = at_path(pod.metadata, {"annotations"});
+    const std::string text = marks.text();
+    bool done = takes_keys(pod.metadata) && (!annotations.IsDefined() || takes_keys(annotations));
+    if (done) {
+      // Two templates may share one map by an alias: its text stands there once.
+      const int place = (annotations.IsDefined() ? annotations : pod.metadata).Mark().pos;
+      const auto [before, is_new] = marked_.emplace(place, text);
+      if (!is_new)
+        done = before->second == text;
+      else if (at_path(annotations, {kAdded}).IsDefined())
+        done = edits_.replace(annotations, kAdded, "\"" + text + "\"");
+      else
+        add_to_map(pod.metadata, "annotations", kAdded, quoted(text));
+    }
+    if (!done) {
+      note(pod, std::string("it does not get the annotation ") + kAdded + ": \"" + text +
+                    "\", for its template has no annotations of its own; --remove will leave the "
+                    "grace period and the hooks");
+    }
   }
 
   Edits edits_;
-  std::set<int> pointed_;  // ports of Services, by their place: an alias is the same text
+  // By their place: an alias is the same text.
+  std::set<int> pointed_;              // ports of Services
+  std::set<int> labelled_;             // labels of templates
+  std::map<int, std::string> marked_;  // annotations of templates, and their marks
   const InjectOptions& options_;
   Injected& out_;
 };

@@ -39,9 +39,10 @@ struct Injected {
 Injected inject(std::vector<Manifest> manifests, const InjectOptions& options);
 
 /// The way back: what inject() has made of manifests becomes what they were, except that the
-/// targetPort of a Service is the app's port by its number. A pod without weir is left as it is, so
-/// doing it twice changes nothing. Of `options` app_port alone is of use: where no manifest says
-/// it.
+/// targetPort of a Service is the app's port by its number. A grace period, hooks and a label go if
+/// the pod's annotation says that inject() has added them (marks.h); without the annotation, the
+/// label alone goes. A pod without weir is left as it is, so doing it twice changes nothing. Of
+/// `options` app_port alone is of use: where no manifest says it.
 Injected take_out(std::vector<Manifest> manifests, const InjectOptions& options);
 
 }  // namespace weir::app

@@ -27,15 +27,17 @@ std::string why_left_out(const Pod& pod) {
   return {};
 }
 
-void add_pod(const YAML::Node& document, const YAML::Node& metadata, const YAML::Node& spec,
-             std::size_t from, std::vector<Pod>& out) {
+void add_pod(const YAML::Node& document, const YAML::Node& holder, std::size_t from,
+             std::vector<Pod>& out) {
+  const YAML::Node spec = at_path(holder, {"spec"});
   const YAML::Node containers = at_path(spec, {"containers"});
   if (!containers.IsDefined() || !containers.IsSequence() || containers.size() == 0) return;
   Pod pod;
   pod.kind = ascii::lowered(scalar_of(at_path(document, {"kind"})));
   pod.name = scalar_of(at_path(document, {"metadata", "name"}));
   pod.space = scalar_of(at_path(document, {"metadata", "namespace"}));
-  pod.metadata.reset(metadata);
+  pod.holder.reset(holder);
+  pod.metadata.reset(at_path(holder, {"metadata"}));
   pod.spec.reset(spec);
   pod.selector.reset(at_path(document, {"spec", "selector", "matchLabels"}));
   pod.from = from;
@@ -109,15 +111,13 @@ void collect(const YAML::Node& document, std::size_t from, Objects& out) {
   if (kind == "Service") {
     out.services.push_back({document, from});
   } else if (kind == "Pod") {
-    add_pod(document, at_path(document, {"metadata"}), at_path(document, {"spec"}), from, out.pods);
+    add_pod(document, document, from, out.pods);
   } else if (kind == "PodTemplate") {
-    add_pod(document, at_path(document, {"template", "metadata"}),
-            at_path(document, {"template", "spec"}), from, out.pods);
+    add_pod(document, at_path(document, {"template"}), from, out.pods);
   } else {
     for (const YAML::Node& holder :
          {at_path(document, {"spec"}), at_path(document, {"spec", "jobTemplate", "spec"})}) {
-      add_pod(document, at_path(holder, {"template", "metadata"}),
-              at_path(holder, {"template", "spec"}), from, out.pods);
+      add_pod(document, at_path(holder, {"template"}), from, out.pods);
     }
   }
 }

@@ -18,6 +18,7 @@ inline constexpr std::string_view kPorts[] = {kPort, "8481", "8482", "8483", "84
 
 /// Which `weir inject` puts on a pod.
 inline constexpr const char* kLabel = "weir.example/sidecar";
+inline constexpr const char* kGrace = "terminationGracePeriodSeconds";
 
 /// The end of a pod (docs/kubernetes.md): the app listens on for so long while load balancers still
 /// send requests; a classic sidecar holds its own hook for longer, so that it ends after the app;
@@ -29,6 +30,7 @@ inline constexpr int kGraceSeconds = 60;
 /// A pod of the manifests: its template, and where it comes from.
 struct Pod {
   std::string kind, name, space;
+  YAML::Node holder;          // the template: what has the metadata and the spec
   YAML::Node metadata, spec;  // of the template; metadata may be undefined
   YAML::Node selector;        // of the workload: its labels; may be undefined
   std::size_t from = 0;       // which manifest

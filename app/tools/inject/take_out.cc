@@ -8,13 +8,13 @@
 
 #include "app/tools/inject/edits.h"
 #include "app/tools/inject/manifest.h"
+#include "app/tools/inject/marks.h"
 #include "app/tools/inject/objects.h"
 #include "app/tools/inject/stream.h"
 
 namespace weir::app {
 namespace {
 
-constexpr const char* kGrace = "terminationGracePeriodSeconds";
 constexpr std::string_view kVolumes[] = {"weir-config", "weir-run"};
 
 /// The number of a member of a map; none: there is no such key.
@@ -46,22 +46,18 @@ bool is_hook_of_inject(const YAML::Node& lifecycle) {
          scalar_of(command[1]) == seconds;
 }
 
-/// Whether a key stands where inject puts it: in flow form first, else before `before`, with
-/// nothing in between but other keys of inject.
-bool stands_as_added(const YAML::Node& map, std::size_t number, std::string_view before,
-                     std::initializer_list<std::string_view> between = {}) {
-  if (is_flow(map)) return number == 0;
-  std::string next;
-  do {
-    next = key_at(map, ++number);
-  } while (std::find(between.begin(), between.end(), next) != between.end());
-  return next == before;
+/// Whether a key stands where inject puts it: in flow form first, else before `before`.
+bool stands_as_added(const YAML::Node& map, std::size_t number, std::string_view before) {
+  return is_flow(map) ? number == 0 : key_at(map, number + 1) == before;
 }
 
-/// Whether a list or map under this key, of which nothing would be left, goes with its key. In flow
-/// form inject has put its keys in front; one behind others was there, and empty.
-bool goes_with_key(const YAML::Node& map, std::size_t number, const YAML::Node& value) {
+/// Whether a list or map, of which nothing would be left, goes with its key. One in block form
+/// can't stand empty. Without marks: in flow form inject has put its keys in front; a key behind
+/// others was there, and empty.
+bool goes_with_key(const std::optional<Marks>& marks, const YAML::Node& map, std::size_t number,
+                   const YAML::Node& value) {
   if (!is_flow(value)) return true;
+  if (marks) return marks->empty.count(key_at(map, number)) == 0;
   if (!is_flow(map)) return false;
   for (std::size_t i = 0; i < number; ++i) {
     const std::string key = key_at(map, i);
@@ -77,17 +73,19 @@ class Remover {
 
   /// Gives why it cannot.
   std::string take_from(const Pod& pod) {
+    const std::optional<Marks> marks = Marks::of(pod);
     std::set<std::size_t> keys;  // of the pod's spec
     for (const char* list : {"initContainers", "containers"}) {
       const auto is_weir = [](const YAML::Node& one) {
         return scalar_of(at_path(one, {"name"})) == "weir";
       };
-      if (!take_items(pod, list, is_weir, keys)) return beyond(pod);
+      if (!take_items(pod, marks, list, is_weir, keys)) return beyond(pod);
     }
     const auto is_unused = [&](const YAML::Node& volume) { return is_unused_volume(pod, volume); };
-    if (!take_items(pod, "volumes", is_unused, keys)) return beyond(pod);
-    take_grace(pod, keys);
-    if (!edits_.remove(pod.spec, keys) || !take_hooks(pod) || !take_label(pod)) return beyond(pod);
+    if (!take_items(pod, marks, "volumes", is_unused, keys)) return beyond(pod);
+    take_grace(pod, marks, keys);
+    if (!edits_.remove(pod.spec, keys) || !take_hooks(pod, marks) || !take_metadata(pod, marks))
+      return beyond(pod);
     note(pod, "weir is out of it");
     return {};
   }
@@ -126,7 +124,8 @@ class Remover {
 
   /// Items of a list of the pod; the list itself (`keys`) where inject has made it.
   template <class F>
-  bool take_items(const Pod& pod, const char* name, F&& is_ours, std::set<std::size_t>& keys) {
+  bool take_items(const Pod& pod, const std::optional<Marks>& marks, const char* name, F&& is_ours,
+                  std::set<std::size_t>& keys) {
     const YAML::Node list = at_path(pod.spec, {name});
     if (!is_list(list)) return true;
     std::set<std::size_t> items;
@@ -135,7 +134,7 @@ class Remover {
     }
     if (items.empty() || items.size() < list.size()) return edits_.remove(list, items);
     const std::size_t number = *place_of(pod.spec, name);
-    if (!goes_with_key(pod.spec, number, list)) return edits_.remove(list, items);
+    if (!goes_with_key(marks, pod.spec, number, list)) return edits_.remove(list, items);
     keys.insert(number);
     return true;
   }
@@ -157,45 +156,77 @@ class Remover {
     return true;
   }
 
-  void take_grace(const Pod& pod, std::set<std::size_t>& keys) {
-    const auto number = place_of(pod.spec, kGrace);
-    if (!number || scalar_of(at_path(pod.spec, {kGrace})) != std::to_string(kGraceSeconds)) return;
-    if (stands_as_added(pod.spec, *number, "containers", {"volumes", "initContainers"}))
-      keys.insert(*number);
-    else
-      note(pod, std::string(kGrace) + " stays " + std::to_string(kGraceSeconds) +
-                    "; it may be the pod's own");
+  /// That something stays which looks like what inject adds, but which no annotation names.
+  void note_unmarked(const Pod& pod, const std::string& what) {
+    note(pod, what + "; it may be the pod's own, for the pod has no annotation " + kAdded);
   }
 
-  bool take_hooks(const Pod& pod) {
+  void take_grace(const Pod& pod, const std::optional<Marks>& marks, std::set<std::size_t>& keys) {
+    const auto number = place_of(pod.spec, kGrace);
+    if (!number || (marks && !marks->grace_period)) return;
+    const std::string seconds = scalar_of(at_path(pod.spec, {kGrace}));
+    const bool is_as_added = seconds == std::to_string(kGraceSeconds);
+    const std::string stays = std::string(kGrace) + " stays " + seconds;
+    if (marks && is_as_added)
+      keys.insert(*number);
+    else if (marks)
+      note(pod, stays + ", which is not what inject has added");
+    else if (is_as_added)
+      note_unmarked(pod, stays);
+  }
+
+  bool take_hooks(const Pod& pod, const std::optional<Marks>& marks) {
     for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
       const std::string name = scalar_of(at_path(container, {"name"}));
       const YAML::Node lifecycle = at_path(container, {"lifecycle"});
-      if (name == "weir" || !lifecycle.IsDefined() || !is_hook_of_inject(lifecycle)) continue;
-      const std::size_t number = *place_of(container, "lifecycle");
-      const bool as_added = is_flow(container) ? number == 0 : number == 1 || container.size() == 2;
-      if (!as_added) {
-        note(pod, "container " + name + " keeps its preStop hook; it may be its own");
-      } else if (!edits_.remove(container, {number})) {
+      if (name == "weir" || !lifecycle.IsDefined()) continue;
+      if (marks && marks->hooks.count(name) == 0) continue;
+      const std::string stays = "container " + name + " keeps its preStop hook";
+      if (!is_hook_of_inject(lifecycle)) {
+        if (marks) note(pod, stays + ", which is not what inject has added");
+      } else if (!marks) {
+        note_unmarked(pod, stays);
+      } else if (!edits_.remove(container, {*place_of(container, "lifecycle")})) {
         return false;
       }
     }
     return true;
   }
 
-  bool take_label(const Pod& pod) {
+  bool take_metadata(const Pod& pod, const std::optional<Marks>& marks) {
+    std::set<std::size_t> keys;
+    if (!take_member(pod.metadata, marks, "annotations", kAdded, keys)) return false;
     const YAML::Node labels = at_path(pod.metadata, {"labels"});
-    if (!labels.IsDefined() || !labels.IsMap() || labels.is(pod.selector)) return true;
-    const auto number = place_of(labels, kLabel);
-    if (!number) return true;
-    const std::size_t of_labels = *place_of(pod.metadata, "labels");
-    if (labels.size() > 1 || !goes_with_key(pod.metadata, of_labels, labels))
-      return edits_.remove(labels, {*number});
-    return edits_.remove(pod.metadata, {of_labels});
+    // Without weir, the label alone would do harm: the NetworkPolicy closes the ports of the app.
+    const bool is_ours = marks ? marks->label : !labels.is(pod.selector);
+    if (is_ours && !take_member(pod.metadata, marks, "labels", kLabel, keys)) return false;
+    if (keys.empty()) return true;
+    const std::size_t number = *place_of(pod.holder, "metadata");
+    if (keys.size() < pod.metadata.size() || !marks ||
+        !goes_with_key(marks, pod.holder, number, pod.metadata))
+      return edits_.remove(pod.metadata, keys);
+    return edits_.remove(pod.holder, {number});
+  }
+
+  /// A member of a map; the map itself (`keys`, of its holder) where nothing would be left of it.
+  bool take_member(const YAML::Node& holder, const std::optional<Marks>& marks, const char* name,
+                   const char* key, std::set<std::size_t>& keys) {
+    const YAML::Node map = at_path(holder, {name});
+    if (!map.IsDefined() || !map.IsMap()) return true;
+    const auto number = place_of(map, key);
+    // Two templates may share it by an alias: its text stands there once.
+    if (!number || !taken_.insert(map.Mark().pos).second) return true;
+    const std::size_t of_map = *place_of(holder, name);
+    if (map.size() > 1 || !goes_with_key(marks, holder, of_map, map))
+      return edits_.remove(map, {*number});
+    keys.insert(of_map);
+    return true;
   }
 
   Edits edits_;
-  std::set<int> pointed_;  // ports of Services, by their place: an alias is the same text
+  // By their place: an alias is the same text.
+  std::set<int> pointed_;  // ports of Services
+  std::set<int> taken_;    // labels and annotations of templates
   Injected& out_;
 };
 
