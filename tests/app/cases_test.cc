@@ -169,6 +169,54 @@ TEST_F(CasesTest, RequestsAreInFlightUntilTheAppAnswers) {
               HasSubstr("1 passed, 0 failed\n"));
 }
 
+TEST_F(CasesTest, ADisabledPolicyIsKnownAndJudgesNothing) {
+  scratch.write("weir.yaml", R"(weir: 1
+events: {login: {match: POST /login}, out: {match: POST /out}}
+policies:
+  - {name: loud, watch: login, key: ip, window: 1m, then: [{over: 9, do: flag}]}
+  - {name: quiet, mode: disabled, watch: login, key: ip, window: 1m, then: [{over: 0, do: deny, for: 1h}]}
+  - {name: twice, mode: disabled, sequence: [login, out], within: 5s, key: ip, then: [{do: flag}]}
+  - {name: both, mode: disabled, watch: login, key: ip, metrics: {a: {watch: login, window: 1m}}, then: [{if: a > 0, do: deny}]}
+)");
+  EXPECT_THAT(run(R"(
+      - {request: POST /login, expect: {verdict: pass, values: {loud: 1, quiet: none, both: none, both.a: none}}}
+      - {request: POST /out, expect: {not_listed: {quiet: 203.0.113.7, 'quiet:deny': 203.0.113.7}, patterns: {twice: 0}}}
+)"),
+              HasSubstr("1 passed, 0 failed\n"));
+  EXPECT_THAT(run("      - {request: POST /login, expect: {verdict: pass, by: quiet}}\n"),
+              HasSubstr("expected a verdict by quiet, which is disabled, came pass"));
+  EXPECT_THAT(run("      - {request: POST /login, expect: {values: {quiet: 1}}}\n"),
+              HasSubstr("expected quiet to read 1, but it is disabled"));
+  EXPECT_THAT(run("      - {expect: {listed: {quiet: 203.0.113.7}}}\n"),
+              HasSubstr("expected 203.0.113.7 on quiet, which is disabled"));
+  EXPECT_THAT(run("      - {expect: {patterns: {twice: 1}}}\n"),
+              HasSubstr("expected 1 matches of twice, which is disabled, came 0"));
+  EXPECT_THAT(run("      - {request: POST /login, expect: {by: q}}\n"),
+              HasSubstr("there is no policy or list \"q\""));
+  EXPECT_THAT(run("      - {request: POST /login, expect: {values: {quite: 1}}}\n"),
+              HasSubstr("did you mean \"quiet\"?"));
+}
+
+TEST_F(CasesTest, HintsLeaveOutWhatWeirHasBuiltIn) {
+  scratch.write("rules.yaml",
+                "domain: shop\ndescriptors:\n  - {key: user, rate_limit: {unit: "
+                "minute, requests_per_unit: 2}}\n");
+  scratch.write("weir.yaml", "weir: 1\nratelimit: {files: rules.yaml}\n");
+  const std::string text =
+      run("      - {domain: shop, descriptors: {user: a}, expect: {by: x-y-z}}\n"
+          "      - {event: x_y_z}\n");
+  EXPECT_THAT(text, HasSubstr("there is no policy or list \"x-y-z\""));
+  EXPECT_THAT(text, HasSubstr("allowed "));
+  EXPECT_THAT(text, Not(HasSubstr("limit-override")));
+  EXPECT_THAT(text, HasSubstr("there is no event \"x_y_z\""));
+  EXPECT_THAT(text, Not(HasSubstr("limit override")));
+  EXPECT_THAT(text, Not(HasSubstr("rate limit call")));
+  // A call that brings a limit of its own is judged by such a policy.
+  EXPECT_THAT(run("      - {domain: shop, descriptors: {user: a}, expect: {values: "
+                  "{limit-override-minute: none}}}\n"),
+              HasSubstr("1 passed"));
+}
+
 TEST_F(CasesTest, NamesThatTheConfigurationLacksAreToldBeforeACaseRuns) {
   std::string text = run(R"(
       - {request: POST /login, json: {user: anna}, expect: deny}

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "app/tools/cases/case_flight.h"
+#include "app/tools/cases/case_names.h"
 #include "app/tools/cases/case_run.h"
 #include "config/text/units.h"
 #include "core/assert.h"
@@ -77,7 +78,9 @@ void CaseRun::check_event(const Flight& flight, const policies::Plan& plan,
                      set_->policies[*set_->lists[*decider->list].owner].name == expect.by->value;
     if (!own) {
       fail(flight, expect.by->where,
-           "expected a verdict by " + expect.by->value + ", came " + came + from);
+           "expected a verdict by " + expect.by->value +
+               (names_disabled(*set_, expect.by->value) ? ", which is disabled" : "") + ", came " +
+               came + from);
     }
   }
   if (expect.rung && (decider == nullptr || decider->rung != expect.rung->value)) {
@@ -128,7 +131,9 @@ void CaseRun::check_event(const Flight& flight, const policies::Plan& plan,
     if (had == nullptr || !same_value(filled, *had)) {
       fail(flight, wanted.where,
            "expected " + policy.value + " to read " + filled + ", " +
-               (had == nullptr ? "but it did not judge this event" : "came " + *had));
+               (had != nullptr                        ? "came " + *had
+                : names_disabled(*set_, policy.value) ? "but it is disabled"
+                                                      : "but it did not judge this event"));
     }
   }
 }
@@ -165,10 +170,13 @@ void CaseRun::check_state(const Flight& flight) {
 }
 
 void CaseRun::check_pattern(const Flight& flight, const config::CasePattern& wanted) {
-  const policies::Policy* policy = set_->find_policy(wanted.policy.value);
-  WEIR_ASSERT(policy != nullptr && policy->pattern);  // check_names() has seen it
-  const std::vector<Match>& had = matches_[policy->name];
-  std::string came = ", came " + std::to_string(had.size());
+  const std::string& name = wanted.policy.value;
+  const policies::Policy* policy = set_->find_policy(name);
+  const bool disabled = policy == nullptr && names_disabled(*set_, name);
+  WEIR_ASSERT(disabled || (policy != nullptr && policy->pattern));  // check_names() has seen it
+  const std::vector<Match>& had = matches_[name];
+  std::string came =
+      (disabled ? ", which is disabled, came " : ", came ") + std::to_string(had.size());
   for (const Match& match : had) {
     came += (&match == had.data() ? ": " : "; ") + match.kind + " " + match.key + " at " +
             config::format_duration(match.fires - start_);
@@ -176,7 +184,7 @@ void CaseRun::check_pattern(const Flight& flight, const config::CasePattern& wan
   const std::size_t count = wanted.count.value_or(wanted.matches.size());
   if (had.size() != count) {
     return fail(flight, wanted.where,
-                "expected " + std::to_string(count) + " matches of " + policy->name + came);
+                "expected " + std::to_string(count) + " matches of " + name + came);
   }
   for (std::size_t i = 0; i < wanted.matches.size(); ++i) {
     const config::CasePattern::Match& one = wanted.matches[i];
@@ -190,7 +198,7 @@ void CaseRun::check_pattern(const Flight& flight, const config::CasePattern& wan
     }
     if (!same) {
       return fail(flight, one.where,
-                  "expected another match " + std::to_string(i + 1) + " of " + policy->name + came);
+                  "expected another match " + std::to_string(i + 1) + " of " + name + came);
     }
   }
 }
@@ -201,7 +209,8 @@ void CaseRun::check_entry(const Flight& flight, const config::CaseEntry& entry, 
   if (const policies::Policy* policy = set_->find_policy(entry.list.value)) {
     for (const policies::ListIndex own : policy->own_lists) lists.push_back(&set_->lists[own]);
   }
-  WEIR_ASSERT(!lists.empty());  // check_names() has seen it
+  const bool disabled = lists.empty() && names_disabled(*set_, entry.list.value);
+  WEIR_ASSERT(disabled || !lists.empty());  // check_names() has seen it
   std::vector<std::string> texts;
   for (const config::Text& part : entry.key) texts.push_back(flight.fill(part.value));
   const std::vector<std::string_view> parts(texts.begin(), texts.end());
@@ -224,7 +233,9 @@ void CaseRun::check_entry(const Flight& flight, const config::CaseEntry& entry, 
   for (const std::string& text : texts) key += (key.empty() ? "" : ", ") + text;
   fail(flight, entry.list.where,
        "expected " + key + (wanted ? " on " : " not on ") + entry.list.value +
-           (wanted ? ", and it is not" : ", and it is"));
+           (disabled ? ", which is disabled"
+            : wanted ? ", and it is not"
+                     : ", and it is"));
 }
 
 }  // namespace weir::app

@@ -1,6 +1,7 @@
 #include "app/tools/cases/case_names.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -12,7 +13,8 @@ using Names = std::vector<std::string_view>;
 /// What the names of case files stand for. Views of the set's own names.
 class CaseNames {
  public:
-  CaseNames(const policies::PolicySet& set, config::Problems& problems) : problems_(problems) {
+  CaseNames(const policies::PolicySet& set, config::Problems& problems)
+      : set_(set), problems_(problems) {
     for (const policies::Policy& policy : set.policies) {
       readings_.push_back(policy.name);  // a meter's too: `policy.metric`
       if (policy.is_meter) continue;
@@ -24,6 +26,13 @@ class CaseNames {
     for (const policies::View& view : set.views) views_.push_back(view.name);
     for (const policies::Event& event : set.events) events_.push_back(event.name);
     for (const auto& notify : set.notify) notifications_.push_back(notify.name.value);
+    disabled_.assign(set.disabled.begin(), set.disabled.end());
+    if (set.call_event) built_in_.push_back(set.events[*set.call_event].name);
+    for (const auto& [unit, event] : set.override_events) {
+      built_in_.push_back(set.events[event].name);
+      for (const policies::PolicySet::Watcher& watcher : set.watchers[event])
+        built_in_.push_back(set.policies[watcher.policy].name);
+    }
   }
 
   void check(const config::CaseStep& step) {
@@ -33,17 +42,18 @@ class CaseNames {
 
  private:
   void check(const config::CaseExpect& expect) {
-    if (expect.by) one_of(*expect.by, {&policies_, &lists_}, "policy or list");
-    for (const auto& [policy, value] : expect.values) one_of(policy, {&readings_}, "policy");
+    if (expect.by) one_of(*expect.by, {&policies_, &lists_, &disabled_}, "policy or list");
+    for (const auto& [policy, value] : expect.values)
+      one_of(policy, {&readings_, &disabled_}, "policy");
     for (const auto* entries : {&expect.listed, &expect.not_listed}) {
       for (const config::CaseEntry& entry : *entries)
-        one_of(entry.list, {&lists_, &listing_}, "list",
+        one_of(entry.list, {&lists_, &listing_, &disabled_}, "list",
                ", and no policy of that name with a list of its own");
     }
     for (const auto& [name, times] : expect.notified)
       one_of(name, {&notifications_}, "notification");
     for (const config::CasePattern& pattern : expect.patterns)
-      one_of(pattern.policy, {&patterns_}, "policy", " with a pattern");
+      one_of(pattern.policy, {&patterns_, &disabled_}, "policy", " with a pattern");
     for (const config::CaseView& view : expect.views) one_of(view.view, {&views_}, "view");
   }
 
@@ -51,8 +61,10 @@ class CaseNames {
               std::string_view what, std::string_view more = {}) {
     Names all;
     for (const Names* names : known) {
-      if (std::find(names->begin(), names->end(), name.value) != names->end()) return;
-      all.insert(all.end(), names->begin(), names->end());
+      if (has(*names, name.value)) return;
+      if (names == &disabled_ && names_disabled(set_, name.value)) return;
+      std::copy_if(names->begin(), names->end(), std::back_inserter(all),
+                   [this](std::string_view each) { return !has(built_in_, each); });
     }
     std::string hint = config::suggest(name.value, all);
     if (hint.empty()) {
@@ -67,7 +79,14 @@ class CaseNames {
         std::move(hint));
   }
 
+  static bool has(const Names& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  const policies::PolicySet& set_;
   config::Problems& problems_;
+  Names disabled_;
+  Names built_in_;  // of weir itself: known, and in no hint
   Names policies_, readings_, patterns_, listing_, lists_, views_, events_, notifications_;
 };
 
@@ -80,6 +99,13 @@ void check_names(const config::CaseFile& file, const policies::PolicySet& set,
     for (const config::CaseStep& step : one.steps) names.check(step);
   }
   problems.sort();
+}
+
+bool names_disabled(const policies::PolicySet& set, std::string_view name) noexcept {
+  return std::any_of(set.disabled.begin(), set.disabled.end(), [&](const std::string& policy) {
+    return name.starts_with(policy) && (name.size() == policy.size() ||
+                                        name[policy.size()] == '.' || name[policy.size()] == ':');
+  });
 }
 
 }  // namespace weir::app
