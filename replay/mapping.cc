@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "config/text/time_form.h"
@@ -53,11 +54,6 @@ bool is_body(MappedPart part) {
 }
 bool is_named(MappedPart part) { return part >= MappedPart::header; }
 
-/// `ts.seconds`, `ts.%d.%m.%Y %H:%M:%S`: its form may hold what ends a part elsewhere.
-bool is_time_pattern(std::string_view text) {
-  return text.starts_with("ts.%") || text.starts_with("time.%");
-}
-
 /// The names of `usage.total_tokens`. Empty: it is no path to a member.
 std::vector<std::string> path_of(std::string_view text) {
   std::vector<std::string> out;
@@ -97,15 +93,126 @@ std::string read_more(const PartRow& row, std::string_view word, Mapping::Field&
   return {};
 }
 
-std::optional<Mapping::Field> parse_field(std::string_view text, std::string& problem) {
-  const std::size_t equals = is_time_pattern(text) ? text.rfind('=') : text.find('=');
-  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
-    problem = "write PART=NAME, such as ts=time, not \"" + std::string(text) + "\"";
-    return std::nullopt;
+bool begins_time_form(std::string_view text) {
+  return text.starts_with("ts.") || text.starts_with("time.");
+}
+
+/// `ts.%d.%m.%Y, %H:%M=when`, `ts.[%d/%b/%Y]=when`, but not `ts.millis=when`.
+bool begins_time_pattern(std::string_view text) {
+  if (!begins_time_form(text)) return false;
+  text.remove_prefix(text.find('.') + 1);
+  const std::string_view form = text.substr(0, text.find_first_of("=,"));
+  return std::none_of(std::begin(kEpochUnits), std::end(kEpochUnits),
+                      [&](const EpochUnitRow& unit) { return unit.name == form; });
+}
+
+/// Whether the text behind a comma is another part, and not more of the pattern of a time: words
+/// without directives before a `=`.
+bool begins_part(std::string_view text) {
+  if (text.starts_with('"') || begins_time_form(text)) return true;
+  const std::string_view word = text.substr(0, text.find('='));
+  return word.size() < text.size() && !word.empty() && word.front() != ' ' &&
+         word.find_first_of("%,") == std::string_view::npos;
+}
+
+/// `PART=NAME` of a mapping.
+struct Piece {
+  std::string_view text;  ///< as it is written
+  std::string part, name;
+};
+
+/// The pieces of a mapping, one after another. A comma ends a piece, and its first `=` the part;
+/// but the pattern of a time may contain both, and so may what stands in double quotes.
+class Pieces {
+ public:
+  Pieces(std::string_view text, std::string& problem) : text_(text), problem_(problem) {}
+
+  bool any_left() const noexcept { return at_ <= text_.size(); }
+  /// Nothing: the problem says why.
+  std::optional<Piece> next() {
+    begin_ = at_;
+    Piece out;
+    if (!read_part(out.part) || !read_name(out.name)) return std::nullopt;
+    out.text = text_.substr(begin_, at_ - begin_);
+    ++at_;  // the comma
+    return out;
   }
-  const std::string_view word = text.substr(0, equals);
+
+ private:
+  std::size_t comma_from(std::size_t from) const {
+    return std::min(text_.find(',', from), text_.size());
+  }
+  bool is_at(char c) const { return at_ < text_.size() && text_[at_] == c; }
+
+  bool refuse(std::size_t end, const char* why = "") {
+    problem_ = "write PART=NAME, such as ts=time, not \"" +
+               std::string(text_.substr(begin_, end - begin_)) + "\"" + why;
+    return false;
+  }
+
+  bool read_part(std::string& out) {
+    if (is_at('"')) {
+      if (!read_quoted(out)) return false;
+      end_ = comma_from(at_);
+      if (out.empty() || !is_at('=')) return refuse(end_);
+    } else {
+      const bool is_pattern = begins_time_pattern(text_.substr(begin_));
+      end_ = is_pattern ? end_of_pattern() : comma_from(begin_);
+      const std::string_view piece = text_.substr(begin_, end_ - begin_);
+      std::size_t equals = piece.find(is_pattern ? "=\"" : "=");
+      if (is_pattern && equals == std::string_view::npos) equals = piece.rfind('=');
+      if (equals == std::string_view::npos || equals == 0) return refuse(end_);
+      out = piece.substr(0, equals);
+      at_ = begin_ + equals;
+    }
+    ++at_;  // the `=`
+    return true;
+  }
+
+  bool read_name(std::string& out) {
+    if (is_at('"')) {
+      if (!read_quoted(out)) return false;
+      if (at_ < text_.size() && text_[at_] != ',')
+        return refuse(comma_from(at_), "; behind quotes there must be a comma");
+    } else {
+      out = text_.substr(at_, end_ - at_);
+      at_ = end_;
+    }
+    return !out.empty() || refuse(at_);
+  }
+
+  /// Where the piece ends whose part is the pattern of a time.
+  std::size_t end_of_pattern() const {
+    std::size_t end = begin_;
+    while (true) {
+      end = comma_from(end);
+      const bool complete = text_.substr(begin_, end - begin_).find('=') != std::string_view::npos;
+      if (end == text_.size() || (complete && begins_part(text_.substr(end + 1)))) return end;
+      ++end;
+    }
+  }
+
+  /// What stands between double quotes, where two are one of the text.
+  bool read_quoted(std::string& out) {
+    for (++at_;; ++at_) {
+      const std::size_t quote = text_.find('"', at_);
+      if (quote == std::string_view::npos) return refuse(text_.size(), ": its quotes do not end");
+      out += text_.substr(at_, quote - at_);
+      at_ = quote + 1;
+      if (!is_at('"')) return true;
+      out += '"';
+    }
+  }
+
+  std::string_view text_;
+  std::string& problem_;
+  std::size_t at_ = 0, begin_ = 0, end_ = 0;  ///< of the piece that is read
+};
+
+std::optional<Mapping::Field> parse_field(const Piece& piece, std::string& problem) {
+  const std::string_view word = piece.part;
   Mapping::Field field;
-  field.source = text.substr(equals + 1);
+  field.source = piece.name;
   for (const PartRow& row : kParts) {
     if (row.more.empty() ? word != row.word : !word.starts_with(row.word)) continue;
     field.part = row.part;
@@ -114,16 +221,6 @@ std::optional<Mapping::Field> parse_field(std::string_view text, std::string& pr
   }
   problem = "\"" + std::string(word) + "\" is no part of a request; known are " + known_parts();
   return std::nullopt;
-}
-
-/// Where the part of a mapping that begins here ends: at a comma, but one in the pattern of a time.
-std::size_t end_of_part(std::string_view text, std::size_t from) {
-  std::size_t end = std::min(text.find(',', from), text.size());
-  while (is_time_pattern(text.substr(from)) && end < text.size() &&
-         text.substr(from, end - from).find('=') == std::string_view::npos) {
-    end = std::min(text.find(',', end + 1), text.size());
-  }
-  return end;
 }
 
 /// Why two fields can't both be given; empty: they can.
@@ -148,16 +245,16 @@ bool Mapping::has(MappedPart part) const noexcept {
 std::optional<Mapping> Mapping::parse(std::string_view text, std::string& problem) {
   Mapping out;
   problem.clear();
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t comma = end_of_part(text, from);
-    const std::string_view part = text.substr(from, comma - from);
-    auto field = parse_field(part, problem);
+  Pieces pieces(text, problem);
+  while (pieces.any_left()) {
+    const auto piece = pieces.next();
+    if (!piece) return std::nullopt;
+    auto field = parse_field(*piece, problem);
     if (!field) return std::nullopt;
     for (const Field& other : out.fields) {
-      if (problem = clash(other, *field, part); !problem.empty()) return std::nullopt;
+      if (problem = clash(other, *field, piece->text); !problem.empty()) return std::nullopt;
     }
     out.fields.push_back(std::move(*field));
-    from = comma + 1;
   }
   const bool line =
       out.has(MappedPart::request) || (out.has(MappedPart::method) && out.has(MappedPart::url));

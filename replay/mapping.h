@@ -9,8 +9,8 @@
 
 namespace weir::replay {
 
-/// `--map ts.millis=time,path=uri`: which member of a JSON line, or column of a csv file, is which
-/// part of an HTTP request.
+/// `--map ts.millis=time,path=uri,ip="client,address"`: which member of a JSON line, or column of a
+/// csv file, is which part of an HTTP request.
 struct Mapping {
   enum class Part : std::uint8_t {
     time,

@@ -81,6 +81,18 @@ TEST(Mapping, ReadsTimesInTheFormThatItNames) {
     EXPECT_THAT(json(form, "\"" + std::string(time) + "\""), wanted) << form;
   }
   EXPECT_THAT(csv(".%a, %d %b %Y, %H:%M:%S", "\"Sat, 21 Nov 2026, 09:12:00.5\""), wanted);
+  // A pattern that begins with a literal, or has a comma behind an equals sign.
+  constexpr Case kCut[] = {
+      {".[%d/%b/%Y:%H:%M:%S %z]", "[21/Nov/2026:09:12:00.5 +0000]"},
+      {".on %d.%m.%Y, %H:%M:%S", "on 21.11.2026, 09:12:00.5"},
+      {".at=%d.%m.%Y, %H:%M:%S", "at=21.11.2026, 09:12:00.5"},
+      {".%d=%m, %Y=%H:%M:%S", "21=11, 2026=09:12:00.5"},
+      {".%d=%m,%Y=%H:%M:%S", "21=11,2026=09:12:00.5"},
+  };
+  for (const auto& [form, time] : kCut) {
+    EXPECT_THAT(csv(form, "\"" + std::string(time) + "\""), wanted) << form;
+    EXPECT_THAT(json(form, "\"" + std::string(time) + "\""), wanted) << form;
+  }
   EXPECT_THAT(json(".%Y%m%d%H%M", "202611210912"), ElementsAre("1795252320000"));
 }
 
@@ -112,6 +124,41 @@ TEST(Mapping, NamesTheFormsThatItKnows) {
   EXPECT_THAT(problem_of("ts.%Y-%m-%d"), HasSubstr("write PART=NAME"));
   EXPECT_THAT(problem_of("ts=a,time.millis=b"), HasSubstr("gives a part again"));
   EXPECT_THAT(problem_of("tss=t"), HasSubstr("known are ts, time, ts.FORM, "));
+}
+
+/// `part=name` of each field, apart by `|`.
+std::string fields_of(const std::string& mapping) {
+  std::string problem, out;
+  const auto parsed = Mapping::parse(mapping, problem);
+  if (!parsed) return problem;
+  for (const Mapping::Field& field : parsed->fields) {
+    const std::string pattern = field.form && !field.form->unit ? field.form->pattern : "";
+    out += (out.empty() ? "" : "|") + field.name + pattern + "=" + field.source;
+  }
+  return out;
+}
+
+TEST(Mapping, QuotesAreForCommasAndEqualsSigns) {
+  EXPECT_EQ(fields_of(R"(ts="the time, in UTC",ip="a=b",method="say ""m""",path=p)"),
+            R"(=the time, in UTC|=a=b|=say "m"|=p)");
+  EXPECT_EQ(fields_of(R"("ts.day=%d,month=%m, %Y"="t,u",ip=ip,method=m,"path"=p)"),
+            "day=%d,month=%m, %Y=t,u|=ip|=m|=p");
+  EXPECT_EQ(fields_of(R"(ts.%d=%m,%Y="t,u=v",ip=ip,method=m,path=p)"), "%d=%m,%Y=t,u=v|=ip|=m|=p");
+  EXPECT_EQ(fields_of(R"(ip=ip,"header.x"=h,method=m,path=p,time.%d=%m,%Y=t)"),
+            "=ip|=m|=p|%d=%m,%Y=t|x=h");
+  // Quotes in the middle mean themselves, as in a name that has them.
+  EXPECT_EQ(fields_of(R"(ts=a"b,ip=ip,method=m,path=p)"), R"(=a"b|=ip|=m|=p)");
+  EXPECT_THAT(problem_of(R"(ts="time,ip=ip)"), HasSubstr("its quotes do not end"));
+  EXPECT_THAT(problem_of(R"("ts)"), HasSubstr("its quotes do not end"));
+  EXPECT_THAT(problem_of(R"("ts"t=a,ip=ip)"), HasSubstr(R"(not ""ts"t=a")"));
+  EXPECT_THAT(problem_of(R"("ts",ip=ip)"), HasSubstr("write PART=NAME"));
+  EXPECT_THAT(problem_of(R"(""=a,ip=ip)"), HasSubstr("write PART=NAME"));
+  EXPECT_THAT(problem_of(R"(ts="a"b,ip=ip)"), HasSubstr("behind quotes there must be a comma"));
+  EXPECT_THAT(problem_of(R"(ts="",ip=ip)"), HasSubstr("write PART=NAME"));
+  EXPECT_THAT(problem_of("ts=,ip=ip"), HasSubstr("not \"ts=\""));
+  EXPECT_THAT(problem_of("ts=a,"), HasSubstr("not \"\""));
+  // What follows a pattern is another part, also if it is misspelt.
+  EXPECT_THAT(problem_of("ts.%d.%m.%Y=t,pth=p"), HasSubstr("\"pth\" is no part of a request"));
 }
 
 TEST(Mapping, BuildsObjectsOfBodiesFromTheirMembers) {
