@@ -27,18 +27,19 @@ constexpr milliseconds kLogFlush{500};  // where its reader may have stalled
 constexpr milliseconds kLastExchangeStep{10};
 
 /// From the signal on: the grace of the api, admin and health doors, and the limits of all that
-/// comes behind them.
-milliseconds longest_end(const config::Server& server) {
-  return server.drain.delay + server.drain.timeout + end_limits::kAll;
+/// comes behind them. `delay`: what is left of drain.delay.
+milliseconds longest_end(milliseconds delay, milliseconds timeout) {
+  return delay + timeout + end_limits::kAll;
 }
 
 /// What somebody wants to know who has pressed Ctrl-C.
 std::string end_text(milliseconds delay, milliseconds timeout, bool ctrl_c) {
   const auto seconds = [](milliseconds time) {
-    return std::to_string((time.count() + 999) / 1000);
+    return std::to_string((time.count() + 999) / 1000) + " s";
   };
-  return "ends in " + seconds(delay) + " s, open requests are cut after " +
-         seconds(delay + timeout) + " s; " + (ctrl_c ? "Ctrl-C" : "SIGTERM") + " again ends now";
+  return "ends in " + seconds(delay) + " if no request is open, cuts open requests after " +
+         seconds(delay + timeout) + ", and ends after " + seconds(longest_end(delay, timeout)) +
+         " at the latest; " + (ctrl_c ? "Ctrl-C" : "SIGTERM") + " again ends now";
 }
 }  // namespace
 
@@ -275,7 +276,7 @@ milliseconds Wiring::delay_left() const {
 }
 
 asio::awaitable<void> Wiring::shut_down() {
-  manager_.stopping("draining", longest_end(settings_));
+  manager_.stopping("draining", longest_end(settings_.drain.delay, settings_.drain.timeout));
   reload_->stop();
   const auto draining = workers_.ask_all([](ServingWorker& worker) { worker.begin_drain(true); });
   co_await WorkerTeam::complete(draining);

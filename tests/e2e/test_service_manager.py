@@ -55,6 +55,8 @@ class ServiceManager(unittest.TestCase):
             eventually(lambda: "the last reload failed" in manager.listen()[-1], what="the refused reload")
             weir.signal(signal.SIGTERM)
             self.assertEqual(weir.process.wait(20), 0)
+            [draining] = weir.logged("draining")
+            self.assertIn("cuts open requests after 5 s, and ends after 18 s at the latest;", draining["hint"], "17.5 s, as the next line has it")
             self.assertIn("STOPPING=1\nEXTEND_TIMEOUT_USEC=17500000\nSTATUS=draining", manager.listen())
             self.assertEqual(manager.words()[-1], "STOPPING=1")
 
