@@ -65,6 +65,8 @@ class Wiring final : admin::Operations, app::Swap {
     std::function<void(const telemetry::Metrics&, const policies::StatsBank&)> every_second;
     /// Called once, when all doors are open.
     std::function<void(const config::Model&, const policies::PolicySet&)> started;
+    /// `weir dev`: called at the signal that ends it, with what the log says of the drain.
+    std::function<void(const std::string&)> ending;
     Recording::Options record;
     bool colours = false;  ///< of what is printed when it can't start
   };

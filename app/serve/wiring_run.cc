@@ -80,12 +80,13 @@ void Wiring::wait_for_signal() {
       std::_Exit(kOk);
     }
     drain_.by_signal = true;
-    log_.write(Level::info,
-               LogLine("draining")
-                   .add("signal", number == SIGINT ? "SIGINT" : "SIGTERM")
-                   .add("delay_ms", settings_.drain.delay.count())
-                   .add("timeout_ms", settings_.drain.timeout.count())
-                   .add("hint", end_text(delay_left(), settings_.drain.timeout, number == SIGINT)));
+    const std::string hint = end_text(delay_left(), settings_.drain.timeout, number == SIGINT);
+    log_.write(Level::info, LogLine("draining")
+                                .add("signal", number == SIGINT ? "SIGINT" : "SIGTERM")
+                                .add("delay_ms", settings_.drain.delay.count())
+                                .add("timeout_ms", settings_.drain.timeout.count())
+                                .add("hint", hint));
+    if (options_.ending) options_.ending(hint);
     audit_->tell_of_own("stop", number == SIGINT ? "signal SIGINT" : "signal SIGTERM");
     tasks_.spawn(shut_down());
   });

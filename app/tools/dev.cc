@@ -205,6 +205,7 @@ int dev(const DevFlags& flags, const Globals& globals) {
     std::string said = watch->look(sample_of(metrics, stats));
     if (!said.empty()) lines->push(std::move(said));
   };
+  options.ending = [lines](const std::string& hint) { lines->push("\n  weir " + hint + "\n"); };
   return Wiring(std::move(options)).run();
 }
 

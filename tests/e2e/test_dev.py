@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import select
+import signal
 import socket
 import subprocess
 import time
@@ -66,6 +67,26 @@ class Dev(unittest.TestCase):
         self.assertIn(f"Nobody answers at http://127.0.0.1:{port} yet", said)
         app.listen()
         self.assertNotIn("Nobody answers", self.banner_of(port))
+
+    def test_it_says_at_ctrl_c_how_long_it_may_take(self):
+        with Origin() as origin:
+            port = free_port()
+            environment = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+            weir = subprocess.Popen([os.environ["WEIR_BINARY"], "dev", str(origin.port), "--listen", f"127.0.0.1:{port}"], env=environment,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.addCleanup(weir.stdout.close)
+            self.addCleanup(weir.kill)
+
+            def answers():
+                with contextlib.suppress(OSError):
+                    return once(port, "GET", "/").status == 200
+
+            eventually(answers, 30, "an answer")
+            weir.send_signal(signal.SIGINT)
+            said = weir.communicate(timeout=30)[0].decode()
+            self.assertEqual(weir.returncode, 0, said)
+            self.assertIn("weir ends in 0 s if no request is open, cuts open requests after 2 s, and ends after 15 s at the latest; "
+                          "Ctrl-C again ends now\n", said)
 
     def test_it_says_what_goes_on_while_it_runs(self):
         origin, port = Origin(), free_port()
