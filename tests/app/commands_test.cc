@@ -158,6 +158,8 @@ TEST_F(CommandsTest, WordsAtTheWrongPlaceAreToldWithTheLineThatIsMeant) {
        "try: weir replay -c weir.yaml --event request=access.log\n"},
       {{"replay", "-c", "access.log", "--event", "request=access.log"},
        "weir: -c names the policies; is \"access.log\" a log?\n"},
+      {{"replay", "-c", "good.yaml"},
+       "weir: nothing to replay: name a file, such as --event request=access.log\n"},
       {{"replay", "--event", "access.log"},
        "not \"access.log\"; write --event request=access.log if its rows are HTTP requests\n"},
       {{"explain", "--json"},

@@ -102,6 +102,43 @@ TEST_F(ReplayCommandTest, what_would_do_nothing_is_a_mistake) {
   EXPECT_THAT(unseen.err, StartsWith("weir: --readings are rows of -o ndjson"));
 }
 
+TEST_F(ReplayCommandTest, a_configuration_is_not_taken_for_a_log) {
+  std::filesystem::create_directories(scratch / "directory");
+  scratch.write("sections", "# ours\npolicies: []\n");
+  scratch.write("wrong.conf", "weir: 1\npolicies: [{nam: x}]\n");
+  scratch.write("wrong.json", "{\"weir\": 1, \"policies\": [{\"nam\": 1}]}\n");
+  scratch.write("access.log",
+                "203.0.113.7 - - [05/Jan/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200 5\n");
+  scratch.write("app.ndjson", "{\"ts\":1,\"path\":\"weir:\"}\n{\"ts\":2}\n");
+  struct Case {
+    const char* config;
+    int code;
+    const char* says;
+  };
+  const Case kCases[] = {
+      {"directory", 1, "directory: error: cannot read the file: it is a directory"},
+      {"absent", 1, "absent: error: cannot read the file: No such file"},
+      {"sections", 1, "sections:2:1: error: the main file must begin with \"weir: 1\""},
+      {"wrong.conf", 1, "unknown key \"nam\""},
+      {"wrong.json", 1, "unknown key \"nam\""},
+      {"access.log", 2, "-c names the policies; is \"access.log\" a log?"},
+      {"app.ndjson", 2, "-c names the policies; is \"app.ndjson\" a log?"},
+  };
+  for (const Case& c : kCases) {
+    for (const bool events : {true, false}) {
+      std::vector<std::string> arguments{"-c", c.config};
+      if (events) arguments.insert(arguments.end(), {"--event", "login=logins.csv"});
+      const Outcome out = run(arguments);
+      EXPECT_EQ(out.code, c.code) << c.config << out.err;
+      EXPECT_THAT(out.err, HasSubstr(c.says)) << c.config;
+    }
+  }
+  const Outcome no_event = run({"-c", "weir.yaml"});
+  EXPECT_EQ(no_event.code, 2);
+  EXPECT_THAT(no_event.err, StartsWith("weir: nothing to replay: name a file, such as --event "
+                                       "login=FILE\n"));
+}
+
 TEST_F(ReplayCommandTest, what_is_wrong_is_told_by_its_exit_code) {
   scratch.write("broken.yaml", "weir: 1\npolicies: [{nam: x}]\n");
   scratch.write("damaged.gz", "\x1f\x8b\x08 nothing of the kind");

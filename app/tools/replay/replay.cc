@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "app/remote/included_texts.h"
@@ -18,6 +19,7 @@
 #include "app/tools/replay/replay_threads.h"
 #include "config/text/render.h"
 #include "config/text/units.h"
+#include "core/chars/ascii.h"
 #include "core/time_pattern.h"
 #include "replay/report.h"
 #include "replay/team.h"
@@ -61,29 +63,59 @@ int wrong(const std::string& message) {
 }
 
 /// -c names a log, as it seems.
-int wrong_log(const std::string& path) {
-  return complain_usage("-c names the policies; is \"" + path + "\" a log?\ntry: " +
-                        weir_line({"replay", "-c", "weir.yaml", "--event", "request=" + path}));
+int wrong_log(const std::string& path, bool has_sources) {
+  std::string text = "-c names the policies; is \"" + path + "\" a log?";
+  if (!has_sources) {
+    text += "\ntry: " + weir_line({"replay", "-c", "weir.yaml", "--event", "request=" + path});
+  }
+  return complain_usage(text);
 }
 
-/// Whether the file is there, and neither its name nor its beginning is that of a configuration.
+/// `policies:`, `events: {...}`: a key of a map in block form, alone or before a value.
+bool begins_with_key(std::string_view line) {
+  const auto end = std::find_if_not(line.begin(), line.end(),
+                                    [](char c) { return ascii::is_letter(c) || c == '_'; });
+  if (end == line.begin() || end == line.end() || *end != ':') return false;
+  return end + 1 == line.end() || end[1] == ' ' || end[1] == '\r';
+}
+
+/// Whether a file that is no sound configuration has neither the name nor the look of one.
 bool looks_like_log(const std::string& path) {
   constexpr std::size_t kBeginning = std::size_t{64} << 10;
+  std::error_code error;
+  if (is_configuration(path) || !std::filesystem::is_regular_file(path, error)) return false;
   std::ifstream file(path, std::ios::binary);
-  if (is_configuration(path) || !file) return false;
+  if (!file) return false;
   std::string text(kBeginning, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  return text.find("weir:") == std::string::npos;
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.find("\"weir\":") != std::string::npos) return false;
+  const std::string_view view = text;
+  for (std::size_t from = 0; from < view.size();) {
+    const std::size_t end = std::min(view.find('\n', from), view.size());
+    if (begins_with_key(view.substr(from, end - from))) return false;
+    from = end + 1;
+  }
+  return true;
 }
 
-std::optional<Configuration> load(const std::string& path, const config::Environment& environment,
-                                  const Globals& globals) {
-  Configuration configuration = load_configuration(path, environment);
-  if (configuration.good()) return configuration;
+void tell_problems(const Configuration& configuration, const Globals& globals) {
   const std::string text = config::render_human(
       configuration.loaded.problems, configuration.loaded.views(), globals.colours(STDERR_FILENO));
   static_cast<void>(write_all(STDERR_FILENO, text).has_value());
-  return std::nullopt;
+}
+
+int nothing_to_replay(std::string_view event, std::string_view file) {
+  return wrong("nothing to replay: name a file, such as --event " + std::string(event) + "=" +
+               std::string(file));
+}
+
+/// The same, with an event whose rows are no requests, if the configuration has one.
+int nothing_to_replay(const policies::PolicySet& set) {
+  for (const policies::Event& event : set.events) {
+    if (!event.source.empty()) return nothing_to_replay(event.name, "FILE");
+  }
+  return nothing_to_replay("request", "access.log");
 }
 
 /// `2026-11-21`, `2026-11-21T08:00:00Z`, `2026-11-21 08:00:00.5 +0800`, or Unix milliseconds.
@@ -245,10 +277,8 @@ std::string look_at_sources(const replay::Plan& plan, const policies::PolicySet&
 int replay_command(const ReplayFlags& flags, const Globals& globals) {
   replay::Plan plan;
   if (std::string problem = make_plan(flags, plan); !problem.empty()) return wrong(problem);
-  if (plan.sources.empty()) {
-    if (looks_like_log(flags.config)) return wrong_log(flags.config);
-    return wrong("nothing to replay: name a file, such as --event request=access.log");
-  }
+  const bool has_sources = !plan.sources.empty();
+  if (!has_sources && flags.config.empty()) return nothing_to_replay("request", "access.log");
   const bool gives_rows = globals.output == Output::ndjson || globals.output == Output::csv;
   if (!flags.readings.empty() && !gives_rows)
     return wrong("--readings are rows of -o ndjson: give both");
@@ -291,29 +321,37 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
   if (flags.config.empty() && no_default_config(environment, "--config FILE")) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
-  if (looks_like_log(path)) return wrong_log(path);  // what is wrong with its YAML helps nobody
-  const auto configuration = load(path, environment, globals);
-  if (!configuration) return kNo;
+  const Configuration configuration = load_configuration(path, environment);
+  if (!configuration.good()) {
+    // What is wrong with the YAML of a log helps nobody.
+    if (looks_like_log(path)) return wrong_log(path, has_sources);
+    tell_problems(configuration, globals);
+    return kNo;
+  }
+  if (!has_sources) return nothing_to_replay(*configuration.set);
   std::optional<Configuration> against;
   if (!flags.against.empty()) {
-    against = load(flags.against, environment, globals);
-    if (!against) return kNo;
+    against = load_configuration(flags.against, environment);
+    if (!against->good()) {
+      tell_problems(*against, globals);
+      return kNo;
+    }
   }
   std::vector<bool> readings;
-  if (std::string problem = select_readings(flags, *configuration->set, readings);
+  if (std::string problem = select_readings(flags, *configuration.set, readings);
       !problem.empty()) {
     return wrong(problem);
   }
-  if (std::string problem = look_at_sources(plan, *configuration->set); !problem.empty())
+  if (std::string problem = look_at_sources(plan, *configuration.set); !problem.empty())
     return wrong(problem);
   const Threads threads = threads_for(flags.threads, plan, !flags.store.empty());
   if (sweep) {
-    return run_sweep(*sweep, plan, configuration->loaded, labels ? &*labels : nullptr, threads.most,
+    return run_sweep(*sweep, plan, configuration.loaded, labels ? &*labels : nullptr, threads.most,
                      globals);
   }
   replay::Task task;
   task.plan = plan;
-  task.side = {&configuration->model(), configuration->set};
+  task.side = {&configuration.model(), configuration.set};
   if (against) task.other = {&against->model(), against->set};
   if (gives_rows) {
     task.rows = {[](std::string_view text) { print_data(text); }, readings,
@@ -323,7 +361,7 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
   task.labels = labels ? &*labels : nullptr;
   task.threads = threads.most;
   std::string problem;
-  for (const policies::List& list : configuration->set->lists) {
+  for (const policies::List& list : configuration.set->lists) {
     if (list.file || list.url)
       complain("list \"" + list.name + "\": a replay does not read the entries of its file or URL");
   }
