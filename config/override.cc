@@ -15,19 +15,6 @@ std::string value_of(const Rung& rung) {
   return "";
 }
 
-// `1.over=5 (flag), 2.over=10 (deny)`: what can be set.
-std::string choices(const PolicyDef& policy) {
-  std::string out;
-  for (std::size_t i = 0; i < policy.then.size(); ++i) {
-    const Rung& rung = policy.then[i];
-    if (rung.compare == Compare::none) continue;
-    out += (out.empty() ? "" : ", ") + std::to_string(i + 1) + "." +
-           std::string(name_of(rung.compare)) + "=" + value_of(rung) + " (" +
-           std::string(row_of(rung.action.value).name) + ")";
-  }
-  return out;
-}
-
 // `2` of `2.over`: a position, from 1.
 std::optional<std::size_t> position_of(std::string_view selector) {
   std::size_t number = 0;
@@ -88,7 +75,7 @@ std::vector<Rung*> named(const RungName& name, PolicyDef& policy) {
 // The rung that a change means, or what is wrong with it.
 std::string find_rung(const Override::Limit& change, PolicyDef& policy, Rung*& found) {
   const RungName name(change.rung);
-  const std::string there = choices(policy);
+  const std::string there = thresholds_text(policy);
   if (there.empty()) return "no rung of this policy has a threshold";
   if (!change.action.empty()) {
     found = find_moved(change, name, policy);
@@ -125,6 +112,22 @@ std::string set_limits(const std::vector<Override::Limit>& changes, PolicyDef& p
 }
 
 }  // namespace
+
+std::string find_threshold(std::string_view name, PolicyDef& policy, Rung*& found) {
+  return find_rung({std::string(name), {}}, policy, found);
+}
+
+std::string thresholds_text(const PolicyDef& policy) {
+  std::string out;
+  for (std::size_t i = 0; i < policy.then.size(); ++i) {
+    const Rung& rung = policy.then[i];
+    if (rung.compare == Compare::none) continue;
+    out += (out.empty() ? "" : ", ") + std::to_string(i + 1) + "." +
+           std::string(name_of(rung.compare)) + "=" + value_of(rung) + " (" +
+           std::string(action_of(rung)) + ")";
+  }
+  return out;
+}
 
 void note_rungs(Override& change, const Model& files) {
   for (PolicyDef policy : files.policies) {

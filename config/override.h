@@ -41,6 +41,13 @@ void note_rungs(Override& change, const Model& files);
 /// files have in shadow gives it counters of its own, which start empty.
 std::string apply(const Override& change, Model& model);
 
+/// Finds the rung of a threshold by the threshold's name: `over`, `deny.over` or `2.over`. Returns
+/// the error, for people, with the names that there are; empty: success.
+std::string find_threshold(std::string_view name, PolicyDef& policy, Rung*& found);
+
+/// `1.over=5 (flag), 2.over=10 (deny)`: the thresholds of a policy; empty: it has none.
+std::string thresholds_text(const PolicyDef& policy);
+
 /// `shadow`, `over=20, deny.over=50`: what it sets.
 std::string override_text(const Override& change);
 

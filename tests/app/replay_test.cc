@@ -93,6 +93,58 @@ TEST_F(ReplayCommandTest, conditions_decide_the_exit_code) {
   EXPECT_EQ(next.err, "weir: --fail-if deny>25%: 2 of 4 events by strict.yaml\n");
 }
 
+TEST_F(ReplayCommandTest, a_sweep_takes_a_threshold_by_its_name) {
+  scratch.write("weir.yaml", R"(weir: 1
+events:
+  login: {source: {csv: [user, ts], time: {field: ts, as: seconds}}}
+policies:
+  - {name: per-user, watch: login, key: user, window: 1m, charge: always, then: [{over: 1, do: flag}, {over: 2, do: deny}, {over: 9, do: deny}]}
+  - {name: once, sequence: [login, login], within: 5s, key: user, then: [{do: flag}]}
+  - {name: quiet, mode: disabled, watch: login, key: user, window: 1m, then: [{over: 1, do: flag}]}
+)");
+  const auto sweep = [this](const std::string& what) {
+    return run({"--event", "login=logins.csv", "--sweep", what, "-o", "csv"});
+  };
+  // u comes three times: over 1 refuses two of them, over 2 one.
+  constexpr std::string_view kRefused =
+      "limit,verdicts,keys_hit,events,refused\n1,2,1,4,2\n2,2,1,4,1\n";
+  for (const char* name : {"per-user:2.over=1,2", "per-user:1=1,2"}) {
+    const Outcome out = sweep(name);
+    EXPECT_EQ(out.code, 0) << out.err;
+    EXPECT_EQ(out.out, kRefused) << name;
+  }
+  EXPECT_EQ(sweep("per-user:flag.over=0,2").out, sweep("per-user=0,2").out);
+  struct Case {
+    const char *what, *says;
+  };
+  constexpr Case kCases[] = {
+      {"per-user:deny.over=1",
+       "weir: --sweep: policy \"per-user\": \"deny.over\" means several rungs of this policy: say "
+       "which one: 1.over=1 (flag), 2.over=2 (deny), 3.over=9 (deny)\n"},
+      {"per-user:deny.under=1",
+       "\"deny.under\" means no rung of this policy; there are 1.over=1 (flag), 2.over=2 (deny), "},
+      {"per-user:4.over=1", "whose first rung is 1 here; there are 1.over=1 (flag), "},
+      {"per-user:7=1",
+       "policy \"per-user\" has no rung 7 with a threshold (the first one is 0 here); by name "
+       "there "
+       "are 1.over=1 (flag), "},
+      {"per-user:=1", "write POLICY=5,10,20"},
+      {"per-user.over=1",
+       "weir: --sweep: a colon stands before the name of a threshold: per-user:over=5,10\n"},
+      {"once=1", "policy \"once\" has no rung with a number"},
+      {"once:over=1", "policy \"once\": no rung of this policy has a threshold"},
+      {"quiet=1", "policy \"quiet\" is disabled: it judges nothing"},
+      {"quiet:over=1", "policy \"quiet\" is disabled: it judges nothing"},
+  };
+  for (const Case& c : kCases) {
+    const Outcome out = sweep(c.what);
+    EXPECT_EQ(out.code, 2) << c.what;
+    EXPECT_THAT(out.err, HasSubstr(c.says)) << c.what;
+  }
+  EXPECT_THAT(run({"--event", "login=logins.csv", "-o", "ndjson", "--readings", "quiet"}).err,
+              HasSubstr("policy \"quiet\" is disabled"));
+}
+
 TEST_F(ReplayCommandTest, what_would_do_nothing_is_a_mistake) {
   const Outcome nothing = run({});
   EXPECT_EQ(nothing.code, 2);

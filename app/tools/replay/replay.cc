@@ -179,6 +179,8 @@ std::string select_readings(const ReplayFlags& flags, const policies::PolicySet&
   for (const std::string& name : flags.readings) {
     const policies::Policy* policy = set.find_policy(name);
     if (policy == nullptr) {
+      if (std::find(set.disabled.begin(), set.disabled.end(), name) != set.disabled.end())
+        return "policy \"" + name + "\" is disabled: it reads nothing";
       std::vector<std::string_view> known;
       for (const policies::Policy& each : set.policies) known.push_back(each.name);
       const std::string hint = config::suggest(name, known);
@@ -465,9 +467,10 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
       ->type_name("FILE");
   app.add_option(
          "--sweep", flags->sweep,
-         "Replay with this threshold at each of several values: login-per-ip=5,10,20 or "
-         "login-per-ip:2=10..50:10 (the third rung, for the first one is 0 here; steps of 10)")
-      ->type_name("POLICY[:RUNG]=LIMITS");
+         "Replay with this threshold at each of several values: login-per-ip=5,10,20, "
+         "login-per-ip:deny.over=10..50:10 (steps of 10) or login-per-ip:2=10,20 (the third rung, "
+         "for the first one is 0 here)")
+      ->type_name("POLICY[:THRESHOLD]=LIMITS");
   app.add_option("--max-bad", flags->max_bad,
                  "Exit with 1 if more rows than this can't be read: 1%, or a number")
       ->type_name("BOUND");

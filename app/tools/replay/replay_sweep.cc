@@ -2,6 +2,7 @@
 
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
+#include "config/override.h"
 #include "config/text/units.h"
 #include "core/text.h"
 #include "core/words.h"
@@ -41,25 +42,48 @@ struct SweepRow {
   std::optional<replay::LabelReport> labels;
 };
 
-/// The rung of the model whose threshold is swept.
+config::Rung* first_with_number(config::PolicyDef& policy) {
+  for (config::Rung& rung : policy.then) {
+    if (std::holds_alternative<config::Located<Number>>(rung.limit)) return &rung;
+  }
+  return nullptr;
+}
+
+/// The rung of this policy whose threshold is swept.
+config::Rung* find_rung(const Sweep& sweep, config::PolicyDef& policy, std::string& problem) {
+  const std::string title = "policy \"" + sweep.policy + "\"";
+  config::Rung* found = nullptr;
+  if (policy.mode.value == Mode::disabled) {
+    problem = title + " is disabled: it judges nothing";
+  } else if (!sweep.threshold.empty()) {
+    problem = config::find_threshold(sweep.threshold, policy, found);
+    if (!problem.empty()) problem = title + ": " + problem;
+  } else if (sweep.rung) {
+    if (*sweep.rung < policy.then.size() && policy.then[*sweep.rung].compare != Compare::none)
+      return &policy.then[*sweep.rung];
+    problem = title + " has no rung " + std::to_string(*sweep.rung) +
+              " with a threshold (the first one is 0 here)";
+  } else if (found = first_with_number(policy); found == nullptr) {
+    problem = title + " has no rung with a number: name one, as in " + sweep.policy + ":over=5,10";
+  }
+  const std::string names = config::thresholds_text(policy);
+  if (found == nullptr && sweep.threshold.empty() && !names.empty() &&
+      policy.mode.value != Mode::disabled)
+    problem += "; by name there are " + names;
+  return found;
+}
+
 config::Rung* find_rung(const Sweep& sweep, config::Model& model, std::string& problem) {
   std::vector<std::string_view> names;
   for (config::PolicyDef& policy : model.policies) {
-    names.push_back(policy.name.value);
-    if (policy.name.value != sweep.policy) continue;
-    if (sweep.rung) {
-      if (*sweep.rung < policy.then.size() && policy.then[*sweep.rung].compare != Compare::none)
-        return &policy.then[*sweep.rung];
-      problem = "policy \"" + sweep.policy + "\" has no rung " + std::to_string(*sweep.rung) +
-                " with a threshold (the first one is 0 here)";
+    const std::string& name = policy.name.value;
+    if (name == sweep.policy) return find_rung(sweep, policy, problem);
+    if (sweep.policy.starts_with(name + ".")) {
+      problem = "a colon stands before the name of a threshold: " + name + ":" +
+                sweep.policy.substr(name.size() + 1) + "=5,10";
       return nullptr;
     }
-    for (config::Rung& rung : policy.then) {
-      if (std::holds_alternative<config::Located<Number>>(rung.limit)) return &rung;
-    }
-    problem = "policy \"" + sweep.policy + "\" has no rung with a number: name one, as in " +
-              sweep.policy + ":0=5,10";
-    return nullptr;
+    names.push_back(name);
   }
   const std::string hint = config::suggest(sweep.policy, names);
   problem = "there is no policy \"" + sweep.policy + "\"" + (hint.empty() ? "" : "; " + hint);
@@ -157,9 +181,13 @@ std::optional<Sweep> Sweep::parse(std::string_view text, std::string& problem) {
   Sweep out;
   std::string_view name = text.substr(0, equals);
   if (const std::size_t colon = name.find(':'); colon != std::string_view::npos) {
-    const auto rung = config::parse_integer(name.substr(colon + 1));
-    if (!rung || *rung.value < 0) return std::nullopt;
-    out.rung = static_cast<std::size_t>(*rung.value);
+    const std::string_view which = name.substr(colon + 1);
+    const auto rung = config::parse_integer(which);
+    if (which.empty() || (rung && *rung.value < 0)) return std::nullopt;
+    if (rung)
+      out.rung = static_cast<std::size_t>(*rung.value);
+    else
+      out.threshold = which;
     name = name.substr(0, colon);
   }
   out.policy = name;

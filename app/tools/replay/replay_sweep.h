@@ -15,7 +15,10 @@ namespace weir::app {
 struct Sweep {
   static constexpr std::size_t kMost = 50;
   std::string policy;
-  std::optional<std::size_t> rung;  ///< `POLICY:RUNG=...`, from 0; none: the first with a number
+  std::optional<std::size_t> rung;  ///< `POLICY:RUNG=...`, from 0
+  /// `POLICY:THRESHOLD=...`: `over`, `deny.over` or `2.over`, as `weir ctl policy NAME set` has it.
+  /// Neither: the first rung with a number.
+  std::string threshold;
   std::vector<Number> limits;
 
   /// Nothing: `problem` says why. `5,10,20`, or `5..50:5` for 5 to 50 in steps of 5.
