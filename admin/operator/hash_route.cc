@@ -5,15 +5,13 @@
 #include "admin/routes.h"
 #include "core/address.h"
 #include "core/key.h"
+#include "telemetry/cut_text.h"
 
 /// GET /v1/hash: what the log prints for a key, so that a line and a customer can be matched.
 namespace weir::admin {
 namespace {
 
 namespace json = boost::json;
-
-// As much as an audit line keeps of a key.
-constexpr std::size_t kLoggedBytes = 160;
 
 }  // namespace
 
@@ -24,7 +22,9 @@ net::HttpReply get_hash(Call& call) {
   json::array rows;
   std::set<std::string> seen;
   const auto add = [&](const char* of, std::string text) {
-    text.resize(std::min(text.size(), kLoggedBytes));
+    telemetry::CutText<telemetry::kLoggedKeyBytes> logged;  // as the log cuts a key
+    logged = text;
+    text = logged.view();
     if (!seen.insert(text).second) return;
     json::object row;
     row["of"] = of;

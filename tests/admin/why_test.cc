@@ -1,4 +1,5 @@
 #include "api_fixture.h"
+#include "telemetry/cut_text.h"
 
 namespace weir::test::why_test {
 
@@ -267,6 +268,12 @@ TEST_F(ApiTest, TheHashOfAnAddressIsThatOfItsNetworkToo) {
   ASSERT_EQ(body.at("hashes").as_array().size(), 2U);
   EXPECT_EQ(body.at("hashes").at(1).at("text"), json::value("2001:db8::"));
   EXPECT_EQ(get("/v1/hash?key=alice").at("hashes").as_array().size(), 1U);
+  const std::string key(200, 'k');
+  telemetry::CutText<telemetry::kLoggedKeyBytes> logged;
+  logged = key;
+  EXPECT_EQ(get("/v1/hash?key=" + key).at("hashes").at(0).at("hash"),
+            json::value(key_mark(process.secret, logged.view())))
+      << "the log has the mark of the text that it keeps";
   EXPECT_EQ(call("GET", "/v1/hash").status, 400);
 }
 

@@ -296,17 +296,19 @@ TEST(CtlText, TheConfigurationSaysWhichTablesHaveOtherLimits) {
       "#   *  taken out\n");
 }
 
-TEST(NewsText, SaysThatItWasCut) {
-  NewsText<16> text;
+TEST(CutText, SaysThatItWasCut) {
+  telemetry::CutText<16> text;
   text = "0123456789abcdef";
   EXPECT_EQ(text.view(), "0123456789abcdef");
   text = "0123456789abcdefg";
   EXPECT_EQ(text.view(), "0123456789abc\xe2\x80\xa6");
   text = "0123456789ab\xc3\xa4\xc3\xa4\xc3\xa4";
   EXPECT_EQ(text.view(), "0123456789ab\xe2\x80\xa6") << "never half a character";
+  text = std::string(200, '\x80');
+  EXPECT_EQ(text.view(), std::string(10, '\x80') + "\xe2\x80\xa6") << "not UTF-8 at all";
 }
 
-TEST(NewsText, HasRoomForEveryReason) {
+TEST(CutText, HasRoomForEveryReason) {
   for (int i = 0; i <= static_cast<int>(policies::MissReason::path); ++i) {
     const std::string_view reason =
         policies::miss_reason_text(static_cast<policies::MissReason>(i));
