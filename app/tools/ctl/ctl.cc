@@ -266,7 +266,10 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   dashboard
       ->add_option("--as", flags->person,
                    "Who gets it: approvals and the audit log have this name, and no other")
-      ->type_name("WHO");
+      ->type_name("WHO")
+      ->check([](const std::string& who) {  // an unset variable of a script would name nobody
+        return who.empty() ? "is empty: give the name of a person" : std::string();
+      });
   CLI::App* undo = app.add_subcommand("undo", "Take back a change of lists, or show what can be");
   runs.emplace_back(
       undo, [](const CtlFlags& f, const Globals& g) { return run_undo(f.door, f.token, g); });
