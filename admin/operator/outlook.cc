@@ -36,8 +36,10 @@ std::string event_of(const policies::PolicySet& set, const policies::Policy& pol
 
 /// `4000, listed at 3000; gold_limit has 1500 to 3000 by shop, os: the next reward lists again`
 std::string outlook_of_table(const policies::Rung& rung, const Threshold& threshold,
-                             const Number& stands, bool grows, const std::string& event) {
+                             const Number& stands, const Number& in_flight, bool grows,
+                             const std::string& event) {
   std::string out = stands.finite().to_string();
+  if (!in_flight.is_zero()) out += ", and " + in_flight.to_string() + " in flight may join it";
   if (threshold.listed_at) out += ", listed at " + config::limit_text(*threshold.listed_at);
   out += "; " + threshold.table->name() + " has " + range_text(threshold);
   if (!threshold.reach) return out;
@@ -50,6 +52,9 @@ std::string outlook_of_table(const policies::Rung& rung, const Threshold& thresh
     return out + ": " + next + consequence(rung) + (grows ? "" : " while it does");
   if (least || most) return out + ": " + next + chance(rung) + ", by its own limit";
   if (!grows || !threshold.reach->least.is_finite()) return out;
+  if (!in_flight.is_zero() &&
+      passes(rung.compare, stands + in_flight + one, threshold.reach->least))
+    return out + ": until they are answered, " + next + "may wait for them, by its own limit";
   const Number first =
       rung.compare == Compare::over ? threshold.reach->least + one : threshold.reach->least;
   return out + ": after " + (first - stands - one).to_string() + " more, " + next + chance(rung) +
@@ -73,7 +78,9 @@ std::string outlook_text(const policies::PolicySet& set, const policies::Policy&
   const Number stands = in_flight ? reading.settled : reading.value;
   if (!threshold.limit) {
     if (threshold.table != nullptr)
-      return out + outlook_of_table(rung, threshold, stands, grows, event_of(set, policy));
+      return out + outlook_of_table(rung, threshold, stands,
+                                    in_flight ? reading.value - stands : Number(0), grows,
+                                    event_of(set, policy));
     out += stands.finite().to_string();
     if (threshold.expression == nullptr) return {};
     return out + "; each " + event_of(set, policy) +
