@@ -14,8 +14,8 @@ export const effect = (name, shadow) =>
 
 export const mode = (name) => h('span', {class: `badge mode-${name}`}, t(name));
 
-// A network is no key: weir is asked for an address in it.
-const NETWORK = /^[\da-f.:]+\/\d+$/i;
+// Networks and ranges of addresses lead nowhere: weir is asked for an address in them.
+const NETWORK = /^(?=.*[.:])[\da-f.:]+(\/\d+| - [\da-f.:]+)$/i;
 export const keyLink = (key) => {
   const parts = Array.isArray(key) ? key : [key];
   if (parts.length === 1 && NETWORK.test(parts[0])) return h('span', {class: 'key'}, keyText(parts));

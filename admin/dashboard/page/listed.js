@@ -123,7 +123,7 @@ export function find(main, _path, query) {
     const words = {allowed: t('is on an allow list: policies do not act on it'), listed: t('is listed'), free: asleep ? t('is listed, but acts on nobody until the change of the policy ends') : answer.complete ? t('is on no list') : t('is on no list that could be searched')};
     replace(result,
       h('p', {class: `summary ${verdict}`, role: 'status'}, h('strong', {}, keyText(answer.key)), ' ', words[verdict], ' ', answer.listed && !answer.allowed ? effect(answer.effect) : null),
-      answer.unsearched.map((each) => h('p', {class: 'note'}, t('{n} entries of {source}, on the list {list}, are found by the whole key alone: {fields}', {n: number(each.entries), source: each.source, list: each.list, fields: each.of.join(', ')}))),
+      answer.unsearched.map((each) => h('p', {class: 'note'}, t(counted(each.entries, '{n} entry of {source}, on the list {list}, is found by the whole key only: {fields}', '{n} entries of {source}, on the list {list}, are found by the whole key only: {fields}'), {n: number(each.entries), source: each.source, list: each.list, fields: each.of.join(', ')}))),
       answer.complete || answer.unsearched.length ? null : h('p', {class: 'note'}, t('There are too many entries to look at all.')),
       answer.counted_here_only ? h('p', {class: 'note'}, t('Counts are those of this replica: {why}', {why: answer.counted_here_only})) : null,
       panel(t('On lists'), entryTable(answer.entries, t('On no list.'))),

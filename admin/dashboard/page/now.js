@@ -40,7 +40,8 @@ export class Story {
     this.deeds.push(data.policies);
     if (this.deeds.length > MINUTE) this.deeds.shift();
     Object.assign(this.lists, data.lists);
-    this.rows.push(...data.rows);
+    // Of a second with more verdicts than the page gets, these are a sample.
+    for (const row of data.rows) this.rows.push(data.missed ? {...row, sampled: true} : row);
     this.rows.splice(0, Math.max(0, this.rows.length - ROWS));
     this.missed += data.missed;
     if (this.config && data.config !== this.config) window.dispatchEvent(new Event('weir-changed'));
@@ -154,7 +155,7 @@ export function show(main, _path, _query, {story}) {
       panel(t('Most often in the last {n} verdicts', {n: number(ROWS)}), table(t('Keys'), [
         {title: t('Who')}, {title: t('Verdicts')}, {title: t('By')},
       ], loudest(story.rows).map((each) => [each.who === EVERYBODY ? t('everybody') : keyLink(each.who.split(', ')), h('span', {class: 'counts'}, tally(each.effects)), {of: [...each.by].join(', '), class: 'long'}]), t('Nobody.')),
-      story.missed ? h('p', {class: 'fine'}, t('A sample: of each second the last 40 verdicts.')) : null));
+      story.rows.some((row) => row.sampled) ? h('p', {class: 'fine'}, t('A sample: of each second the last 40 verdicts.')) : null));
   }
 
   function drawTail() {

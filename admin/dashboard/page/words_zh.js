@@ -99,7 +99,7 @@ export const CHINESE = {
   'in a file or URL': '在文件或 URL 中', 'is on no list that could be searched': '不在任何能查找的名单上',
   '{n} entries of files and URLs are not searched by a part of their key. ': '来自文件和 URL 的 {n} 个条目不能按键的一部分查找。',
   'Look up the key {key}': '查找键 {key}', 'Search for a whole key, or look it up in the field at the top.': '请按完整的键查找，或在页首的栏中查找。',
-  '{n} entries of {source}, on the list {list}, are found by the whole key alone: {fields}': '名单 {list} 中来自 {source} 的 {n} 个条目只能按完整的键查找：{fields}',
+  '{n} entries of {source}, on the list {list}, are found by the whole key only: {fields}': '名单 {list} 中来自 {source} 的 {n} 个条目只能按完整的键查找：{fields}',
   'The session is of {name}.': '本会话属于 {name}。',
   'Of the part of this replica alone:': '仅就本副本的部分：',
 };
