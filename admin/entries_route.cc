@@ -31,6 +31,12 @@ std::string_view outcome_text(limiter::ListOutcome::Kind kind) {
   return "refused";
 }
 
+Address address_of(const std::array<std::uint8_t, 16>& bytes, bool is_v4) {
+  if (!is_v4) return Address::v6(bytes);
+  return Address::v4(std::uint32_t{bytes[12]} << 24 | std::uint32_t{bytes[13]} << 16 |
+                     std::uint32_t{bytes[14]} << 8 | bytes[15]);
+}
+
 /// The last address of a network.
 Address last_of(const Cidr& block) {
   std::array<std::uint8_t, 16> bytes = block.base.bytes();
@@ -39,28 +45,68 @@ Address last_of(const Cidr& block) {
     const unsigned mine = fixed <= 8 * i ? 0 : std::min(fixed - 8 * i, 8U);
     bytes[i] = static_cast<std::uint8_t>(bytes[i] | (0xffU >> mine));
   }
-  if (!block.base.is_v4()) return Address::v6(bytes);
-  return Address::v4(std::uint32_t{bytes[12]} << 24 | std::uint32_t{bytes[13]} << 16 |
-                     std::uint32_t{bytes[14]} << 8 | bytes[15]);
+  return address_of(bytes, block.base.is_v4());
 }
 
-/// The entries of the configuration and of files that cover a whole network: others are of one
-/// address each.
+/// The address behind `address`, which is not the last one.
+Address next_of(const Address& address) {
+  std::array<std::uint8_t, 16> bytes = address.bytes();
+  for (std::size_t i = bytes.size(); i-- > 0 && ++bytes[i] == 0;) {
+  }
+  return address_of(bytes, address.is_v4());
+}
+
+/// Whether the file or URL of a list covers a whole network, by one range or by several without a
+/// gap: a network that lies in another one and ends later cuts it.
+bool source_covers(const policies::List& list, const Cidr& block, TimePoint now) {
+  constexpr int kRangesMost = 10'000;
+  const limiter::BulkList* const bulk = list.bulk != nullptr ? list.bulk->get() : nullptr;
+  if (bulk == nullptr) return false;
+  const Address last = last_of(block);
+  Address at = block.base;
+  for (int ranges = 0; ranges < kRangesMost; ++ranges) {
+    const auto found = bulk->find({}, &at, now);
+    if (!found || !found->last) return false;
+    if (found->last->bytes() >= last.bytes()) return true;
+    at = next_of(*found->last);
+  }
+  return false;
+}
+
+/// The entry that lists a whole network by one key: policies count IPv6 by /64, and others by the
+/// prefix in their key.
+std::optional<limiter::ListEntry> entry_of_prefix(const Call& call, const policies::List& list,
+                                                  const Cidr& block) {
+  const policies::KeySlot& slot = slots_of(*call.set, list).front();
+  if (block.bits < (block.base.is_v4() ? slot.v4_bits : slot.v6_bits)) return std::nullopt;
+  const std::vector<std::string> parts{block.base.to_string()};
+  const auto key = policies::list_key(*call.set, list, as_views(parts), call.stores.secret);
+  if (!key) return std::nullopt;
+  auto entry = call.stores.lists.get(list.id, *key, call.at.now);
+  return entry && entry->until > call.at.now ? std::move(entry) : std::nullopt;
+}
+
+/// The entries that cover a whole network.
 net::HttpReply find_network(const Call& call, const std::vector<const policies::List*>& lists,
                             const Cidr& block) {
-  const Address first = block.base, last = last_of(block);
-  const std::vector<std::string> parts{first.to_string()};
+  const std::vector<std::string> parts{block.base.to_string()};
   json::array rows;
   for (const policies::List* list : lists) {
-    const auto key = policies::list_key(*call.set, *list, as_views(parts), call.stores.secret);
-    if (!key) continue;
-    const auto* const fixed = list->fixed.find(*key, &first, call.at.now);
-    if (fixed != nullptr && fixed == list->fixed.find(*key, &last, call.at.now))
-      rows.push_back(static_entry_view(call, *list, *fixed));
-    auto here = source_entry_view(call, *list, *key, &first, parts);
-    const auto there = source_entry_view(call, *list, *key, &last, parts);
-    if (here && there && here->row.at("key") == there->row.at("key"))
-      rows.push_back(std::move(here->row));
+    for (const limiter::StaticList::Entry& entry : list->fixed.entries()) {
+      const auto network = Cidr::parse(entry.text);
+      if (entry.until > call.at.now && network && network->bits <= block.bits &&
+          network->contains(block.base))
+        rows.push_back(static_entry_view(call, *list, entry));
+    }
+    if (source_covers(*list, block, call.at.now)) {
+      if (auto found = source_entry_view(call, *list, {}, &block.base, parts)) {
+        const bool is_cut = found->row.at("key") != texts({block.to_string()});
+        if (is_cut) found->row["key"] = texts({block.to_string()});
+        rows.push_back(std::move(found->row));
+      }
+    }
+    if (const auto entry = entry_of_prefix(call, *list, block))
+      rows.push_back(entry_view(call, *list, *entry));
   }
   const bool listed = !rows.empty();
   return json_reply({{"name", call.name()},

@@ -29,7 +29,7 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
     if (const auto address = policies::address_part(slots[i], given[i])) {
       out.push_back(address->to_string());
     } else if (slots[i].is_address && is_network(given[i])) {
-      return network_text(given[i]);
+      return network_problem(given[i]);
     } else if (slots[i].is_address) {
       return "\"" + names[i] + "\" is an IP address, such as 203.0.113.7";
     } else {
@@ -45,11 +45,18 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
   return out;
 }
 
-std::string network_text(std::string_view text) {
+std::string network_problem(std::string_view text) {
+  const std::string out = "\"" + std::string(text) + "\" is a network";
+  if (!Cidr::parse(text)) return out + ", and its address has bits beyond its length";
+  return out +
+         ", and here a key has an address: networks stand in the configuration, or in the file or "
+         "URL of a list";
+}
+
+std::string network_question(std::string_view text) {
   return "\"" + std::string(text) +
-         "\" is a network: ask for an address in it; networks stand in the configuration, or in "
-         "the "
-         "file or URL of a list";
+         "\" is a network: ask for an address in it; weir ctl list NAME NETWORK says whether a "
+         "list covers the network";
 }
 
 std::vector<std::string_view> as_views(const std::vector<std::string>& parts) {

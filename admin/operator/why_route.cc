@@ -76,6 +76,9 @@ class Inquiry {
     }
   }
 
+  /// No entry, and no count.
+  bool has_found_nothing() const { return entries_.empty() && counters_.empty(); }
+
   json::object answer() {
     json::object out;
     out["key"] = texts({key_.begin(), key_.end()});
@@ -130,8 +133,12 @@ class Inquiry {
       add_fixed(list, *fixed);
     }
     if (auto entry = source_entry_view(call_, list, *key, address ? &*address : nullptr, parts)) {
-      entry->row["how"] = "the entry " + entry_key(entry->row) + " comes from " +
-                          source_text(list) + ": take it out there; weir notices the change";
+      // A network that another one cuts is a range, and no line of the file.
+      const std::string text = entry_key(entry->row);
+      const bool is_line = text.find(" - ") == std::string::npos;
+      entry->row["how"] = (is_line ? "the entry " : "an entry that covers ") + text +
+                          " comes from " + source_text(list) +
+                          ": take it out there; weir notices the change";
       entry->row["commands"] = json::array();
       add_entry_row(list, std::move(entry->row), entry->until);
     }
@@ -159,7 +166,9 @@ class Inquiry {
   }
 
   void add_dynamic(const policies::List& list, const limiter::ListEntry& entry) {
-    if (!entry.policy.empty() && made_.size() < kMadeMost) made_.emplace_back(&list, entry);
+    const bool of_key = entry.parts.size() == key_.size() || list.of.empty();
+    if (!entry.policy.empty() && of_key && made_.size() < kMadeMost)
+      made_.emplace_back(&list, entry);
     json::object row = entry_view(call_, list, entry);
     if (list.shadow) {
       row["how"] = "a shadow entry acts on nobody";
@@ -225,7 +234,9 @@ class Inquiry {
       if (fits) add_fixed(list, entry);
     }
     // Of these only the hash of the whole key is kept.
-    if (list.bulk != nullptr && list.bulk->size() != 0 && !list.shadow) {
+    const bool may_have = std::any_of(wanted.begin(), wanted.end(),
+                                      [](const auto& each) { return each.has_value(); });
+    if (may_have && list.bulk != nullptr && list.bulk->size() != 0 && !list.shadow) {
       unsearched_.push_back(json::object{{"list", list.name},
                                          {"source", utf8_text(source_text(list))},
                                          {"of", texts(list.of)},
@@ -354,14 +365,18 @@ boost::asio::awaitable<net::HttpReply> get_why(Call& call) {
                         "a key part has at most " + std::to_string(kKeyPartBytesMax) + " bytes");
     }
   }
+  // A policy may have listed callers whose field is empty, and a text may look like a network.
   const bool is_empty =
       std::all_of(key.begin(), key.end(), [](std::string_view part) { return part.empty(); });
-  if (is_empty) co_return problem(400, "the key is empty");
-  for (const std::string_view part : key)
-    if (is_network(part)) co_return problem(400, network_text(part));
+  const auto network = std::find_if(key.begin(), key.end(), is_network);
+  const std::string about_network = network != key.end() ? network_question(*network) : "";
   Inquiry inquiry(call, std::move(key));
   inquiry.look_at_lists();
   co_await inquiry.look_at_policies();
+  if (inquiry.has_found_nothing()) {
+    if (is_empty) co_return problem(400, "the key is empty");
+    if (!about_network.empty()) co_return problem(400, about_network);
+  }
   co_return json_reply(inquiry.answer());
 }
 

@@ -12,6 +12,9 @@ lists:
   fixed_pairs: {of: [user, ip], kind: deny, entries: [{key: [bob, 192.0.2.7], why: ticket}, {key: [eve, 192.0.2.8]}]}
   office: {of: ip, kind: allow, entries: [{key: 10.0.0.0/8, why: the office}]}
   banned: {of: ip, kind: deny}
+  nested: {of: ip, kind: allow, entries: [172.16.0.0/24, 172.16.0.0/12]}
+  cut: {of: ip, kind: deny, file: cut.txt}
+  subnets: {of: header.x_subnet, kind: deny}
 events:
   login: {match: POST /login}
 policies: []
@@ -25,8 +28,9 @@ struct SourcesTest : ApiTest {
       if (!list.file) continue;
       policies::BulkText read = policies::read_bulk_list(
           list,
-          list.name == "feed" ? "198.51.100.0/24 # feed partner\n192.0.2.66\n"
-                              : "alice,192.0.2.77\nmallory,192.0.2.78\n",
+          list.name == "feed"  ? "198.51.100.0/24 # feed partner\n192.0.2.66\n"
+          : list.name == "cut" ? "172.16.0.0/12, 2030-01-01\n172.17.0.0/16\n"
+                               : "alice,192.0.2.77\nmallory,192.0.2.78\n",
           process.secret, process.now, 10);
       EXPECT_TRUE(read.entries) << list.name;
       list.bulk = std::make_shared<limiter::BulkSlot>();
@@ -34,6 +38,15 @@ struct SourcesTest : ApiTest {
     }
     process.set = std::move(made);
   }
+
+  bool covers(const char* list, const char* network) {
+    const json::value body =
+        get("/v1/lists/" + std::string(list) + "/entries?key=" + std::string(network));
+    EXPECT_EQ(body.at("key"), json::value(json::array{network}));
+    return body.at("listed").as_bool();
+  }
+
+  static std::string text(const json::value& of) { return json::serialize(of); }
 
   /// The lists that a search finds entries of, and the keys of these.
   std::string found(const std::string& query) {
@@ -56,7 +69,7 @@ TEST_F(SourcesTest, ASearchForAWholeKeyFindsItInFilesToo) {
   EXPECT_EQ(found("alice,192.0.2.77"), "pairs alice 192.0.2.77");
   EXPECT_EQ(found("alice,%20192.0.2.77"), "pairs alice 192.0.2.77");
   EXPECT_EQ(found("alice"), "");
-  EXPECT_EQ(get("/v1/entries?search=alice").at("in_source"), json::value(4));
+  EXPECT_EQ(get("/v1/entries?search=alice").at("in_source"), json::value(6));
   EXPECT_EQ(get("/v1/lists/pairs?search=mallory,192.0.2.78").at("entries").as_array().size(), 1U);
   EXPECT_EQ(get("/v1/lists/banned").at("in_source"), json::value(0));
 }
@@ -115,12 +128,6 @@ TEST_F(SourcesTest, WhyNamesTheLineThatListsAKey) {
 }
 
 TEST_F(SourcesTest, ANetworkIsLookedForAsAWhole) {
-  const auto covers = [&](const char* list, const char* network) {
-    const json::value body =
-        get("/v1/lists/" + std::string(list) + "/entries?key=" + std::string(network));
-    EXPECT_EQ(body.at("key"), json::value(json::array{network}));
-    return body.at("listed").as_bool();
-  };
   EXPECT_TRUE(covers("feed", "198.51.100.0/24"));
   EXPECT_TRUE(covers("feed", "198.51.100.64/26"));
   EXPECT_FALSE(covers("feed", "198.51.0.0/16"));
@@ -130,14 +137,45 @@ TEST_F(SourcesTest, ANetworkIsLookedForAsAWhole) {
   EXPECT_FALSE(covers("office", "2001:db8::/32"));
 }
 
+TEST_F(SourcesTest, ANetworkIsFoundWhereOthersCutIt) {
+  EXPECT_TRUE(covers("nested", "172.16.0.0/12")) << "though a smaller one stands before it";
+  EXPECT_TRUE(covers("nested", "172.16.0.0/24"));
+  EXPECT_TRUE(covers("cut", "172.16.0.0/12")) << "of three ranges without a gap";
+  EXPECT_TRUE(covers("cut", "172.17.0.0/16"));
+  EXPECT_FALSE(covers("cut", "172.0.0.0/8"));
+  const json::value why = get("/v1/why?key=172.20.0.5");
+  EXPECT_NE(
+      text(why.at("entries")).find("an entry that covers 172.18.0.0 - 172.31.255.255 comes from"),
+      std::string::npos)
+      << text(why);
+}
+
+TEST_F(SourcesTest, ANetworkThatIsOneKeyIsFound) {
+  ASSERT_EQ(call("POST", "/v1/lists/banned/entries", R"({"key":"2001:db8::7","for":"1h"})").status,
+            201);
+  EXPECT_TRUE(covers("banned", "2001:db8::/64"));
+  EXPECT_TRUE(covers("banned", "2001:db8::/80"));
+  EXPECT_FALSE(covers("banned", "2001:db8::/63"));
+  EXPECT_FALSE(covers("banned", "2001:db8:0:1::/64"));
+}
+
+TEST_F(SourcesTest, ATextThatLooksLikeANetworkIsAKey) {
+  ASSERT_EQ(
+      call("POST", "/v1/lists/subnets/entries", R"({"key":"203.0.113.0/24","for":"1h"})").status,
+      201);
+  EXPECT_EQ(get("/v1/why?key=203.0.113.0/24").at("listed"), json::value(true));
+}
+
 TEST_F(SourcesTest, ANetworkIsNoKeyAnywhereElse) {
-  for (const char* const path : {"/v1/why?key=203.0.113.0/24", "/v1/why?key=203.0.113.7/24",
-                                 "/v1/lists/banned/entries?key=203.0.113.7/24"}) {
+  for (const char* const path : {"/v1/why?key=203.0.113.0/24", "/v1/why?key=203.0.113.7/24"}) {
     const Reply reply = call("GET", path);
     EXPECT_EQ(reply.status, 400) << path;
     EXPECT_NE(detail(reply).find("is a network: ask for an address in it"), std::string::npos)
         << detail(reply);
   }
+  EXPECT_NE(detail(call("GET", "/v1/lists/banned/entries?key=203.0.113.7/24"))
+                .find("is a network, and its address has bits beyond its length"),
+            std::string::npos);
   const std::string banned = "/v1/lists/banned/";
   EXPECT_NE(detail(call("POST", banned + "entries", R"({"key":"1.2.3.0/24","for":"1h"})"))
                 .find("is a network"),

@@ -1,12 +1,10 @@
 #include "app/tools/ctl/ctl_why.h"
 
-#include <algorithm>
 #include <boost/json/array.hpp>
 
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
 #include "app/tools/ctl/ctl_text.h"
-#include "core/chars/network_text.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -134,15 +132,6 @@ std::string hash_text(const json::value& answer) {
 }
 
 int run_why(const AdminDoor& door, const std::vector<std::string>& key, const Globals& globals) {
-  for (const std::string& word : key) {
-    if (is_network(word)) {
-      return complain_usage("\"" + word +
-                            "\" is a network: ask for an address in it; weir ctl list NAME NETWORK "
-                            "looks whether a list has it");
-    }
-  }
-  if (std::all_of(key.begin(), key.end(), [](const std::string& word) { return word.empty(); }))
-    return complain_usage("the key is empty: give an address, a user or another key");
   const AdminAnswer answer = ask_admin(door, "GET", admin_target("/v1/why", {}, key));
   if (answer.code != kOk) return complain_of(answer);
   show(globals, answer.body, why_text(answer.body));
