@@ -205,7 +205,7 @@ struct ReplicaFacts {
   std::string problem;  ///< why it is not up, or what it could not put in force
   TimePoint loaded{}, started{};
   std::size_t overrides = 0;
-  milliseconds silent{0};  ///< since its last sign
+  milliseconds silent{0};  ///< time since its last message
   bool self = false, up = false, behind = false;
 };
 

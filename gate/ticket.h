@@ -15,10 +15,9 @@ class Ticket final : public store::Batch, public policies::Judgement {
  public:
   void on_replies() override { replied->push_back(this); }
 
-  std::vector<Ticket*>* replied = nullptr;  ///< whom the gate sees to next
-  Waiter* waiter =
-      nullptr;  ///< suspended: the request that waits for the verdict; null: none (any more)
-  bool is_told = false;  ///< suspended: the waiter has been resumed
+  std::vector<Ticket*>* replied = nullptr;  ///< queue of tickets whose replies have come
+  Waiter* waiter = nullptr;  ///< the suspended request; null: none, or its client has left
+  bool is_told = false;      ///< suspended: the waiter has been resumed
   bool answered = false;
   Recorder::Row row;  ///< open: the event is recorded
 };

@@ -12,10 +12,10 @@
 
 namespace weir::net {
 
-/// Somebody whose writes may be put off.
+/// An object whose writes may be delayed.
 class Sender {
  public:
-  /// Bytes that were put off, in the order in which they were. They are gone after the call.
+  /// Writes the delayed bytes, in order. They are not valid after the call.
   virtual void send_now(std::string_view bytes) = 0;
 
  protected:
@@ -25,7 +25,7 @@ class Sender {
 /// Small writes of a batch of events, put off until the whole batch has been handled: the kernel's
 /// send path then runs back to back, and neither it nor our own code is thrown out of the
 /// instruction cache by the other with every request (Cisco's VPP calls it a vector). Not
-/// thread-safe. A sender that dies, or closes, must be out of it: forget() or flush(sender).
+/// thread-safe. Before a sender is destroyed or closed, call forget() or flush(sender).
 class Outbox {
  public:
   static constexpr std::size_t kWriteMax = 2 << 10;  ///< of one write; copying more costs too much

@@ -24,8 +24,8 @@ class Intake : public Tunnel, protected gate::Waiter {
   void expect_release() noexcept;  ///< of a held request
   /// The `delay` is over, or its client has left.
   void release_held(bool client_left);
-  /// Before the request ends: if its head is kept and nobody has judged it, the notes learn from it
-  /// who sent what. Harmless in every other state.
+  /// Before an unjudged request ends: fills the access log fields from its head, if the head is
+  /// kept. Does nothing in every other state.
   void note_unjudged() noexcept;
   void refuse(net::HttpRefusal refusal) final;
   void reply_problem(int status, std::string_view lines = {}) final;

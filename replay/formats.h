@@ -54,8 +54,8 @@ class Format {
     skip,  ///< no row, and nothing wrong: a line of column names
     bad,   ///< fault() says why
   };
-  /// Whether another reader of the same make can read these whole lines by themselves: this one
-  /// learns nothing of them for those behind them, and no record goes on in the text that follows.
+  /// Whether these lines can be parsed independently of the lines before and after them: they
+  /// change no state of the reader, and no record continues in the text that follows.
   virtual bool stands_alone(std::string_view) const { return true; }
   /// `text`: a line, or several if it asked for more. 64 bytes behind it can be read.
   virtual Got read(std::string_view text, Row& row) = 0;

@@ -18,7 +18,8 @@ struct Split {
     rows,      ///< each thread judges the rows of its own values of one field
     policies,  ///< each thread judges every row, by its own policies
   };
-  /// Every thread judges by this policy, for it decides what others count; the first one tells.
+  /// Each thread evaluates this policy, because it decides what other policies count. Only the
+  /// first thread reports it.
   static constexpr unsigned kEvery = ~0U;
 
   By by = By::nothing;

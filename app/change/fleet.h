@@ -19,11 +19,11 @@
 
 namespace weir::app {
 
-/// What makes all replicas with one Redis one: who is there and runs what, overrides that hold on
-/// all, and an audit log that has everything. On the control thread.
+/// The replicas that share one Redis: their configurations, their common overrides and the common
+/// audit log. On the control thread.
 class Fleet {
  public:
-  /// What this replica says of itself.
+  /// What this replica reports about itself.
   struct Here {
     std::string admin, version, hash;
     TimePoint loaded{}, started{};
@@ -38,25 +38,25 @@ class Fleet {
   /// Waits for the board, `limit` at most. Gives the tables what it says of them; the result is
   /// overrides().
   std::vector<config::Override> start(milliseconds limit, TableDesk& tables);
-  /// What the fleet has set, in force here or not.
+  /// The overrides of the fleet, in force here or not.
   std::vector<config::Override> overrides() const;
-  /// From now on what others set is put in force here, and others hear what is set in tables here
-  /// and what `here` says.
+  /// From now on, overrides of other replicas are put in force here. Other replicas receive the
+  /// limits that are set in tables here, and what `here` returns.
   void serve(Reload& reload, TableDesk& tables, Audit& audit, std::function<Here()> here);
-  /// Says farewell.
+  /// Announces that this replica leaves.
   void stop();
   void set_credentials(const SharedStoreSettings& redis);
 
   void tick();  ///< every second
 
-  /// What was done here: for all.
+  /// Sends what was done on this replica to all others.
   void tell_override(const config::Override& change);
   void tell_end(const std::string& policy);
   void tell_audit(const admin::AuditEntry& entry);
-  /// Joins the admin door here with those of the others: `door` hears what theirs tell. The result
-  /// tells theirs; false: the text is too long.
+  /// Connects the admin door of this replica with those of the others: `door` receives their
+  /// messages. The result sends a message to their doors; false: the text is too long.
   std::function<bool(std::string)> join_doors(std::function<void(std::string_view text)> door);
-  /// The files are others now: what did not fit may fit.
+  /// The configuration has changed: retries overrides that did not fit before.
   void take_again();
 
   admin::FleetFacts facts() const;

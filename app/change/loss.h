@@ -21,8 +21,8 @@ struct InForce {
 /// A directory that is not mounted (yet), a ConfigMap without its keys, a copy that is under way:
 /// each reads as a sound configuration without policies, and would open the door in silence. So a
 /// reload is refused (errors are added, the set is dropped) where a pattern that matched files
-/// matches none any more, and where no policies are left of some. Who means it says so: by taking
-/// the pattern out of `include`, by writing `policies: []`.
+/// matches none any more, and where no policies are left of some. An operator who wants this
+/// removes the pattern from `include`, or writes `policies: []`.
 void refuse_loss(const InForce& before, Configuration& next);
 
 /// What a reload means for counters, in the log: which begin with the history that is there, which

@@ -50,8 +50,8 @@ class TableDesk {
   /// For each table in which a limit has been set: a digest of what the files of this replica say
   /// about those limits. An empty digest: the files do not have the table.
   const std::map<std::string, std::string>& ours() const noexcept { return ours_; }
-  /// A replica whose file has not changed yet goes on with what was set. So what the files say as
-  /// well is let go of only when all agree: this looks whether they do, every second.
+  /// Whether values may be dropped that the files of all replicas now contain. Checked every
+  /// second. A replica whose file has not changed yet still needs them.
   bool may_let_go() const;
   boost::asio::awaitable<void> let_go();
   /// What another replica has told. Before serve() it only changes what edits() says.

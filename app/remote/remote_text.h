@@ -38,7 +38,8 @@ class RemoteText {
   void keep(bool here = true);
   /// Why the last good text is not on disk; empty: it is there, or is to be kept nowhere.
   const std::string& unkept() const noexcept { return unkept_; }
-  /// It is not, and need not be fetched again until it changes. `why` is what failed() tells.
+  /// Rejects the fresh text. It is not fetched again until it changes. `why` is what failed()
+  /// tells.
   void refuse(std::string why);
   /// The last good one, if it is kept here.
   const std::string& text() const noexcept { return text_; }

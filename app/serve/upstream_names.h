@@ -12,9 +12,9 @@
 namespace weir::app {
 
 /// Where the app is: the addresses of `proxy.upstream`, IPv4 before IPv6, at most 16. A name is
-/// looked up again every ten seconds, and every second while nobody knows it; what it meant last
-/// holds until it means something else. Used on the control thread. Resolvers block for as long as
-/// they like, so each question has a thread of its own, which nobody waits for: one at a time.
+/// resolved every ten seconds, or every second while resolving fails. The last result stays valid.
+/// Used on the control thread. Each lookup runs on its own thread, because resolvers block. At most
+/// one lookup runs at a time.
 class UpstreamNames {
  public:
   using Addresses = std::vector<net::SocketAddress>;

@@ -69,14 +69,14 @@ class Bank {
   /// common one. Closed counters make room for it. Error::full: no memory for that table, or over
   /// 16,384 counters, all of them open.
   /// Error::unsupported: no such kind.
-  /// A new one whose window fits into what another one of the same `what` keeps, open or closed,
-  /// begins with that one's settled events (log: always; ring: where its buckets add up to the new
-  /// one's); a new bucket begins as full as others of the same `what`. One that is there also gets
-  /// what came while it was closed, as far as others have it (Joining). That goes through the
-  /// tables, bucket by bucket: see Opening.
+  /// A new counter may start with the settled events of another counter of the same `what`, open or
+  /// closed, if its window fits into what that counter keeps (log: always; ring: where the buckets
+  /// of that counter add up to the new one's). A new bucket starts as full as others of the same
+  /// `what`. A reopened counter also gets the events that came while it was closed, as far as
+  /// others have them (Joining). The copy goes through the tables, bucket by bucket: see Opening.
   Result<CounterId> open(const Hash128& identity, const CounterSpec& spec, std::size_t keys = 0);
-  /// While one exists, new counters wait with what they begin with until the last one goes: then
-  /// one pass through the tables serves them all, where each would take one of its own.
+  /// While an Opening exists, new counters do not copy their history. The last Opening copies for
+  /// all of them in one pass when it ends. Otherwise each counter needs a pass of its own.
   class Opening {
    public:
     explicit Opening(Bank& bank);
@@ -99,8 +99,8 @@ class Bank {
   /// Starts loading the cache lines that the next operation on this key needs.
   void prefetch(CounterId id, const CounterKey& key) const noexcept;
 
-  /// Whether a reading of that size may be too low, because `keep` was less before: events of the
-  /// window may be missing until it has passed once since then.
+  /// Whether a reading of this size may be too low because `keep` was smaller until recently:
+  /// events of the window may be missing until one window has passed since then.
   bool may_lack(CounterId id, Moment now, Number reading) const noexcept;
 
   /// For a counter with `late`: notes an event of this time, whatever happens to the event. False:
@@ -182,12 +182,12 @@ class Bank {
     std::size_t region_ = 0, bucket_ = 0;
   };
 
-  /// Takes in a whole snapshot, before any event and after the counters that are in use have been
-  /// opened: what has not expired, where the key has no count yet. It is as if the process had gone
-  /// on and those had been opened just now (Opening): what nobody uses is closed; it is given up
-  /// when its time has come, or there is no room for it: what was closed first, first. Torn or
-  /// foreign input (Error::malformed) changes nothing. If the clock now stands before the
-  /// snapshot's, its times are moved back with it. Returns how many keys came back.
+  /// Restores a snapshot as if the process had never stopped. Call it before any event and after
+  /// the counters in use have been opened. Takes counts that have not expired, for keys without a
+  /// count. Counters that no policy uses are closed; the ones closed longest ago are dropped first.
+  /// Torn or foreign input (Error::malformed) changes nothing. If the clock now stands before the
+  /// snapshot's, the times of the snapshot are moved back as well. Returns how many keys were
+  /// restored.
   Result<std::size_t> import(std::string_view snapshot, TimePoint now, TimePoint wall);
 
  private:

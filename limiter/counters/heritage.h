@@ -7,8 +7,9 @@
 
 namespace weir::limiter {
 
-/// How a counter gets what came while it was closed from another one of the same `what` that was
-/// open then; of the same metric and type, neither of events with times of their own.
+/// How a reopened counter gets the events that came while it was closed. Another counter of the
+/// same `what` must have been open meanwhile. Both have the same metric and type, and neither
+/// counts events with times of their own.
 enum class Joining : std::uint8_t {
   none,    ///< nobody can tell what belongs to its window
   gaps,    ///< both trail: what it lacks (catch_up.cc)

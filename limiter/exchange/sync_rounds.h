@@ -10,8 +10,8 @@ namespace weir::limiter {
 /// How soon a key is exchanged.
 enum class Haste : std::uint8_t { none, soon, now };
 
-/// For a key of which so much may be counted since its last exchange, where so much of its limit is
-/// left.
+/// How soon to exchange a key, given what may have been counted since the last exchange and how
+/// much of the limit is left.
 Haste haste_for(double counted, double left, double limit) noexcept;
 
 /// Which keys are exchanged when: those that were touched once an interval, hot keys first, and

@@ -43,11 +43,11 @@ struct SyncEntry {
   std::string name;          ///< the key, as it is spelled in the store
 
   Share others;              ///< may be negative: somebody has emptied it, or the store lost it
-  TimePoint others_until{};  ///< then all that it stands for has left the window
+  TimePoint others_until{};  ///< from this time on, no event of `others` is in the window
   TimePoint began{};  ///< every_first: when the window began that our own part is in, as the store
                       ///< has it; epoch: ours is not known to be in any of its
   Share pending;      ///< counted here, not sent
-  Share flying;       ///< sent, without an answer
+  Share flying;       ///< sent, and not confirmed yet
   SharedId flight;    ///< the event that `flying` is to the store; sequence 0: none. Of a
                       ///< gauge, what is open here is to the store, as long as it has any
   std::vector<Untold> untold;      ///< of members, oldest first

@@ -10,8 +10,8 @@
 
 namespace weir::limiter {
 
-/// The bank, for counters whose counts replicas exchange: its operations, with readings and
-/// ceilings that include the known counts of the others.
+/// The bank for counters that replicas exchange. Readings and ceilings include the known counts of
+/// other replicas.
 ///
 /// The bound: while Redis can be reached, no trailing window holds more than the limit plus, for
 /// each replica, what that replica admitted between two of its exchanges (`interval`, one round
@@ -24,8 +24,7 @@ namespace weir::limiter {
 ///
 /// A key is exchanged soon if the counts since its last exchange, here and elsewhere, may be much
 /// of what is left of its limit, and at once if they may be all of it. So the overshoot is mostly
-/// far smaller. That estimate decides when to ask, never what to admit: nobody is refused because
-/// of it.
+/// far smaller. That estimate decides when to exchange, never what to admit: it refuses no event.
 ///
 /// One per worker, used by its thread alone; the table and the bank are shared. A judgement queues
 /// the keys that it touches for the next exchange.

@@ -17,8 +17,8 @@ struct KindOps;
 
 /// An open (or closed) counter, resolved: all data that an operation needs, on a few cache lines.
 /// Immutable except the flags. A closed counter is freed once its keys are gone and a grace period
-/// is over (Bank::Retirement), so an operation that has found it by a stale id comes to its end.
-/// Longer than an operation nobody may keep a pointer to it, unless the counter stays open.
+/// is over (Bank::Retirement), so an operation that has found the counter by a stale id can finish.
+/// Do not keep a pointer to a counter beyond one operation, unless the counter stays open.
 struct Counter {
   Hash128 identity;
   CounterSpec spec;

@@ -15,12 +15,12 @@
 
 namespace weir::limiter {
 
-/// Counts of a view that are still to be told to others: what keys have in each pane, added up, so
-/// that a hot key is told once however often it came. Also adds up chunks into one. Bounded; not
-/// thread-safe. Allocates for new keys only.
+/// Counts that this replica has not sent yet, summed by key and pane. So a hot key is sent once,
+/// however often it came. Also adds up chunks into one. Bounded; not thread-safe. Allocates for new
+/// keys only.
 class ViewDelta {
  public:
-  /// A longer key is counted here alone.
+  /// A longer key is counted on this replica only.
   static constexpr std::size_t kKeyMost = std::size_t{16} << 10;
 
   explicit ViewDelta(const ViewSpec& spec);

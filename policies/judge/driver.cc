@@ -254,9 +254,9 @@ void Driver::abort(Judgement& judgement, Instant now) {
   }
 }
 
-/// For want of memory nobody can look at the answer to its end: what is still reserved counts, as
-/// it would if the client had left. No rung is asked. What was already moved to `closing` is
-/// neither settled nor released in Redis: it stays reserved until its lifetime ends.
+/// There is no memory to read the answer. Open reservations become counts, as after a client abort.
+/// No rung is judged. Reservations that were already moved to `closing` are neither settled nor
+/// released in Redis: they stay reserved until their lifetime ends.
 void Driver::settle_rest(Judgement& judgement, Instant now) noexcept {
   if (judgement.settling) return;  // the store has been asked, and replied() goes on
   judgement.reserved = judgement.open_patterns = false;

@@ -15,10 +15,9 @@
 
 namespace weir::policies {
 
-/// The short way of most events, from their keys to their counts: every policy needs nothing but
-/// its key (FlatPlan), the answer is known if one asks about it, and no rung holds, or only such as
-/// flag the event. Then no plan is written, and outcomes that come true are settled at once. It
-/// says and counts what the general way does; the tests compare both.
+/// The fast path: every policy needs only its key (FlatPlan), the answer is known if a policy
+/// depends on it, and no rung holds, or only rungs that flag. No plan is written, and outcomes that
+/// come true are settled at once. The general path gives the same result; the tests compare both.
 class FlatJudging final {
  public:
   FlatJudging(Judging& work, EventKeys& keys, EventMatching& matching, const ListChecks& lists,
@@ -30,9 +29,10 @@ class FlatJudging final {
         ladder_(ladder),
         rows_(rows) {}
 
-  /// After match(). Counts the event; false: nothing has been counted, and the general way goes on.
+  /// After match(). Counts the event; false: nothing has been counted, and the general path
+  /// continues.
   bool charge(const Occurrence& occurrence, Instant at, const JudgeOptions& options);
-  /// No rung holds, or only such as flag: nothing but finish() is left to do.
+  /// No rung holds, or only rungs that flag: only finish() is left to do.
   bool is_done() const noexcept { return done_; }
   /// If it is done: the verdict, the statistics and the rows.
   void finish(RowSink* rows) {

@@ -30,8 +30,9 @@ struct Won {
   Winner shadow_settled;  // as `settled` is to `enforced`
 };
 
-/// Many outcomes, one verdict. Only here are shadow mode, guards and others' reservations weighed
-/// against each other; a front door sees nothing but the resulting Effect.
+/// Decides which rung wins: weighs shadow mode, guards and others' reservations against each other.
+/// Other sources of this folder carry the result out: they read `shadow` where shadow mode changes
+/// what is counted, remembered or reported. A front door sees only the resulting Effect.
 class Ladder final {
  public:
   explicit Ladder(Judging& work) noexcept : work_(work) {}

@@ -9,8 +9,8 @@
 
 namespace weir::policies {
 
-/// Remembers which keys an answer has brought so far that their next event may come under a rung.
-/// All others are calm, and need not be looked up: few callers fail so often.
+/// Keys whose next event may reach a rung, because of answers. Keys that are not here need no
+/// lookup: few callers fail so often.
 ///
 /// Only for a driver whose banks nobody else writes to (Driver::count_alone()): it sees every event
 /// that raises a reading, and readings fall by themselves. A bit is for all keys of one hash, and
@@ -19,7 +19,7 @@ class LoudKeys {
  public:
   /// Nothing has been counted yet.
   void begin(std::size_t policies) { of_policy_.assign(policies, {}); }
-  /// Whether it knows all that has been counted.
+  /// Whether it has seen every event that was counted.
   bool is_complete() const noexcept { return !of_policy_.empty(); }
   void forget() noexcept { of_policy_.clear(); }
 

@@ -42,7 +42,7 @@ void Memory::write_memory(Instant at) {
   }
 }
 
-/// Whom a list has just refused stays on it no longer for that.
+/// A refusal by a list does not extend the entry on that list.
 bool Memory::lists_again(const Rung& rung) const {
   if (!rung.list || !refuses(work_.set->lists[*rung.list].effect)) return false;
   return std::any_of(work_.plan().lists.begin(), work_.plan().lists.end(),
@@ -132,8 +132,8 @@ void Memory::put_on_list(const Policy& policy, const Rung& rung, std::size_t run
   work_.observer->listed(*work_.set, news, at.now);
 }
 
-/// What a policy only guards is not what it watches, and what only the answer tells is counted when
-/// it has.
+/// Guarded events are not counted here. Events that depend on the answer are counted when the
+/// answer comes.
 void Memory::count_events() {
   for (const PlannedPolicy& planned : work_.plan().policies) {
     if (planned.reserves) continue;

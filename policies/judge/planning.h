@@ -36,7 +36,8 @@ class Planning final {
     return keys_.hash_key(binding.key, binding.key_id) || hash_with_gaps(policy, binding, trace);
   }
   void plan_unread_events(Instant at, const JudgeOptions& options);
-  /// What a policy does that misses a field. True: it goes on with a gap (`missing: same`).
+  /// Applies `missing:` for a field that the event lacks. True: the policy continues without it
+  /// (`missing: same`).
   bool missing(const Policy& policy, std::size_t field, std::string_view name, MissReason reason,
                Skip skip, Trace* trace);
   void keep_datum(PlannedCounter& planned);

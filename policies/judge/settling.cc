@@ -337,8 +337,8 @@ void Settling::released(Instant at) noexcept {
 
 void Settling::settle_rest(Instant at) noexcept { end_reservations(at, true); }
 
-/// Without a look at the answer, and at any rung. For want of memory, one that is exchanged is told
-/// to the others later; it is counted here by then.
+/// Ends reservations without reading the answer and without judging rungs. If memory runs out, an
+/// exchanged counter is counted here at once and sent to the other replicas later.
 void Settling::end_reservations(Instant at, bool matched) noexcept {
   Judgement& judgement = *work_.judgement;
   const Instant now = judgement.answered_at(at);

@@ -55,7 +55,7 @@ class Settling final {
 
  private:
   void end_reservations(Instant at, bool matched) noexcept;
-  /// What is known from the answer.
+  /// What the answer says about a condition or an amount.
   enum class Told : std::uint8_t {
     no,
     yes,

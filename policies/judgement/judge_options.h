@@ -11,7 +11,7 @@
 
 namespace weir::policies {
 
-/// Of which events somebody reads Judgement::plan. Of others it need not be written.
+/// Who reads Judgement::plan. Events that nobody reads need no plan.
 enum class PlanOf : std::uint8_t {
   all,
   loud,  ///< those of which some rung holds
@@ -23,7 +23,7 @@ struct JudgeOptions {
   bool may_wait = true;  ///< a Verdict of kind wait may be given
   bool can_hold = true;  ///< there is room among the held
   bool dry = false;      ///< change nothing: what would the verdict be
-  /// The event has happened: it counts whole in every counter, whatever refuses it.
+  /// Count the event in every counter, even if a policy refuses it.
   bool insists = false;
   /// An event that is passed stays open although its answer changes nothing: somebody wants to see
   /// that (Driver::value()).

@@ -42,9 +42,9 @@ class RowSink {
   virtual void reading(const Row& row) = 0;
   /// A policy without a metric of its own judged an event. Before its verdict.
   virtual void ruled(const Row& row) { static_cast<void>(row); }
-  /// A rung holds for the request: of those that do the one that counts, an enforced one before a
-  /// shadow one. Of an outcome policy, too: that is before the answer, and the answer changes
-  /// nothing about it. Where the answer does not match, such an event has no reading.
+  /// The winning rung of the request: an enforced rung before a shadow one. For an outcome policy
+  /// this is the verdict before the answer. The answer does not change it. If the answer does not
+  /// match, the event has no reading.
   virtual void verdict(const Row& row, const Rung& rung, std::size_t index,
                        std::optional<Number> limit) = 0;
   /// A rung that lists or notifies does so without a verdict(): the answer has brought the reading

@@ -142,7 +142,7 @@ struct Rung {
   milliseconds window{0};  ///< of its counter
   /// The rate decides the delay: this many ms for each unit of the reading over the limit.
   double pace = 0;
-  bool caps = false;  ///< its threshold may be the counter's ceiling (compile_shortcuts.cc)
+  bool caps = false;  ///< its threshold can be the counter's ceiling (compile_shortcuts.cc)
 };
 
 struct Policy {
@@ -250,8 +250,8 @@ struct List {
   std::vector<Binding> releases;  ///< events that lift the entry of their key
   limiter::StaticList fixed;      ///< entries of the configuration, after attach()
   std::vector<config::ListEntryDef> entries;
-  /// Where more entries come from, by the million: a file or a URL. Who runs the set puts a slot
-  /// there before it is shared, and fills it; null: there are none.
+  /// Where more entries come from, by the million: a file or a URL. The owner of the set adds a
+  /// slot and fills it, before the set is shared; null: there are none.
   std::optional<std::string> file;
   std::optional<config::RemoteDef> url;
   std::shared_ptr<limiter::BulkSlot> bulk;
@@ -290,8 +290,8 @@ struct PolicySet {
   std::optional<EventIndex> call_event;
   /// By unit: the built-in event of a descriptor that brings its own limit along.
   std::map<RateUnit, EventIndex> override_events;
-  /// For each base event: every event that it may turn out to be and that somebody uses, parents
-  /// first.
+  /// For each base event: the events that it can turn out to be and that a policy, list or view
+  /// uses, parents first.
   std::vector<std::vector<EventIndex>> family;
   struct Watcher {
     PolicyIndex policy;

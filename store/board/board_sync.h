@@ -88,7 +88,7 @@ class BoardSync {
   Heard answered(BoardAnswer answer, TimePoint now);
   void failed(std::string why);
 
-  /// Something waits to be told or heard: call again at once.
+  /// Items wait to be sent or received: call again at once.
   bool is_urgent() const noexcept { return more_ || !untold_.empty() || !news_.empty(); }
   /// The item as it holds here, told or not; nullopt: there is none, or it is over.
   std::optional<BoardItem> item(std::string_view name, TimePoint now) const;
@@ -101,7 +101,7 @@ class BoardSync {
   const std::vector<std::pair<std::string, std::int64_t>>& versions() const noexcept {
     return versions_;
   }
-  /// Why the store is no help; empty: the last call was answered.
+  /// Why the store is unavailable; empty: the last call succeeded.
   const std::string& why() const noexcept { return why_; }
   std::optional<TimePoint> last_answer() const noexcept { return last_answer_; }
   std::size_t untold() const noexcept { return untold_.size() + flying_.size(); }

@@ -74,7 +74,7 @@ class ListSync {
 
   struct Stats {
     std::uint64_t entries = 0;  ///< keys that the store is known to hold, tombstones included
-    std::uint64_t pending = 0;  ///< changes that it has not heard of
+    std::uint64_t pending = 0;  ///< changes that the store has not confirmed
     std::uint64_t sent = 0, learned = 0, rounds = 0, failures = 0;
     std::uint64_t dropped = 0;  ///< removals that were not sent: too many changes were pending
     /// Keys for which the store's list had no room, each once until it has. Entries are repeated,
@@ -119,7 +119,7 @@ class ListSync {
   void repeat_refused(TimePoint now);
   void prune(TimePoint now);
   void prune_tombstones();
-  /// Of the store: beside the entries, tombstones.
+  /// Entries and tombstones that the store keeps at most.
   std::size_t keys_most() const noexcept { return 2 * max_ + 1024; }
   const Mirror* mirror(const Hash128& key) const;
   const Pending* local_change(const Hash128& key) const;

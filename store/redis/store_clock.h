@@ -15,8 +15,8 @@ struct Now {
 };
 
 /// Estimates a server's clock from the times in its answers. A slow answer makes the server's clock
-/// look late, never early: so the best answer of the last one or two periods counts, and a clock
-/// that was set back is believed after them. Not thread-safe.
+/// look late, never early: so the best answer of the last one or two periods counts. A clock that
+/// was set back is accepted after two periods. Not thread-safe.
 class StoreClock {
  public:
   static constexpr std::chrono::seconds kPeriod{10};

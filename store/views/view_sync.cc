@@ -299,8 +299,8 @@ bool ViewSync::take_exchange(Heard& heard, TimePoint now) {
     return true;
   }
   const bool met = epoch_ == epoch;
-  // Whether it has these pieces nobody knows any more. A piece that is counted twice stays in its
-  // bases for as long as the window.
+  // It is unknown whether the store has these pieces. Sending them again could count them twice for
+  // a whole window, so they are dropped.
   if (met && number == 0 && may_be_forgotten())
     std::erase_if(queue_, [](const Piece& piece) { return piece.in_doubt; });
   heard_at_ = asked_at_;
