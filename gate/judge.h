@@ -14,7 +14,7 @@ namespace weir::gate {
 /// the Judge that made it, until finish().
 class Ticket;
 
-/// What a door does with a request, and what it has to tell the Judge later.
+/// The action of a door on a request, and the data that it must pass to the Judge later.
 struct Decision {
   Effect effect;
   Ticket* ticket = nullptr;  ///< null: nothing to observe; never set when effect is answer or wait
@@ -85,7 +85,7 @@ class Judge {
   /// `now < waiting_until(waiter)`.
   virtual bool park(Waiter& waiter, TimePoint now) = 0;
   virtual TimePoint waiting_until(const Waiter& waiter) const = 0;
-  /// The wait is over: judged otherwise than `wait`, or the client left. Harmless if it never
+  /// Ends the wait: the verdict is not `wait`, or the client left. Does nothing if the wait never
   /// began.
   virtual void unpark(Waiter& waiter) = 0;
 

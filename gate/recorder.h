@@ -30,7 +30,7 @@ Address pseudonym(const Address& address, const HashSecret& secret) noexcept;
 void append_hashed(std::string& out, std::string_view canonical, const HashSecret& secret);
 
 /// The recorder of one worker. Everything but take() is for the worker's thread; no allocation
-/// after warm-up. Never in the way of a request: over its queue, rows are dropped and counted.
+/// after warm-up. It never delays a request: if its queue is full, rows are dropped and counted.
 class Recorder {
  public:
   struct Settings {

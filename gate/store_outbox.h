@@ -40,7 +40,7 @@ class StoreOutbox final : public policies::Outbox {
   limiter::SyncedBank::Stats exchange_stats() const noexcept {
     return exchange_ ? exchange_->stats() : limiter::SyncedBank::Stats{};
   }
-  /// Before the end: what is counted here and not sent yet is sent. Again while is_busy().
+  /// Sends the counts that are not sent yet. Call it before the end, and again while is_busy().
   void flush_exchange(TimePoint now) {
     if (exchange_) exchange_->flush(now);
   }
@@ -57,11 +57,11 @@ class StoreOutbox final : public policies::Outbox {
   std::vector<Ticket*>& replied() noexcept { return replied_; }
   /// Whether the replies for a ticket are on their way, or in replied().
   bool is_asking() const noexcept { return asking_ != 0; }
-  /// A ticket of replied() has been seen to.
+  /// A ticket of replied() has been handled.
   void note_taken() noexcept { --asking_; }
 
  private:
-  /// Operations whose replies nobody awaits.
+  /// Operations whose replies are not awaited.
   struct BestEffort final : store::Batch {
     explicit BestEffort(StoreOutbox& o) : outbox(o) {}
     void on_replies() override {

@@ -35,7 +35,7 @@ class Unsettled final : net::Timer {
   /// Keeps it under next_id(), which is another one from now on.
   void keep(Ticket& ticket, TimePoint now);
 
-  /// The worker that made this id; nullopt: no id of ours.
+  /// The worker that made this id; nullopt: not an id of this process.
   static std::optional<std::size_t> worker_of(std::string_view id) noexcept;
   /// The answer of the app. False: there is no such request (any more).
   bool settle(std::string_view id, const Answer& answer, TimePoint now);

@@ -7,7 +7,7 @@
 
 namespace weir::app {
 
-/// The texts of a configuration in a form that others may see: secrets masked, together at most 1
+/// The texts of a configuration in a form that is safe to show: secrets masked, together at most 1
 /// MiB (the rest is omitted, and the last text says so).
 std::vector<admin::ConfigText> masked_texts(const std::vector<config::SourceFile>& files);
 

@@ -75,13 +75,14 @@ class Fleet {
   Audit* audit_ = nullptr;
   std::function<void(std::string_view)> door_;
   std::function<Here()> here_;
-  std::string hash_;  // that was said last
+  std::string hash_;  // that was reported last
   bool was_up_ = false;
   std::uint64_t strangers_told_ = 0;
   net::TaskGroup tasks_;
 };
 
-/// An override as the board holds it, and back. `nullopt`: it is none, or says that one has ended.
+/// An override as the board holds it, and back. `nullopt`: the text is not an override, or an
+/// override has ended.
 std::string override_words(const config::Override& change);
 std::optional<config::Override> read_override_words(std::string_view text);
 /// An entry of the audit log as news; and back, if it is of another replica than `here`.
@@ -90,13 +91,13 @@ std::optional<admin::AuditEntry> read_audit_words(std::string_view text, std::st
 /// A text of an admin door, and back: as those of the audit log. nullopt: it is none.
 std::string door_words(std::string_view text, const std::string& replica);
 std::optional<std::string> read_door_words(std::string_view text, std::string_view here);
-/// Names an override among all that were ever set.
+/// A name that is unique among all overrides that were ever set.
 std::string override_id(const config::Override& change);
-/// Whether all replicas that are there, other than this one, say in `member` of their words what
-/// `agrees` accepts; it gets null where they do not have the member.
+/// Whether all other replicas that are up have a value in `member` of their report that `agrees`
+/// accepts. `agrees` gets null if a report lacks the member.
 bool all_say(const store::BoardSync& sync, TimePoint now, const char* member,
              const std::function<bool(const boost::json::value* said)>& agrees);
-/// The rows of the replicas, from what they say. `ahead`: of the store's clock to ours.
+/// The rows of the replicas, from their reports. `ahead`: of the store's clock to ours.
 admin::FleetFacts fleet_facts(const store::BoardSync& sync, TimePoint now);
 
 }  // namespace weir::app

@@ -17,26 +17,26 @@ namespace weir::app {
 
 /// The board that all replicas with one Redis and one secret share (store/board): one call a
 /// second, on a thread and a connection of its own, so that no request ever waits for it. Without
-/// Redis it goes on with what it knows.
+/// Redis it continues with the last known items.
 ///
 /// A keyed hash of the secret seals items and news. A writer to Redis without the secret can delete
 /// them or put older ones back, but cannot make new ones. Lives on the control thread, where it
 /// calls back.
 class FleetBoard {
  public:
-  using Heard = store::BoardSync::Heard;  ///< without seals; what has a wrong one is left out
+  using Heard = store::BoardSync::Heard;  ///< without seals; items with a wrong seal are left out
   using Listener = std::function<void(Heard heard)>;
 
   FleetBoard(boost::asio::io_context& control, store::Settings redis, const HashSecret& secret,
              std::string name, Listener listener);
-  ~FleetBoard();  ///< stop() without a farewell
+  ~FleetBoard();  ///< stop() without announcing that this replica leaves
 
   /// Starts the thread and waits for the first answer, `limit` at most. The listener is not called:
   /// what was heard is the result.
   Heard start(milliseconds limit, const Clock& clock);
   /// Every second.
   void tick(TimePoint now);
-  /// Says farewell, if Redis takes it within `limit`.
+  /// Announces that this replica leaves, if Redis accepts it within `limit`.
   void stop(milliseconds limit, TimePoint now);
   /// With the next connection.
   void set_credentials(const store::Credentials& credentials, const store::Credentials& sentinels);

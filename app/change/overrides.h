@@ -23,8 +23,8 @@ Configuration with_those_that_fit(const config::Model& files, const std::string&
                                   std::vector<config::Override>& dropped,
                                   const std::vector<config::TableEdit>& edits = {});
 
-/// The set of the start, with those edits of tables and overrides that fit; the log says which do
-/// not. `overrides` keeps those that do.
+/// The policy set at the start, with the table edits and overrides that fit. The log names those
+/// that do not fit. `overrides` keeps those that fit.
 std::shared_ptr<policies::PolicySet> with_tables(const Configuration& files,
                                                  const std::vector<config::TableEdit>& edits,
                                                  std::vector<config::Override>& overrides,

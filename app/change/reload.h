@@ -21,8 +21,8 @@
 
 namespace weir::app {
 
-/// Puts a compiled configuration into use. Empty: it is in use; else why not, and the old one
-/// stays.
+/// Puts a compiled configuration into use. Empty: it is in use. Otherwise the reason, and the old
+/// one stays.
 class Swap {
  public:
   virtual ~Swap() = default;
@@ -38,9 +38,10 @@ class Swap {
 class Reload {
  public:
   struct Waits {
-    /// Editors and the kubelet touch several files: it looks when they have been quiet for so long.
+    /// Editors and the kubelet write several files: the check runs when no file has changed for
+    /// this long.
     std::chrono::milliseconds settle{150};
-    /// But not for ever: others may write there all the time, as in /tmp.
+    /// The wait is bounded, because other programs may write there all the time, as in /tmp.
     std::chrono::milliseconds patience{2000};
     std::chrono::milliseconds poll{5000};
   };
@@ -82,7 +83,7 @@ class Reload {
   using FleetOverrides = std::function<std::vector<config::Override>()>;
   boost::asio::awaitable<void> take_overrides(FleetOverrides ask);
   const std::vector<config::Override>& unfit_overrides() const noexcept { return unfit_; }
-  /// From now on the fleet says when an override of all ends that does not fit here.
+  /// From now on, the fleet decides when a common override ends that does not fit here.
   void belong_to_fleet() noexcept { in_fleet_ = true; }
   const std::vector<config::Override>& overrides() const noexcept { return overrides_; }
   /// Puts the tables' edits in force, or says why not; `table`: the one that is changed. Those of
@@ -100,7 +101,7 @@ class Reload {
   bool may_be_negative(std::string_view table) const;  ///< config::may_be_negative
   /// config::beyond_reading
   std::string beyond_reading(std::string_view table, const Number& limit) const;
-  /// What is done before each load, off this thread, such as fetching what it includes.
+  /// Work before each load, on another thread, such as fetching included texts.
   using Prepare = std::function<void(std::function<void()> done)>;
   void prepare_by(Prepare prepare) { prepare_ = std::move(prepare); }
   /// Ends those that are over; every second.
@@ -110,7 +111,7 @@ class Reload {
   const std::vector<admin::ConfigText>& texts() const noexcept { return texts_; }
   std::vector<admin::LoadRecord> history() const { return {history_.begin(), history_.end()}; }
 
-  /// The same as run(), from where nobody waits for it.
+  /// The same as run(), without a caller that waits.
   void ask(std::string cause, bool only_if_changed);
 
  private:

@@ -13,9 +13,10 @@
 
 namespace weir::app {
 
-/// What people have set in tables: what holds, what waits for a second one, and how it came about.
-/// Several replicas have books of their own, which merge. Kept as JSON in a file of `state.dir`,
-/// written anew with each change. Pure but for load() and save(). On the control thread.
+/// The changes of people to tables: the values in force, the changes that wait for a second person,
+/// and the history. Several replicas have books of their own, which merge. Kept as JSON in a file
+/// of `state.dir`, written anew with each change. Pure but for load() and save(). On the control
+/// thread.
 class TableBook {
  public:
   static constexpr std::size_t kRecordsMost = 1'000;  ///< of all tables; the oldest go
@@ -33,23 +34,24 @@ class TableBook {
   const admin::TableRecord* last_applied(std::string_view table) const noexcept;
   std::size_t pending() const noexcept;
 
-  /// The edits as they would be with these cells, which lie over what holds.
+  /// The edits as they would be with these cells over the cells in force.
   std::vector<config::TableEdit> with(const std::string& table,
                                       const std::vector<config::TableCell>& cells) const;
   /// What it takes to go back to `before`: cells that the files have as well need no edit.
   void hold(std::vector<config::TableEdit> edits) { edits_ = std::move(edits); }
-  /// Writes a record down and gives its id.
+  /// Adds a record and returns its id.
   std::string add(admin::TableRecord record);
   void set_state(std::string_view table, std::string_view id, std::string state, std::string by,
                  TimePoint at);
 
-  /// What other replicas are told of a table: all its cells, and as many of its last records as
-  /// fit. Empty: the cells alone are too many.
+  /// The message to other replicas about a table: all its cells, and as many of its last records as
+  /// fit. Empty: the cells alone do not fit.
   std::string table_text(const std::string& table, std::size_t most) const;
-  /// Takes what another replica has told. Records of ours that were not told yet are kept: they
-  /// count as made after its, so that cell by cell the last told wins. False: it can't be read, and
-  /// nothing has changed. Of two who approved and rejected one change, the first told has decided;
-  /// a record whose decision here is overtaken so says it, and is put into `overtaken`.
+  /// Takes the message of another replica. Own records that were not sent yet are kept. They count
+  /// as made after those of the message, so for each cell the change that was sent last wins.
+  /// False: the message can't be read, and nothing has changed. Of two who approved and rejected
+  /// one change, the first told has decided; a record whose decision here is overtaken so says it,
+  /// and is put into `overtaken`.
   bool merge(const std::string& table, std::string_view text,
              std::vector<admin::TableRecord>* overtaken = nullptr);
   /// Records of the table are changed here, and others do not know it.
@@ -59,7 +61,7 @@ class TableBook {
   std::vector<std::string> tables() const;
 
   std::string to_json() const;
-  /// False: it is no book.
+  /// False: the text is not a book.
   bool from_json(std::string_view text);
   /// A file that is not there is an empty book. The message says what is wrong, for people.
   std::string load(const std::string& path);

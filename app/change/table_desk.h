@@ -19,7 +19,7 @@
 
 namespace weir::app {
 
-/// Tables that people keep: who changes what, who agrees, and where it is written down. With a
+/// Tables that people maintain: the changes, their approvals, and the file that stores them. With a
 /// fleet all replicas keep the same. One change at a time. On the control thread.
 class TableDesk {
  public:
@@ -38,14 +38,14 @@ class TableDesk {
   /// which was first.
   using Overtaken = std::function<void(const admin::TableRecord& record)>;
   void serve(Reload& reload, LetGo let_go, Overtaken overtaken);
-  /// After each good load: where the files say what people have set, the files count from now on.
+  /// Call it after each good load. Values that the files now contain count as values of the files.
   void files_changed();
   /// Called for a table that was changed here, with what other replicas are to know of it.
   using Teller = std::function<void(const std::string& table, std::string text)>;
   /// Whether the files of all replicas say the same of what is set in a table; `said`: ours().
   using Agreed = std::function<bool(const std::string& table, const std::string& said)>;
-  /// Tells what others do not know yet. `mark`: tells the ids of this replica's changes from those
-  /// of others.
+  /// Sends the changes that others do not have yet. `mark`: distinguishes the ids of this replica's
+  /// changes from those of others.
   void share(Teller teller, Agreed agreed, std::string mark);
   /// For each table in which a limit has been set: a digest of what the files of this replica say
   /// about those limits. An empty digest: the files do not have the table.
@@ -54,17 +54,17 @@ class TableDesk {
   /// second. A replica whose file has not changed yet still needs them.
   bool may_let_go() const;
   boost::asio::awaitable<void> let_go();
-  /// What another replica has told. Before serve() it only changes what edits() says.
+  /// Takes the message of another replica. Before serve() it only changes the result of edits().
   void take_at_start(const std::string& table, std::string_view text);
   boost::asio::awaitable<void> take(std::string table, std::string text);
-  void told(const std::string& table);  ///< the others can know it now
+  void told(const std::string& table);  ///< the change has been sent to the others
   /// Called when the book can't be written (`why`), and when it is written again (empty). Called at
   /// once with how it is now.
   using Written = std::function<void(const std::string& why)>;
   void tell_whether_written(Written written);
   /// Writes the book if the last attempt failed. A change is made once, so nothing else would.
   void write_again();
-  /// Whether a change waits for somebody else (`admin.approval`).
+  /// Whether a change needs the approval of a second person (`admin.approval`).
   void need_approval(bool needed) noexcept { approval_ = needed; }
 
   std::vector<admin::TableFacts> tables() const;

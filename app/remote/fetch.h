@@ -13,7 +13,8 @@ namespace weir::app {
 /// One GET. Empty texts are left out of the request.
 struct FetchAsk {
   Url url;
-  std::string etag, last_modified;  ///< of what is there already: 304 if it is still that
+  std::string etag, last_modified;  ///< of the text that is there already: the answer is 304 if it
+                                    ///< has not changed
   std::string token;                ///< bearer
   std::size_t bytes_max = std::size_t{64} << 20;
   std::shared_ptr<boost::asio::ssl::context> tls;  ///< for https

@@ -17,8 +17,9 @@
 namespace weir::app {
 
 /// Loads a configuration with what it includes from elsewhere: URLs, keys of Redis. Texts are
-/// fetched on a thread of its own; a load takes what is there. A new text with which nothing can be
-/// loaded, while it can with the one before, is refused and told; the one before goes on.
+/// fetched on a thread of its own; a load takes what is there. If the configuration loads with the
+/// previous text and not with the new one, the new text is refused and reported. The previous text
+/// stays in use.
 ///
 /// load() from one thread; prepare() from its own or, before start(), from that of load().
 class IncludedTexts {

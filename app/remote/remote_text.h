@@ -25,12 +25,12 @@ class RemoteText {
   /// `directory`: where the last good text is kept; empty: nowhere.
   RemoteText(config::RemoteDef def, const std::string& directory, std::size_t bytes_max);
 
-  /// The last good text of an earlier process. Nothing is asked. False: there is none.
+  /// Reads the last good text of an earlier process. Sends no request. False: there is none.
   bool restore();
-  /// How it went: a text that was not there before (`fresh`), the same, or none (`why`).
+  /// The result: a text that was not there before (`fresh`), the same text, or none (`why`).
   enum class Turn { fresh, same, failed };
   Turn ask(milliseconds deadline, const ReadKey& read_key, const std::atomic<bool>* stop = nullptr);
-  /// What ask() has brought last. Valid until the next ask().
+  /// The text of the last ask(). Valid until the next ask().
   const std::string& fresh() const noexcept { return fresh_; }
   /// The fresh text is good: it is kept, here (unless `here` is false: it is large) and on disk. If
   /// it can't be written, each ask() tries again: with the text that is kept here, else with the

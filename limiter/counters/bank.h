@@ -13,8 +13,8 @@
 
 namespace weir::limiter {
 
-/// Names an open counter. A stale one (its counter was closed and its place given away) is
-/// harmless: every operation on it reads nothing and stores nothing.
+/// Names an open counter. A stale id (its counter was closed and its place was reused) is harmless:
+/// every operation on it reads nothing and stores nothing.
 struct CounterId {
   std::uint16_t index = 0;
   std::uint16_t generation = 0;  ///< 0: no counter
@@ -34,7 +34,7 @@ struct BankStats {
   std::uint64_t capacity = 0;      ///< slots
   std::uint64_t memory_used = 0;   ///< bytes of taken slots and blocks
   std::uint64_t memory_limit = 0;  ///< bytes that will never be exceeded, locks and tables included
-  std::uint64_t evicted = 0;       ///< live keys that lost their count for want of room
+  std::uint64_t evicted = 0;       ///< live keys that lost their count because there was no room
   std::uint64_t full = 0;          ///< events not stored because all their slots were in flight
 };
 
@@ -54,9 +54,9 @@ struct BankStats {
 /// the counter that has the most of them near by. At most three quarters of a table are pinned, so
 /// a new key finds room whatever other counters hold.
 ///
-/// Closed counters keep their keys until their windows have passed. They are given up sooner, the
-/// one closed first before the others, where a new counter finds no room otherwise. Their keys are
-/// taken out of the table by one scan for all of them, a slice for each call of maintain().
+/// Closed counters keep their keys until their windows have passed. They are dropped earlier if a
+/// new counter finds no room otherwise: the counter that was closed first goes first. One scan
+/// removes the keys of all dropped counters from the table, a slice for each call of maintain().
 class Bank {
  public:
   explicit Bank(const BankLimits& limits);
@@ -87,11 +87,11 @@ class Bank {
    private:
     Bank& bank_;
   };
-  /// Closes every counter not in `used`: their keys are the first to be evicted, but come back with
-  /// all they hold if the identity is opened again in time. Call it when no new request uses them;
-  /// requests still in flight may go on with their ids.
+  /// Closes every counter not in `used`: their keys are the first to be evicted, but are restored
+  /// with their counts if the identity is opened again in time. Call it when no new request uses
+  /// them; requests still in flight may continue to use their ids.
   void close_unused(std::span<const CounterId> used);
-  /// The identities of counters that are closed and could come back with what they hold.
+  /// The identities of closed counters that could be reopened with their counts.
   std::vector<Hash128> closed() const;
   /// The bytes that a table of its own for `keys` keys takes from BankLimits::memory.
   static std::uint64_t table_bytes(std::size_t keys) noexcept;
@@ -144,9 +144,9 @@ class Bank {
   void pin(CounterId id, const CounterKey& key, bool pinned = true) noexcept;
 
   BankStats stats() const noexcept;
-  /// Housekeeping, every second or so, at most some 20,000 buckets of work: gives up closed
-  /// counters whose windows have passed (after ten minutes at the soonest), asks for huge pages
-  /// where a table has become well filled.
+  /// Housekeeping, every second or so, at most some 20,000 buckets of work: drops closed counters
+  /// whose windows have passed (after ten minutes at the soonest), asks for huge pages where a
+  /// table has become well filled.
   void maintain(TimePoint now, TimePoint wall);
 
   /// Writes all settled counts of all counters, closed ones too, a piece per call. Holds a lock for

@@ -112,7 +112,8 @@ struct Bank::Impl {
     if (event != nullptr) r.value = r.settled = event->amount;
     return r;
   }
-  /// with() for what gives a reading. Every charge goes through here: in one piece with its caller.
+  /// with() for functions that return a reading. Every charge goes through here: in one piece with
+  /// its caller.
   template <class F>
   [[gnu::always_inline]] Reading read(Counter* c, const CounterKey& key, const Amount* event,
                                       F&& f) const noexcept {
@@ -154,7 +155,7 @@ struct Bank::Impl {
   std::array<std::atomic<Counter*>, kCountersMax> by_index{};
 
   mutable std::mutex control;  // guards all below, and keeps tables alive
-  std::list<Held> all;         // the given up ones included, for as long as stale ids may be in use
+  std::list<Held> all;         // also the dropped ones, for as long as stale ids may be in use
   std::map<Hash128, Held*> by_identity;
   std::map<Hash128, std::vector<Held*>> by_what;  // CounterSpec::what: who may inherit from whom
   std::vector<std::uint16_t> free_indices;

@@ -18,7 +18,8 @@ inline constexpr std::uint8_t kSnapshotEnd = 'E';
 
 inline constexpr std::int64_t kLatestKept = std::int64_t{1} << 46;  ///< ms: the year 4199
 
-/// A counter as a snapshot holds it: enough to make it again, and to know which events it has.
+/// A counter as a snapshot holds it: enough to create it again, and to determine which events it
+/// has.
 struct CounterRecord {
   std::uint16_t index = 0;
   Hash128 identity;
@@ -28,11 +29,11 @@ struct CounterRecord {
   std::uint32_t cut_from = 0;  ///< as of Counter
   std::int64_t cut_until = 0;
   Course course;
-  bool is_known = false;  ///< this machine can make it: it has the zone of its calendar
+  bool is_known = false;  ///< this machine can create it: it has the calendar's time zone
 };
 
 void put_record(std::string& out, const CounterRecord& record);
-/// False: malformed. `openings`: the number of the last opening that the snapshot knows.
+/// False: malformed. `openings`: the number of the last opening in the snapshot.
 bool get_record(Reader& in, std::uint64_t openings, CounterRecord& record);
 
 /// Whether a snapshot stores the values of its entries as 8 bytes each, because their bits are no

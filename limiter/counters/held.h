@@ -12,14 +12,14 @@
 
 namespace weir::limiter {
 
-/// A counter, and what only the control thread knows of it.
+/// A counter, and its data that only the control thread uses.
 struct Bank::Held : Course {
   Counter counter;
   std::unique_ptr<Table> own;
   std::size_t own_keys = 0, own_bytes = 0;
   std::uint64_t closing = 0;  ///< a running number: which was closed first
-  bool is_heir = false;       ///< it waits for what it begins with (Inheritance)
-  bool gone = false;          ///< given up, and its keys are
+  bool is_heir = false;       ///< it waits for its initial events (Inheritance)
+  bool gone = false;          ///< dropped, and its keys are removed
   TimePoint gone_at{};
 };
 

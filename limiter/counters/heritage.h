@@ -11,7 +11,7 @@ namespace weir::limiter {
 /// same `what` must have been open meanwhile. Both have the same metric and type, and neither
 /// counts events with times of their own.
 enum class Joining : std::uint8_t {
-  none,    ///< nobody can tell what belongs to its window
+  none,    ///< it cannot be determined which events belong to its window
   gaps,    ///< both trail: what it lacks (catch_up.cc)
   times,   ///< the events of the time in between, each at its time
   renew,   ///< members, each with its time: one that it has already is not counted twice

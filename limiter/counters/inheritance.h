@@ -11,21 +11,21 @@
 
 namespace weir::limiter {
 
-/// What a counter that is opened gets from others of the same `what`: a new one begins with the
-/// history of those that are there (heritage.cc) or with their level (joining.cc), and one that is
-/// opened again gets what came while it was closed (catch_up.cc, joining.cc). Used under
-/// Impl::control.
+/// Copies events from other counters of the same `what` to a counter that is opened. A new counter
+/// starts with the history of the existing ones (heritage.cc) or with their level (joining.cc). A
+/// reopened counter gets the events that came while it was closed (catch_up.cc, joining.cc). Used
+/// under Impl::control.
 class Bank::Inheritance {
  public:
   explicit Inheritance(Impl& bank) noexcept : bank_(bank) {}
   Inheritance(const Inheritance&) = delete;
   Inheritance& operator=(const Inheritance&) = delete;
 
-  /// A new counter waits for what it begins with.
+  /// Queues a new counter for its initial events.
   void add_heir(Held& held);
-  /// A counter that was closed is open, and waits for the events of the time in between.
+  /// Queues a reopened counter for the events that came while it was closed.
   void add_reopened(Held& held);
-  /// Gives all that wait what there is for them: one pass through the tables serves them all.
+  /// Gives all queued counters their events, in one pass through the tables.
   void run();
   /// Notes that a key of this counter may lack its oldest entries if it holds so many, or more.
   void note_cut(Counter& to, std::uint32_t held) const noexcept;

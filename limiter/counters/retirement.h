@@ -10,8 +10,8 @@
 
 namespace weir::limiter {
 
-/// How closed counters are given up: one scan takes the keys of all of them out of the tables.
-/// Used under Impl::control.
+/// Drops closed counters: one scan removes the keys of all of them from the tables. Used under
+/// Impl::control.
 class Bank::Retirement {
  public:
   explicit Retirement(Impl& bank) noexcept : bank_(bank) {}
@@ -25,7 +25,8 @@ class Bank::Retirement {
   bool find_index();
   /// Withholds the bytes of a table of its own, be they those of closed counters' tables.
   bool find_memory(std::size_t bytes);
-  /// Gives up those whose windows have passed, and works on the scan, some milliseconds at most.
+  /// Drops the counters whose windows have passed, and continues the scan, for some milliseconds at
+  /// most.
   void maintain(TimePoint now, TimePoint wall);
 
  private:

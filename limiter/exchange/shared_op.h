@@ -59,7 +59,7 @@ enum class SharedVerb : std::uint8_t {
   settle,     ///< ends the reservation of `id`; the event is counted at `at`
   release,    ///< ends the reservation of `id`
   take_back,  ///< undoes the add of `id`, which said `at` and `undo`; in_flight: the event ended
-  due,        ///< of patterns alone (PatternAsk), which otherwise know add and look
+  due,        ///< of patterns alone (PatternAsk), whose other verbs are add and look
   done,       ///< as due
 };
 
@@ -98,8 +98,8 @@ struct SharedOp {
 enum class SharedRetry : std::uint8_t {
   none,   ///< no failure
   again,  ///< elsewhere or at once; the store does so by itself while there is time
-  later,  ///< the store is away or busy: on_error now, the next event may fare better
-  never,  ///< somebody must mend something
+  later,  ///< the store is away or busy: apply on_error now; the next event may succeed
+  never,  ///< an operator must fix the cause
 };
 
 enum class SharedError : std::uint8_t {
@@ -118,7 +118,7 @@ enum class SharedError : std::uint8_t {
   denied,         ///< NOAUTH, WRONGPASS, NOPERM, unknown command
   wrong_type,     ///< the key holds something else
   no_script,      ///< NOSCRIPT, even after EVAL
-  malformed,      ///< not RESP, or not the answer to what was asked
+  malformed,      ///< not RESP, or not an answer to this command
   invalid,        ///< the operation itself: amount, parts
   refused,        ///< any other error
 };

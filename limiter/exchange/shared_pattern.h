@@ -13,8 +13,8 @@ namespace weir::limiter {
 /// A pattern that all replicas share, made once when the policies are loaded. Immutable.
 ///
 /// Open matches with a deadline lie in a shard of the pattern's keys, together with the deadlines:
-/// a replica that asks what is due need not know the keys, and finds everything in one slot of a
-/// cluster. A pattern without deadlines has a place in the store for each key.
+/// a replica finds everything that is due in one slot of a cluster, without having the keys. A
+/// pattern without deadlines has a place in the store for each key.
 struct SharedPattern {
   static constexpr unsigned kShards = 16;
 
@@ -25,7 +25,7 @@ struct SharedPattern {
   std::string name;  ///< in keys of the store: 16 hexadecimal digits
 
   bool has_deadlines() const noexcept { return spec.kind != PatternSpec::Kind::sequence; }
-  /// How long anything of it is of use.
+  /// How long any data of the pattern is of use.
   milliseconds longest() const noexcept;
   static unsigned shard_of(const Hash128& key) noexcept { return key.lo % kShards; }
   /// The SharedOp::key of this shard; no other pattern uses it.

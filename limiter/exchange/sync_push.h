@@ -5,7 +5,7 @@
 
 #include "limiter/exchange/sync_table.h"
 
-/// What the exchanges of all forms of counters have in common.
+/// The part of an exchange that all forms of counters share.
 namespace weir::limiter {
 
 /// One key's exchange, to be submitted and answered with SyncedBank::told().
@@ -34,7 +34,7 @@ TimePoint window_end(const SyncEntry& entry, TimePoint now);
 /// How long the report of a gauge holds: some intervals.
 milliseconds gauge_lifetime(const SyncedCounter& counter) noexcept;
 
-/// What was counted before it was known that others had reached the limit.
+/// The amount that was counted here before this replica learned that others had reached the limit.
 class Overshoot {
  public:
   /// The known reading of the key was `before` and is `after`; `ours` of that was counted here.

@@ -27,8 +27,8 @@ class SyncRounds {
 
   /// The time of the next work; none: nothing is queued.
   std::optional<TimePoint> next(TimePoint now) noexcept;
-  /// Makes the keys that are due at `now` ready to be taken. all: the end is near, so every queued
-  /// key that has something to tell is due, and the others are forgotten.
+  /// Makes the keys that are due at `now` ready to be taken. all: the process ends soon, so every
+  /// queued key with unsent counts is due, and the others are removed.
   void begin(TimePoint now, bool all);
   /// The next key to exchange, locked: the urgent ones, then those of the round. Empty: none is
   /// left. It is neither queued nor urgent any more, and not away.

@@ -16,19 +16,19 @@
 
 namespace weir::limiter {
 
-/// The total of some events; for extremes, 0 differs from none.
+/// The total of some events. For extremes, 0 and no event differ.
 using Share = std::optional<Number>;
 /// Of sums.
 inline Number amount_of(const Share& share) noexcept { return share.value_or(Number{0}); }
 
-/// A member of a `distinct` that the store has not said it has.
+/// A member of a `distinct` that the store has not confirmed.
 struct Untold {
   std::uint64_t member = 0;
   bool fresh = false;  ///< the store is not known to have had it before either
   bool sent = false;
 };
 
-/// The knowledge about one key of such a counter. The reading is our own part, which the bank has,
+/// The state of one key of an exchanged counter. The reading is our own part, which the bank has,
 /// merged with the part of the others. For sums, the part of the others is the total of the store
 /// at the last exchange, minus our part of it. For extremes, it is the value of the store, ours or
 /// not. For members, it is the number of members in the store that are not ours. For gauges, it is
@@ -63,16 +63,16 @@ struct SyncEntry {
   bool has_negative = false;       ///< of a sum: amounts below 0 have been seen
   bool untold_lost = false;  ///< some local members may never have been sent, for lack of room
   bool touched = false;      ///< since it was sent
-  bool queued = false;       ///< some worker has it in its queue
-  bool urgent = false;       ///< some worker will send it soon, or at the end of its turn
-  bool away = false;         ///< some worker has sent it and waits
+  bool queued = false;       ///< it is in the queue of a worker
+  bool urgent = false;       ///< a worker will send it soon, or at the end of its turn
+  bool away = false;         ///< a worker has sent it and waits for the answer
   bool unheard = false;      ///< the last exchange had no answer
   bool empties = false;      ///< a reset must be sent to the store
 
   static Hash128 key_of(const Hash128& key, const SyncedCounter& counter) noexcept {
     return key.owned_by(counter.shared->identity);
   }
-  /// As the bank has it: owning twice is not owning.
+  /// The key as the bank has it: owned_by() twice gives the original key.
   Hash128 key_in_bank() const noexcept { return key.owned_by(counter.shared->identity); }
   Share merged(const Share& a, const Share& b) const noexcept;
   /// The known part of the others in the window. A bucket drains meanwhile, our part first.

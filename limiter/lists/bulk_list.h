@@ -87,15 +87,15 @@ class BulkList {
 /// outlives reloads: policy sets that name the same source share it. find takes no lock.
 class BulkSlot {
  public:
-  /// What to ask now; null: nothing was loaded yet. Whoever asks is done with it before they let
-  /// the owner of put() go on (Wiring asks every worker). The next call may give other entries:
-  /// call it once for each decision.
+  /// The entries in force; null: nothing was loaded yet. Every reader must stop using them before
+  /// the owner of put() continues (Wiring waits for every worker). The next call may return other
+  /// entries: call it once for each decision.
   const BulkList* get() const noexcept { return now_.load(std::memory_order_acquire); }
   std::size_t size() const noexcept {
     const std::scoped_lock hold(mutex_);
     return owner_ == nullptr ? 0 : owner_->size();
   }
-  /// Puts entries in force and gives those before them, which others may still be reading.
+  /// Puts entries in force and returns the previous ones, which other threads may still be reading.
   [[nodiscard]] std::shared_ptr<const BulkList> put(std::shared_ptr<const BulkList> next) {
     const std::scoped_lock hold(mutex_);
     now_.store(next.get(), std::memory_order_release);

@@ -11,16 +11,16 @@
 
 namespace weir::limiter {
 
-/// How a view stands with the other replicas.
+/// The state of a view's exchange with the other replicas.
 struct ViewSharing {
-  bool up = false;             ///< the latest call was answered, and all that others told is known
-  std::string why;             ///< for people, if not up
-  TimePoint synced{};          ///< by Clock::now: what others had told by then is in the view
-  std::uint64_t replicas = 0;  ///< that called of late, this one included
-  std::uint64_t silent = 0;    ///< that did until a minute ago: dead, or cut off
-  std::uint64_t pending = 0;   ///< bytes that are on their way, or wait for Redis
+  bool up = false;     ///< the latest call was answered, and all counts of others are in the view
+  std::string why;     ///< for people, if not up
+  TimePoint synced{};  ///< by Clock::now: what others had told by then is in the view
+  std::uint64_t replicas = 0;            ///< that called of late, this one included
+  std::uint64_t silent = 0;              ///< that did until a minute ago: dead, or cut off
+  std::uint64_t pending = 0;             ///< bytes that are on their way, or wait for Redis
   std::uint64_t sent = 0, received = 0;  ///< bytes of counts, so far
-  std::uint64_t lost = 0;                ///< counts that others will not see, for want of room
+  std::uint64_t lost = 0;  ///< counts that others will not get, because there was no room
 };
 
 /// A view in use whose counts replicas exchange. Thread-safe.
@@ -34,7 +34,8 @@ class SharedView {
   virtual void take_delta(std::size_t most, std::vector<std::string>& out) = 0;
   /// Counts of others; only of panes that the filter wants. False: these bytes are no chunk of it.
   virtual bool absorb(std::string_view chunk, const PaneFilter& wanted) = 0;
-  /// Forgets all but what take_delta() has not taken yet: it will be told everything again.
+  /// Drops all counts except those that take_delta() has not taken yet. The caller adds the rest
+  /// again.
   virtual void begin_again() = 0;
   /// All that open windows have, pane by pane, as chunks: of a pane the keys with the greatest
   /// values that fit into `pane_most` bytes of memory. And apart from that what take_delta() would

@@ -42,7 +42,7 @@ class ChunkWriter {
   std::string bytes_;
 };
 
-/// Hears what is in a chunk. The texts live during the call.
+/// Receives the contents of a chunk. The texts are valid during the call.
 class ChunkSink {
  public:
   /// False: the pane is of no interest; its keys are left out.
@@ -55,8 +55,8 @@ class ChunkSink {
   ~ChunkSink() = default;
 };
 
-/// The writer is not trusted. False: these bytes are no chunk of this shape; what was heard before
-/// that was found out stays heard.
+/// The writer is not trusted. False: these bytes are not a chunk of this shape. Contents that were
+/// passed on before the error was found stay passed on.
 bool read_chunk(std::string_view bytes, const ViewShape& shape, ChunkSink& sink);
 
 }  // namespace weir::limiter

@@ -11,8 +11,8 @@
 namespace weir::policies {
 
 /// The hashes of the addresses that came last: a caller mostly comes again, and to compare sixteen
-/// bytes costs a twentieth of hashing them. What is remembered is the whole address, so nobody's
-/// hash can be another's. 256 KiB, touched as far as it is used. Not thread-safe.
+/// bytes costs a twentieth of hashing them. An entry holds the whole address, so two addresses
+/// never share a hash. 256 KiB, touched as far as it is used. Not thread-safe.
 class AddressHashes {
  public:
   /// The hash of this address, by `make()` unless it is known.

@@ -25,7 +25,7 @@ class Counting final {
         patterns_(patterns) {}
 
   bool charge(Instant at, const JudgeOptions& options);  ///< true: it asks the shared store
-  /// Some counter refuses, and the first ones have been charged before: what is left is only read.
+  /// A counter refuses after earlier counters were charged: the remaining counters are only read.
   void charge_rest(std::size_t charged, Instant at, const JudgeOptions& options);
   /// The store has replied: notes what it has counted. Then take_replies().
   void note_in_store() noexcept;
@@ -34,9 +34,10 @@ class Counting final {
   void take_back(bool all, Instant at);
   /// Counts the event also where it is refused, or where a limit in shadow mode would refuse it.
   void count_whole(Instant at);
-  /// The verdict is no longer needed, and the store has replied: takes everything back.
+  /// The verdict is no longer needed, and the store has replied: takes all counts of the event
+  /// back.
   void drop() noexcept;
-  /// No verdict has been enforced: takes back everything that is counted and not settled.
+  /// No verdict has been enforced: takes back all counts that are not settled.
   void take_all_back() noexcept;
 
  private:

@@ -31,7 +31,7 @@ class Driver final {
     matching_.use(std::move(loaded));
     work_.loud.forget();
   }
-  /// After use(): the banks hold no counts yet, and nobody else will write to them.
+  /// Call it after use(), if the banks hold no counts yet and no other code will write to them.
   void count_alone() { work_.loud.begin(work_.set->policies.size()); }
   /// Where the patterns' open matches are; without it they never match. `sink` may be null.
   void use_patterns(limiter::PatternBank* bank, PatternSink* sink = nullptr) {
@@ -58,7 +58,7 @@ class Driver final {
   /// start().
   const Verdict* resume(Judgement& judgement, const Occurrence& occurrence, Instant now,
                         const Options& options);
-  /// The store has replied to what the judgement's settlement asked (Judgement::settling).
+  /// The store has replied to the operations of the judgement's settlement (Judgement::settling).
   void replied(Judgement& judgement, Instant now);
   /// The answer of an open judgement (with its body, if needs_answer_body()) is here.
   void answer(Judgement& judgement, const Answer& answer, Instant now) {
@@ -85,9 +85,9 @@ class Driver final {
   /// Exactly once for an open judgement, last: gives back the place in flight. The judgement is
   /// closed now, or when replied() has been called if its settlement waits for the store.
   void end(Judgement& judgement, Instant now);
-  /// start() or resume() has thrown, or the caller cannot enforce their verdict for want of memory:
-  /// takes back what the event has counted, and closes the judgement. What it has put on lists,
-  /// told patterns or shown in views stays. Before the next start() or resume(), and not where
+  /// start() or resume() has thrown, or the caller has no memory to enforce their verdict: takes
+  /// back the counts of the event, and closes the judgement. Its entries on lists, its events in
+  /// patterns and its counts in views stay. Before the next start() or resume(), and not where
   /// start() has given no verdict.
   void cut_short(Judgement& judgement) noexcept;
   /// Fires the deadlines of patterns at or before the watermark: no event as old as that will come

@@ -35,7 +35,7 @@ class EventKeys final {
   const Hash128& hash() const noexcept { return hash_; }
   /// Which part the last load or hash lacked.
   std::size_t bad_part() const noexcept { return bad_part_; }
-  /// For keys that are made part by part, of whatever the caller adds.
+  /// For keys that the caller builds part by part.
   KeyBuilder& builder() noexcept { return hashing_.builder(); }
   /// The parts as people read them: those that load_texts() made, or those of an earlier event.
   std::vector<std::string_view>& printable() noexcept { return views_; }

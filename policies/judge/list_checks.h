@@ -7,14 +7,14 @@
 
 namespace weir::policies {
 
-/// Asks the lists about an event: the lists that the event's fields belong to, a policy's own
+/// Looks an event up in the lists: the lists that the event's fields belong to, a policy's own
 /// lists, and `inList()` of expressions.
 class ListChecks final : public ListOracle {
  public:
   ListChecks(Judging& work, EventKeys& keys, EventMatching& matching) noexcept
       : work_(work), keys_(keys), matching_(matching) {}
 
-  /// False: one of them decides, and no policy is asked.
+  /// False: a list decides, and no policy judges the event.
   bool look_at_lists(Instant at, Trace* trace) {
     return !work_.set->any_lists || ask_lists(at, trace);
   }

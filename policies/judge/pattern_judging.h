@@ -57,9 +57,10 @@ class PatternJudging final {
   /// delivery of a message, call delivered() and return the message.
   std::vector<std::unique_ptr<PatternMessage>>& messages() noexcept { return messages_; }
   /// How many matches of shared patterns their own rungs have refused since the last call. The
-  /// store was only asked and does not know them; the bank counts those of other patterns.
+  /// store does not count them, because it only answered a question; the bank counts those of other
+  /// patterns.
   std::uint64_t take_refused_matches() noexcept { return std::exchange(refused_matches_, 0); }
-  /// Whether there is either of the two.
+  /// Whether there are messages or refused matches.
   bool has_news() const noexcept { return !messages_.empty() || refused_matches_ != 0; }
   /// The set in use.
   const PolicySet& set() const noexcept { return *work_.set; }
@@ -71,11 +72,12 @@ class PatternJudging final {
   /// The store is away. True: the local pattern counts the event meanwhile (`on_error: local`).
   bool keep_here(PatternMessage& message, Instant now);
   void give_back(std::unique_ptr<PatternMessage> message);
-  /// Asks all shards of a shared pattern what is due at `at`; with a lease, as PatternAsk says.
+  /// Asks all shards of a shared pattern for matches that are due at `at`; with a lease, see
+  /// PatternAsk.
   void ask_due(const PolicySet& set, std::size_t pattern, TimePoint at, milliseconds lease,
                StoreOps& into) const;
   /// Takes one shard's answer, for a pattern of the set in use; after the last one, call
-  /// fire_due(). `lease`: what ask_due() was told.
+  /// fire_due(). `lease`: the value that ask_due() got.
   void take_due(std::size_t pattern, const limiter::SharedReply& reply, unsigned shard, Instant now,
                 milliseconds lease);
   void fire_due();

@@ -7,8 +7,8 @@
 
 namespace weir::policies {
 
-/// Finds the part of a judgement that rests on the request alone: its routes and the hashes of its
-/// keys. So a thread that reads requests can take that work off the thread that judges them. One
+/// Computes the part of a judgement that depends on the request alone: its routes and the hashes of
+/// its keys. So a thread that reads requests can do this work for the thread that judges them. One
 /// per thread; no allocation after warm-up.
 class Preparing final {
  public:

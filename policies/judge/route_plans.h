@@ -10,8 +10,8 @@
 
 namespace weir::policies {
 
-/// What all requests on one route have in common. Where no condition reads the request, that is
-/// nearly everything: which events they are, and which policies watch those.
+/// The part of the plan that all requests on one route share. If no condition reads the request,
+/// this is nearly everything: the events, and the policies that watch them.
 struct RoutePlan {
   bool is_constant = false;  ///< no condition reads the request; else there is nothing below
   std::vector<EventIndex> events, open_events;  ///< as in Plan
@@ -19,15 +19,15 @@ struct RoutePlan {
   std::unique_ptr<FlatPlan> flat;               ///< null: some policy needs more than its key
 };
 
-/// The plans of the routes that have come so far, each made once. A bounded number of them;
-/// requests on others take the general way. One per worker; not thread-safe.
+/// The plans of the routes that have come so far, each made once. Their number is bounded; requests
+/// on other routes take the general path. One per worker; not thread-safe.
 class RoutePlans {
  public:
   explicit RoutePlans(Judging& work) noexcept : work_(work) {}
 
   /// Another policy set is in use.
   void forget();
-  /// Of requests that are these base events. Null: the general way finds out.
+  /// The plan of requests that are these base events. Null: use the general path.
   RoutePlan* find(const std::vector<EventIndex>& bases) {
     if (bases.size() > kBasesMost) return nullptr;
     std::uint64_t key = 1;  // a leading one, so that different lists are different numbers

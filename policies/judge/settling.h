@@ -44,7 +44,7 @@ class Settling final {
   void aborted(Instant now);
   /// The app gave no good answer, or got no request: reservations are released.
   void released(Instant now) noexcept;
-  /// There is no memory for the answer: what is still reserved counts as a match.
+  /// There is no memory for the answer: open reservations count as matches.
   void settle_rest(Instant now) noexcept;
   /// The replies to Judgement::closing are there: judges the rungs that depend on them.
   void closed(Instant now);

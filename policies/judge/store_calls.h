@@ -12,7 +12,7 @@
 namespace weir::policies {
 
 /// Makes the operations for the shared store: the questions of a judgement, and best-effort
-/// operations whose replies nobody awaits (the ends of reservations, undo, resets).
+/// operations whose replies are not awaited (the ends of reservations, undo, resets).
 class StoreCalls final {
  public:
   StoreCalls(Judging& work, EventKeys& keys) noexcept : work_(work), keys_(keys) {}

@@ -5,7 +5,7 @@
 
 namespace weir::policies {
 
-/// Counts in views what has happened, after the policies have judged it, whatever they said.
+/// Counts events in views after the policies have judged them, whatever the verdict.
 class ViewCounting final {
  public:
   ViewCounting(Judging& work, EventKeys& keys, EventMatching& matching) noexcept

@@ -13,17 +13,17 @@
 
 namespace weir::store {
 
-/// What one replica has set for all: a text under a name, until a time or for good.
+/// An item that one replica has set for all: a text under a name, until a time or without an end.
 struct BoardItem {
   std::string name, value;
   TimePoint until{};       ///< epoch: it stays
-  std::int64_t stamp = 0;  ///< when it was told first, by the store; 0: not yet
+  std::int64_t stamp = 0;  ///< when the store got it first, by the store's clock; 0: not yet
 };
 
 /// A replica as the store knows it.
 struct BoardReplica {
-  std::string name, words;  ///< `words`: what it says of itself
-  milliseconds silent{0};   ///< since it was heard last
+  std::string name, words;  ///< `words`: its report about itself
+  milliseconds silent{0};   ///< time since its last message
 };
 
 /// The answer of board.lua.
@@ -48,9 +48,9 @@ struct BoardAnswer {
 /// One replica's side of the board that the replicas of a fleet share (board.lua): the next call,
 /// and what the answer means. No sockets, no clock: time is an argument. Not thread-safe.
 ///
-/// The item that is told last holds, wherever it was set. What is set while the store is away is
-/// told when it is back. A store that has lost its memory is told again what this replica knows,
-/// with the stamps of the first time: what is newer stays.
+/// The item that is sent last is in force, on whichever replica it was set. Items that are set
+/// while the store is away are sent when the store is back. If the store has lost its memory, this
+/// replica sends its items again, with their first stamps: newer items stay.
 class BoardSync {
  public:
   static constexpr std::size_t kUntoldMost = 1'000;     ///< items; more are refused
@@ -59,16 +59,17 @@ class BoardSync {
   /// Of what is known of all: items, and bytes of their names and values.
   static constexpr std::size_t kKnownMost = 2'000, kKnownBytesMost = std::size_t{64} << 20;
   static constexpr std::size_t kNewsBytesMost = 8 << 10;
-  static constexpr milliseconds kGone{5'000};  ///< a replica that is silent for so long is away
+  static constexpr milliseconds kGone{5'000};  ///< a replica that is silent for this long is down
 
   /// `name`: of this replica, unlike all others. `fresh`: an epoch for an empty store.
   BoardSync(std::string name, std::string fresh);
 
-  /// What this replica says of itself; `by_reload`: the configuration came by a reload just now.
+  /// Sets the report of this replica about itself; `by_reload`: a reload has just changed the
+  /// configuration.
   void say(std::string words, std::string version, bool by_reload);
-  /// Sets an item here and, soon, everywhere. `guarded`: it takes the place only of the item that
-  /// this replica knows; if another replica was faster it is dropped, and that item comes. False:
-  /// it is too long, or too many wait.
+  /// Sets an item here and, soon, everywhere. `guarded`: it replaces only the item that this
+  /// replica has. If another replica was faster, this item is dropped, and the other one arrives.
+  /// False: the item is too long, or too many wait.
   bool put(BoardItem item, bool guarded = false);
   /// False: too long.
   bool tell(std::string news);
@@ -90,7 +91,7 @@ class BoardSync {
 
   /// Items wait to be sent or received: call again at once.
   bool is_urgent() const noexcept { return more_ || !untold_.empty() || !news_.empty(); }
-  /// The item as it holds here, told or not; nullopt: there is none, or it is over.
+  /// The item that is in force here, sent or not; nullopt: there is none, or it has ended.
   std::optional<BoardItem> item(std::string_view name, TimePoint now) const;
   /// All whose names begin so, by name.
   std::vector<BoardItem> items(std::string_view prefix, TimePoint now) const;

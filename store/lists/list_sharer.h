@@ -17,7 +17,7 @@ struct SharedList {
   limiter::ListId id;
   std::size_t max = 0;
   Hash128 identity;  ///< the same at every replica
-  /// The store has the same list for both: what it has not heard of the one belongs to the other.
+  /// Whether the store has the same list for both: then unsent changes of one belong to the other.
   bool is_same(const SharedList& other) const noexcept {
     return name == other.name && id == other.id && identity == other.identity;
   }
@@ -30,7 +30,7 @@ struct ListSharingStats {
   ListSync::Stats sum;  ///< of all lists; last_answer: the oldest of theirs
   /// The oldest answer; of a list without one the time since which it is shared.
   TimePoint heard{};
-  /// How old at most what this replica knows of others is.
+  /// The greatest age of this replica's data about others.
   milliseconds lag(TimePoint now) const noexcept;
 };
 
@@ -46,8 +46,8 @@ class ListSharer final : public ScriptSharer {
   void stop();
   /// Shares these lists from now on; lists that stay continue without interruption.
   void use(const std::vector<SharedList>& lists);
-  /// An entry was created here: `tell` hears whether it was this replica's listing that made it, as
-  /// soon as the store knows; true if that takes until the deadline. From this loop, later.
+  /// An entry was created here: `tell` is called with whether this replica's listing made it, as
+  /// soon as the store has decided; with true at the deadline. Called from this loop, later.
   void ask_maker(limiter::ListId list, const Hash128& key, TimePoint deadline,
                  std::function<void(bool here)> tell);
 

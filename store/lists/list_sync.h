@@ -51,24 +51,24 @@ class ListSync {
   ListSync(limiter::ListBank& bank, limiter::ListId list, std::size_t max, ListOrigin origin,
            std::uint64_t seed);
 
-  /// Takes what has changed in the bank.
+  /// Takes the changes of the bank.
   void gather(TimePoint now);
   /// When to call; TimePoint::max() while a call is on its way.
   TimePoint due() const noexcept;
   /// Begins a call: appends its arguments, as bulk strings, and returns how many.
   unsigned ask(std::string& words, TimePoint now);
-  /// False: that was no answer (and the call has failed).
+  /// False: these bytes are not a valid answer, and the call has failed.
   bool answered(const Reply& reply, TimePoint now);
   void failed(TimePoint now);                   ///< the call; it may have been executed
-  void doubt() noexcept { uncertain_ = true; }  ///< the store may be another one than before
+  void doubt() noexcept { uncertain_ = true; }  ///< the store may be a different one now
   /// The list has room for more or fewer entries now.
   void set_max(std::size_t max) noexcept { max_ = max; }
   /// Pending changes are due now, extensions too: this replica ends.
   void hurry(TimePoint now);
-  /// The store has heard of every change that was gathered.
+  /// The store has confirmed every gathered change.
   bool idle() const noexcept { return pending_.empty() && flying_.empty(); }
 
-  /// Whose listing made the entry, as the store has it: who notifies.
+  /// Which replica's listing made the entry, according to the store: that replica notifies.
   enum class Maker : std::uint8_t { here, elsewhere, not_known_yet };
   Maker maker(const Hash128& key) const;
 

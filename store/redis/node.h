@@ -68,7 +68,7 @@ class Node final : Connection::Owner, net::Timer {
   /// the slot is being moved here. The node must be ready, and the operation still waited for.
   void add(OpRef ref, const limiter::SharedOp& op, unsigned slot, bool asking, TimePoint wall);
   /// The call goes out with this turn. The node must be ready. False: there is no memory for it,
-  /// and nobody tells it of an answer.
+  /// and the call gets neither answer nor failure.
   [[nodiscard]] bool add_call(ScriptCall& call, bool asking);
   void ask_slots();
   void end_turn();  ///< everything gathered goes out

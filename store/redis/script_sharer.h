@@ -11,7 +11,7 @@
 
 namespace weir::store {
 
-/// For calls that no request waits for: a slow server is not given up because of them.
+/// The settings for calls that no request waits for: a slow server is not given up because of them.
 Settings without_hurry(Settings settings);
 
 /// Shares things of one kind with other replicas through Redis, each by calls of one script: one
@@ -23,8 +23,8 @@ class ScriptSharer : net::Timer {
 
   void start();
   void stop();
-  /// Sends what Redis has not heard; `then` hears when Redis has it, or that Redis is away. One at
-  /// a time.
+  /// Sends the changes that Redis does not have yet. `then` is called when Redis has them, or when
+  /// Redis is away. One at a time.
   void flush(std::function<void()> then);
   /// With the next connection.
   void set_credentials(const Credentials& credentials, const Credentials& sentinels) {
@@ -40,7 +40,7 @@ class ScriptSharer : net::Timer {
     Side& operator=(const Side&) = delete;
     virtual ~Side() = default;
 
-    /// Takes what is new here.
+    /// Takes new local changes.
     virtual void gather(TimePoint) {}
     /// When to call.
     virtual TimePoint due() const noexcept = 0;
@@ -48,7 +48,7 @@ class ScriptSharer : net::Timer {
     virtual void ask(TimePoint now) = 0;
     virtual void answered(const Reply& reply, TimePoint now) = 0;
     virtual void failed(TimePoint now, std::string why, bool may_have_happened) = 0;
-    /// What is new here is due now: the end is near.
+    /// Local changes are due now: the process ends soon.
     virtual void hurry(TimePoint now) = 0;
     /// Redis has all of that, or takes it no more.
     virtual bool is_told() const noexcept = 0;

@@ -31,13 +31,13 @@ const Script& script(ScriptIndex index);
 const Script& list_script();
 /// get.lua: the value of a string that is no counter.
 const Script& get_script();
-/// board.lua (store/board): what the replicas of a fleet tell each other.
+/// board.lua (store/board): the messages between the replicas of a fleet.
 const Script& board_script();
 
 /// view.lua (store/views): what replicas that share a view call.
 const Script& view_script();
 
-/// All of them as one library of functions, for FUNCTION LOAD (Redis 7 or newer). Names end in a
+/// All scripts as one library of functions, for FUNCTION LOAD (Redis 7 or newer). Names end in a
 /// digest of the text, so versions of weir with different scripts can share a server.
 struct FunctionLibrary {
   std::string_view name, text;

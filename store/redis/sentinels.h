@@ -7,7 +7,8 @@
 namespace weir::store {
 
 /// Asks Sentinels where the master is: at start, every second, and whenever it is said to be lost.
-/// One at a time; the next one when one does not know or does not answer.
+/// It asks one Sentinel at a time, and the next one if that Sentinel does not know the master or
+/// does not answer.
 class Sentinels final : Connection::Owner, net::Timer {
  public:
   class Owner {

@@ -28,7 +28,7 @@ class SlotMap {
   bool is_wanted() const noexcept { return wanted_; }
   /// The answer. False: it was none.
   bool take(Node& node, const Reply& reply, TimePoint now);
-  /// Why it is unknown, for people; empty if it is known.
+  /// Why the map is unknown, for people; empty: it is known.
   const std::string& why() const noexcept { return why_; }
 
  private:

@@ -47,8 +47,8 @@ class ViewSync {
   /// After so long without an answer, the store may have forgotten the number of this replica's
   /// last piece (view.lua: an hour). It is asked for that number before it gets a piece again.
   static constexpr milliseconds kForgets = std::chrono::minutes{55};
-  /// How long what nobody writes to any more stays in the store: after the window, and of a view
-  /// without an end.
+  /// How long the store keeps data that no replica writes to any more: after the window, and for a
+  /// view without an end.
   static constexpr milliseconds kAfterwards = std::chrono::minutes{10};
   static constexpr milliseconds kEndless = std::chrono::hours{24 * 400};
 
@@ -67,11 +67,12 @@ class ViewSync {
   };
   Question ask(std::string& words, TimePoint now, TimePoint wall, bool may_fold = true);
   bool is_folding() const noexcept { return step_ >= Step::old; }
-  /// False: that was no answer (and the call has failed).
+  /// False: these bytes are not a valid answer, and the call has failed.
   bool answered(const Reply& reply, TimePoint now);
   void failed(TimePoint now, std::string why);    ///< the call; it may have been executed
   void not_sent(TimePoint now, std::string why);  ///< the call; it has not been executed
-  /// Tells what it has at once (the end is near); idle() says when the store has it.
+  /// Sends all counts at once, because the process ends soon; idle() is true when the store has
+  /// them.
   void hurry(TimePoint now) noexcept {
     hurries_ = true;
     hurried_ = now;
