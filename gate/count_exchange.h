@@ -39,8 +39,8 @@ class CountExchange final : private net::Timer {
 
   /// After judgements and settlements: sends keys that are due or urgent, and sets the timer.
   void run(TimePoint now);
-  /// Before the end: sends all that is queued, whatever its interval. Call it again while
-  /// is_busy(): the store may refuse keys for now, and some may be under way at another worker.
+  /// Call it before the end: sends all queued keys, whatever their interval. Call it again while
+  /// is_busy(): the store may refuse keys temporarily, and another worker may be sending some.
   void flush(TimePoint now);
   /// Answers are awaited, or, after a flush, something is not sent yet.
   bool is_busy() const noexcept {

@@ -31,7 +31,7 @@ struct Shared {
   /// Current wall clock minus Clock::now(), kept up by the control thread every second: `every`
   /// windows follow steps of the wall clock, all others do not.
   std::atomic<std::int64_t> wall_offset_ms{0};
-  Settlements settlements{};  ///< noted while somebody waits on any worker
+  Settlements settlements{};  ///< noted while a request waits on any worker
   std::atomic<std::uint32_t> waiting{0};
   limiter::PatternBank* patterns = nullptr;  ///< null: no pattern ever matches
   limiter::SyncTable* synced = nullptr;      ///< null: no counts are exchanged
@@ -61,12 +61,13 @@ class Gate final : public Judge {
   /// timer.
   void share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget,
              net::Wheel* wheel = nullptr);
-  /// On one worker of the process, after share(): fires what is due of shared patterns.
+  /// Call it on one worker of the process, after share(): fires due matches of shared patterns.
   void fire_patterns(net::Wheel& wheel, std::uint64_t seed);
-  /// And those with `sync` exchange their counts through it, if Shared::synced is there. `origin`:
-  /// random, another one than the store's. After share().
+  /// Counters with `sync` exchange their counts through the store, if Shared::synced is there.
+  /// `origin`: random, another one than the store's. After share().
   void exchange(net::Wheel& wheel, std::uint64_t origin);
-  /// Before the end: what is counted here and not sent yet is sent. Again while is_exchanging().
+  /// Sends the counts that are not sent yet. Call it before the end, and again while
+  /// is_exchanging().
   void flush(TimePoint now) {
     if (outbox_) outbox_->flush_exchange(now);
   }
@@ -86,7 +87,7 @@ class Gate final : public Judge {
   /// of its answer (status 0: none; policies that need the answer then do not count). Does not wait
   /// for reservations of others, and leaves nothing in flight. None: the shared store is asked;
   /// park the waiter, and pass the same event when it is resumed.
-  /// `insists`: it has happened, so that it counts also where it is refused.
+  /// `insists`: the event has happened, so it counts even if a policy refuses it.
   std::optional<Judged> judge(const policies::Record& record, const Answer& answer, TimePoint now,
                               Waiter& waiter, bool insists = false);
   /// The result that judge() would give; counts and remembers nothing. Pass the same trace when the
@@ -119,7 +120,7 @@ class Gate final : public Judge {
     driver_.use_patterns(shared_.patterns, matches);
   }
 
-  /// Gives every event to this recorder as well; null: to none. Before use().
+  /// Also passes every event to this recorder; null: to none. Call it before use().
   void record_to(Recorder* recorder) { recorder_ = recorder; }
 
   /// Moves the end of the reservations and places in flight that the store holds for requests under

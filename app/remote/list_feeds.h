@@ -23,7 +23,7 @@ namespace weir::app {
 /// Entries of lists that come from files and URLs, perhaps by the million. They are read on a
 /// thread of its own, at a low priority, and put in force by a change of one pointer; what
 /// they replace is freed there as well, once no worker looks at it any more. A text that can't be
-/// had, or in which a line is wrong, changes nothing.
+/// fetched, or that has a wrong line, changes nothing.
 ///
 /// attach(), load_new() and facts() on the control thread.
 class ListFeeds {
@@ -45,13 +45,14 @@ class ListFeeds {
   /// the running set names the same source for it. Sources that the set does not name go once it is
   /// in use().
   void attach(policies::PolicySet& set);
-  /// Reads what attach() found to be new; blocks. Why it must not be put in use, for people; empty:
-  /// it may. A URL that can't be reached is no reason: its list is empty, and that is told.
+  /// Reads the new sources that attach() found; blocks. Returns why the set must not be put in use,
+  /// for people; empty: it may. If a URL can't be reached, its list is empty, and that is reported,
+  /// but the set may be used.
   std::string load_new();
   /// attach() and load_new(), read on the feeds' thread: for a reload. Entries are there before the
   /// set is in use, because those on an allow list that is still empty could be refused.
   boost::asio::awaitable<std::string> feed(policies::PolicySet& set);
-  /// From now on these are looked at.
+  /// From now on these sources are checked.
   void use(const policies::PolicySet& set);
 
   void stop();

@@ -11,8 +11,8 @@
 
 namespace weir::app {
 
-/// A text that is fetched from elsewhere, with the last good one on disk. Whoever uses it asks
-/// every so often, looks at what is fresh, and says whether it was good. Not thread-safe.
+/// A text that is fetched from elsewhere, with the last good one on disk. The user calls ask() at
+/// intervals, checks the fresh text, and calls keep() or refuse(). Not thread-safe.
 class RemoteText {
  public:
   /// How a key of Redis is read: its value, or why there is none. Null: there is no Redis.
@@ -52,7 +52,7 @@ class RemoteText {
   std::string file() const;  ///< where it is kept; empty: nowhere
 
  private:
-  std::string whose() const;  ///< what a text on disk must be of
+  std::string whose() const;  ///< the source that a text on disk must come from
   /// Why it can't be read, or nothing; without `token_file` the token stays empty.
   std::string read_token(std::string& token) const;
   Turn failed(std::string why);

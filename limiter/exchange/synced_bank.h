@@ -35,8 +35,9 @@ class SyncedBank {
   /// Call this first in a judgement: the key will be exchanged at its next interval. False: the key
   /// is unknown; add() it.
   bool touch(const SyncedCounter& counter, const CounterKey& key);
-  /// Without room in the table the key is counted here alone (SyncTable::Stats::full); once it has
-  /// room, its reading is never below what is known here, nor below what the store has.
+  /// If the table has no room, the key is counted on this replica only (SyncTable::Stats::full).
+  /// Once the table has room, the reading of the key is never below the count here, nor below the
+  /// count in the store.
   void add(const SyncedCounter& counter, const CounterKey& key, std::string_view name,
            TimePoint now);
 
@@ -53,8 +54,8 @@ class SyncedBank {
   void uncharge(const SyncedCounter& counter, const CounterKey& key, const Undo& undo) noexcept;
   /// in_flight: one event of this amount has ended.
   void leave(const SyncedCounter& counter, const CounterKey& key, Number amount);
-  /// Resets everywhere: the store hears of it at the end of the turn, the other replicas hear of it
-  /// from there.
+  /// Resets everywhere: the reset goes to the store at the end of the turn, and from there to the
+  /// other replicas.
   void reset(const SyncedCounter& counter, const CounterKey& key, Moment now);
 
   /// The times of both clocks, for counters of either.
@@ -70,8 +71,8 @@ class SyncedBank {
   std::optional<TimePoint> next(TimePoint now) noexcept { return rounds_.next(now); }
   /// Keys wait for their exchange, at this worker.
   bool has_queued() const noexcept { return rounds_.queued() != 0; }
-  /// Makes the keys that are due at `now` ready to be taken, hot keys first. all: the end is near,
-  /// so every queued key that has something to tell is due, and the others are forgotten.
+  /// Makes the keys that are due at `now` ready to be taken, hot keys first. all: the process ends
+  /// soon, so every queued key with unsent counts is due, and the others are removed.
   void begin_round(TimePoint now, bool all = false) { rounds_.begin(now, all); }
   /// Up to `most` of the urgent ones and of the round; all of a key are together. Ids follow `id`,
   /// which is moved on.
@@ -85,7 +86,8 @@ class SyncedBank {
   struct Stats {
     std::uint64_t queued = 0;     ///< keys that wait for their exchange
     std::uint64_t exchanged = 0;  ///< pushes that were answered
-    std::uint64_t overshoot = 0;  ///< counted before it was known that others had reached the limit
+    std::uint64_t overshoot =
+        0;  ///< counted before this replica learned that the limit was reached
   };
   Stats stats() const noexcept;
 

@@ -9,10 +9,10 @@ namespace weir::limiter {
 
 /// How the counts of all replicas become one reading.
 enum class Merge : std::uint8_t {
-  none,     ///< never: the store is asked each time
-  sum,      ///< all that they have is added up
+  none,     ///< not exchanged: each event asks the store
+  sum,      ///< the counts of all replicas are added up
   average,  ///< two sums: of the amounts, and of ones; the reading is their quotient
-  extreme,  ///< the least or the greatest of what they have
+  extreme,  ///< the least or the greatest value of all replicas
   members,  ///< the store counts different members; each replica sends its own
   gauge,    ///< each replica reports its open requests for a while; the total is the sum
 };
@@ -27,7 +27,7 @@ Reading average_of(const Reading& amounts, const Reading& ones) noexcept;
 
 struct SyncedAverage;
 
-/// A counter whose counts replicas exchange: what a Merge other than `none` is for.
+/// A counter whose counts replicas exchange: its Merge is not `none`.
 struct SyncedCounter {
   CounterId id;                                 ///< this replica's own part, in the Bank
   std::shared_ptr<const SharedCounter> shared;  ///< as the store has it

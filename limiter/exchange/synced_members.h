@@ -37,7 +37,7 @@ class SyncedMembers {
                 const Ceiling* ceiling, bool enforced, bool reserves, Undo* undo);
   Reading settle(SyncEntry& entry, const CounterKey& key, TimePoint event_time, Moment now,
                  const Amount& event, const Undo& undo, bool matched);
-  /// The bank has taken it back. A member that was sent stays in the store.
+  /// Call it when the bank has taken the member back. A member that was sent stays in the store.
   void uncharge(SyncEntry& entry, const Undo& undo) noexcept;
 
   /// Writes pushes to `out` from `at` on, `most` of them at most: one for each member, or one that

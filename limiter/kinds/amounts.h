@@ -18,8 +18,8 @@ inline std::int64_t integer_of(Number amount) noexcept {
   return up >= kEdge ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(up);
 }
 
-/// A sum that saturates. One that has reached the top stays there, whatever is taken off it later:
-/// how far above it was is not known, and a sum never undercounts.
+/// A sum that saturates. A sum that has reached the top stays there, whatever is subtracted later:
+/// the true sum is unknown, and a sum never undercounts.
 inline std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (a == kMost || b == kMost) return kMost;

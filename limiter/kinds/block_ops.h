@@ -7,7 +7,8 @@
 
 namespace weir::limiter {
 
-/// The operations of every kind whose keys are journals. K says what is particular to the kind:
+/// The operations of every kind whose keys are journals. K defines the parts that differ between
+/// kinds:
 ///
 ///   valid(counter, event)                  whether this event can be counted at all
 ///   drop_dead(journal, counter, now)       what has left the window goes

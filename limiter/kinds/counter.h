@@ -36,9 +36,9 @@ struct Counter {
   std::optional<PlaceGrid> grid;  ///< of a counter with a radius
   /// Entries at most; no bound where entries merge. Grows when a policy wants more.
   std::atomic<std::uint32_t> keep{0};
-  /// It has, or took over, keys whose oldest entries went for want of room, because less was kept
-  /// then: until `cut_until` (ms, on its clock) a reading of `cut_from` or more may be too low. A
-  /// lower one is whole: of a key that lacks events of the window, all that it kept is in it.
+  /// The counter has, or took over, keys that lost their oldest entries because `keep` was smaller.
+  /// Until `cut_until` (ms, on its clock) a reading of `cut_from` or more may be too low. A lower
+  /// reading is complete, because a key that lost entries of the window reads at least `cut_from`.
   std::atomic<std::uint32_t> cut_from{0};
   std::atomic<std::int64_t> cut_until{0};
   /// Its keys and, maybe, its table are gone. Checked under a region's lock.

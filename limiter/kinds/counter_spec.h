@@ -72,8 +72,8 @@ struct CounterSpec {
   /// Events bring their own times: an event counts at its own, and reads the window that ends
   /// there. Set: how much older than the newest so far it may be. Not every_first, leaky, none.
   std::optional<milliseconds> late;
-  Hash128 what{};  ///< counters of one `what` get the same events under the same keys, each
-                   ///< over its own window: a new one inherits; {}: of nothing else's
+  Hash128 what{};  ///< counters of one `what` get the same events under the same keys, each over
+                   ///< its own window: a new one inherits; {}: shared with no other counter
   std::size_t keep = 1000;  ///< log entries or members of a key at most: 1 .. kKeepMax
   /// Window::leaky: ms in which 1 drains, also less than one.
   double ms_of_one() const noexcept {

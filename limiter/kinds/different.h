@@ -11,8 +11,7 @@
 namespace weir::limiter {
 
 /// Counts different values in a table that it borrows: a small one here, a larger one of the arena.
-/// Where the arena has none the values are gone through several times, each for a part of their
-/// hashes.
+/// If the arena has no room, several passes go through the values, each for a part of their hashes.
 class Different {
  public:
   Different(Arena& arena, std::size_t at_most) noexcept : arena_(arena), at_most_(at_most) {

@@ -123,7 +123,7 @@ class ListBank {
   ListOutcome add(ListId list, const Listing& listing, TimePoint now);
   /// Ends an entry; its level is forgotten too. False: there was none in force.
   bool remove(ListId list, const Hash128& key, TimePoint now);
-  /// Puts back an entry that remove() took, unchanged; other replicas hear of it as of add().
+  /// Puts back an entry that remove() took, unchanged; other replicas get it as they get add().
   /// False: the entry has ended, the key is listed for as long or longer, or the list is full.
   bool restore(ListId list, ListEntry entry, TimePoint now);
   std::optional<ListEntry> get(ListId list, const Hash128& key, TimePoint now) const;
@@ -142,10 +142,11 @@ class ListBank {
   std::vector<ListChange> take_changes(bool* lost);
 
   // Lists that other replicas share (store/lists).
-  /// `ring` is called when there are changes to take where there were none: from any thread, with a
-  /// lock held; it must be quick and not call back. Once, before any list is shared.
+  /// `ring` is called when the first changes are there to take: from any thread, with a lock held.
+  /// It must be quick and must not call back. Call this once, before any list is shared.
   void on_shared_change(std::function<void()> ring);
-  /// From now on what add() and remove() change is kept for take_shared_changes, or no more.
+  /// From now on, changes by add() and remove() are kept for take_shared_changes, or are not kept
+  /// any more.
   void share(ListId list, bool shared);
   /// Changes since the last call, one per key. `lost`: there were more than a million.
   std::vector<LocalListChange> take_shared_changes(ListId list, bool* lost);

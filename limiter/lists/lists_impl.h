@@ -11,7 +11,7 @@
 #include "limiter/lists/hot_list.h"
 #include "limiter/lists/lists.h"
 
-/// Inside of ListBank; for lists*.cc alone.
+/// The implementation of ListBank; only lists*.cc include it.
 namespace weir::limiter {
 
 inline constexpr std::size_t kListsMax = 16'384;
@@ -79,14 +79,14 @@ struct ListBank::Impl {
   /// A shared list's change, for take_shared_changes; with the list's mutex held.
   void share(List& list, const Hash128& key, bool removed, TimePoint now);
 
-  std::atomic<bool> rung{false};  // the sharer knows that there are changes
+  std::atomic<bool> rung{false};  // the sharer has been notified of changes
   std::function<void()> ring;
   std::array<std::atomic<List*>, kListsMax> by_index{};
   std::atomic<bool> journal{false}, lost{false};
   mutable std::mutex mutex;  // guards what follows
   std::map<std::string, ListId, std::less<>> by_name;
   std::list<List> all;
-  std::list<List> given_up;  // for as long as somebody may be looking at one
+  std::list<List> given_up;  // kept while a reader may still use one
   std::vector<std::uint16_t> free_indices;
   std::array<std::uint16_t, kListsMax> generations{};  // the last one of each index
   std::uint16_t next_index = 0;

@@ -19,9 +19,9 @@ class Absence {
   std::size_t open() const noexcept { return waiting_.size(); }
   std::uint8_t furthest() const noexcept { return waiting_.empty() ? 0 : 1; }
   bool empty() const noexcept { return waiting_.empty() && answers_.empty(); }
-  /// The next deadline, or when the oldest b is of no more use.
+  /// The next deadline, or the time from which the oldest b is not needed any more.
   TimePoint due(const PatternSpec& spec, bool forgets) const noexcept;
-  /// Fires what has its deadline at or before the watermark.
+  /// Fires the a's with a deadline at or before the watermark.
   void expire(const PatternSpec& spec, TimePoint watermark, bool forgets, PatternMatches& out);
   void end(const PatternSpec&, TimePoint, PatternMatches&) {}
   std::size_t bytes() const noexcept;

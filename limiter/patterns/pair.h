@@ -22,7 +22,7 @@ class Pair {
   bool empty() const noexcept { return sides_[0].empty() && sides_[1].empty(); }
   TimePoint due(const PatternSpec& spec, bool forgets) const noexcept;
   void expire(const PatternSpec& spec, TimePoint watermark, bool forgets, PatternMatches& out);
-  /// endless: all that waits is unmatched, stamped `last`.
+  /// endless: all waiting events are unmatched, stamped `last`.
   void end(const PatternSpec& spec, TimePoint last, PatternMatches& out);
   std::size_t bytes() const noexcept { return sides_[0].bytes() + sides_[1].bytes(); }
   void put(std::string& out) const;

@@ -35,7 +35,8 @@ struct PatternSpec {
   std::size_t keep = 1000;  ///< of open matches per key
   milliseconds late{1'000};  ///< how far behind the watermark events still come
   friend bool operator==(const PatternSpec&, const PatternSpec&) = default;
-  /// Whether what is open of one may go on as what is open of the other: all but `keep` and `late`.
+  /// Whether open matches of one pattern may continue in the other: all but `keep` and `late` is
+  /// equal.
   bool continues(const PatternSpec& other) const noexcept {
     PatternSpec same = other;
     same.keep = keep;
@@ -50,7 +51,7 @@ struct PatternEvent {
   std::uint64_t line = 0;    ///< where it stands in its file; 0: live
   std::uint8_t steps = 0;    ///< bit k: it is step k
   bool among = false;        ///< the event is one of `among`
-  std::string_view payload;  ///< kept with what waits for a timer, and given back when that fires
+  std::string_view payload;  ///< kept while the event waits for a timer, and returned when it fires
 };
 
 /// Names an open pattern. A stale one is harmless: nothing happens.
@@ -79,7 +80,7 @@ struct PatternMatch {
   std::uint8_t count = 0;   ///< of events
   std::array<Step, kPatternSteps> events;  ///< by step
   std::string payload;                     ///< timeout, unmatched: that of the event that waited
-  std::string key;                         ///< of a shared one that is due: as the store knows it
+  std::string key;  ///< of a shared match that is due: the key as the store has it
 
   void add(std::uint8_t step, TimePoint ts, std::uint64_t line) {
     events[count++] = {ts, line, step};

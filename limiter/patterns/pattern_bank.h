@@ -70,9 +70,9 @@ class PatternBank {
   /// The matches that the event would complete were it not refused: counted, but it is not taken.
   void refuse(PatternId id, const Hash128& key, const PatternEvent& event, PatternMatches& out);
 
-  /// The earliest time at which advance() has something to do. No lock.
+  /// The earliest time at which advance() has work. No lock.
   TimePoint due() const noexcept;
-  /// Appends what fires, in the order of time, then of arrival.
+  /// Appends the matches that fire, in the order of time, then of arrival.
   void advance(TimePoint watermark, PatternMatches& out);
   /// No more events come. Pairs without `within` are unmatched now, at the time `last`; with
   /// `flush` all other deadlines fire too, each at its own time.

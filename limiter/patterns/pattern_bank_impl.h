@@ -13,7 +13,7 @@
 #include "limiter/patterns/pattern_bank.h"
 #include "limiter/patterns/sequence.h"
 
-/// The inside of PatternBank; only pattern_bank.cc and pattern_snapshot.cc include this.
+/// The implementation of PatternBank; only pattern_bank.cc and pattern_snapshot.cc include it.
 namespace weir::limiter {
 
 inline constexpr std::size_t kPatternsMax = 1'024;

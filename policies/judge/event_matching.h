@@ -41,7 +41,7 @@ class EventMatching final {
   bool happened(EventIndex event) const noexcept {
     return event_marks_.data()[event] == epoch_ * 4 + kHappened;
   }
-  /// The answer is here, and cannot be read.
+  /// Call it if the answer is here and cannot be read.
   bool untold(EventIndex event) const noexcept {
     return event_marks_.data()[event] == epoch_ * 4 + kUntold;
   }
@@ -75,7 +75,7 @@ class EventMatching final {
   std::vector<SlotId> captures_;
 };
 
-/// The guard for everything that continues or ends an earlier judgement: while it lives, the driver
+/// The guard for operations that continue or end an earlier judgement. While it lives, the driver
 /// works with the set that judged, which a reload may have replaced since. Operations that are made
 /// meanwhile belong to that set, and keep it alive until the store has replied
 /// (StoreCalls::add_best_effort()). Indices of a Plan have no meaning in another set.

@@ -38,9 +38,9 @@ class FlatJudging final {
   void finish(RowSink* rows) {
     if (std::exchange(done_, false)) conclude(rows);
   }
-  /// It is not done, for some rung may hold: the plan, as the general way would have written and
-  /// charged it so far. Returns how many counters have been charged: the others have been refused
-  /// by then, or wait for the answer.
+  /// Call it if the event is not done because a rung may hold. Writes the plan as the general path
+  /// would have written and charged it so far. Returns how many counters have been charged: the
+  /// others were refused, or wait for the answer.
   std::size_t write_plan();
   /// Before the next event.
   void forget() noexcept { charged_ = 0; }

@@ -11,7 +11,7 @@
 
 namespace weir::policies {
 
-/// A policy that needs nothing of an event but its key, and what no event changes about it.
+/// A policy that needs only the key of an event, with its data that no event changes.
 struct FlatPolicy {
   FlatPolicy(const Judging& work, const Policy& of, std::uint16_t index);
 
@@ -39,7 +39,7 @@ struct FlatPolicy {
     return !reading.value.is_real() && reading.value.integer() <= calm &&
            reading.settled.integer() <= calm;
   }
-  /// Nothing but a missing field keeps it from charging the counter.
+  /// It charges the counter unless a field is missing.
   void charge(Instant at) noexcept {
     held = -1;
     charging.move_to(wall_clock ? at.wall : at.now);
@@ -68,10 +68,11 @@ struct FlatPlan {
   std::vector<FlatPolicy> policies;  ///< that count every one of the events
   std::vector<FlatPolicy> outcomes;  ///< that count those whose answer says so
 
-  /// What an answer makes of the outcomes, by its status: found when the first such answer comes.
+  /// Which outcomes come true, by the status of the answer: computed when the first answer with
+  /// that status comes.
   bool is_by_status = false;  ///< the answer's status alone decides the open events
   static constexpr std::uint8_t kUnknown = 0, kUnclear = 1, kFirst = 2;
-  std::array<std::uint8_t, 1000> by_status{};  ///< kUnclear: the general way; else into `came`
+  std::array<std::uint8_t, 1000> by_status{};  ///< kUnclear: the general path; else into `came`
   std::vector<std::uint64_t> came;             ///< kFirst + i: by bit, outcomes that come true
 
   // The same as a Plan has it, for the few events that come under a rung.

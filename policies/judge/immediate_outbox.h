@@ -9,7 +9,7 @@
 
 namespace weir::policies {
 
-/// An outbox for who drives time: every reply is there at once, so that no judgement is ever
+/// An outbox for callers that control time. Every reply is there at once, so no judgement is ever
 /// suspended, and deadlines of shared patterns fire with Driver::advance(). Not thread-safe.
 class ImmediateOutbox : public Outbox {
  public:
@@ -22,7 +22,7 @@ class ImmediateOutbox : public Outbox {
   void deliver(PatternJudging& patterns, TimePoint now) override;
   void fire_due(PatternJudging& patterns, TimePoint watermark) override;
 
-  /// Open matches that the store has dropped for want of memory.
+  /// Open matches that the store has dropped because of lack of memory.
   std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:

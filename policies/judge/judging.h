@@ -40,7 +40,7 @@ struct Judging {
   RowSink* rows = nullptr;  // of the judgement under way, or before: its answer gives rows too
   Instant at{};             // now: of the event under judgement, or of its answer
   const ListOracle* oracle = nullptr;  // the lists for `inList()`
-  LoudKeys loud;                       // complete only where nobody else counts
+  LoudKeys loud;                       // complete only if no other code counts
 
   Plan& plan() noexcept { return judgement->plan; }
   const Plan& plan() const noexcept { return judgement->plan; }

@@ -45,7 +45,7 @@ class KeyHashing final {
     out = builder_.hash(secret_);
     return true;
   }
-  /// For keys that are made part by part, of whatever the caller adds.
+  /// For keys that the caller builds part by part.
   KeyBuilder& builder() noexcept { return builder_; }
 
  private:

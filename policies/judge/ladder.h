@@ -20,8 +20,8 @@ struct Winner {
   Value value;
 };
 
-/// The rungs of one planned policy that won. Most events come under no rung, so only policies
-/// with a winner are kept, and all that follows from winners is free for the others.
+/// The rungs of one planned policy that won. Most events reach no rung, so only policies with a
+/// winner are kept, and the others cost nothing later.
 struct Won {
   std::size_t planned = 0;  // index into Plan::policies
   Winner enforced;          // decides this request
@@ -61,7 +61,7 @@ class Ladder final {
                   const Value& value, std::optional<Number> limit);
   void set_metrics(const Policy& policy, bool settled);
   void decide(const JudgeOptions& options);
-  /// The verdict on an event of which nothing but flags hold (FlatPolicy::held), at least one.
+  /// The verdict on an event for which only rungs that flag hold (FlatPolicy::held), at least one.
   void flag(std::span<const FlatPolicy> policies);
   void finish_verdict(Instant at);
   /// The rung that wins by the settled counts, when the answer is here.

@@ -11,7 +11,8 @@ namespace weir::store {
 /// Operations on patterns as the keys and the argument of patterns.lua, and its answers as replies.
 /// codec.cc calls these for every operation that has a pattern.
 
-/// Whether the script can take it: a verb that patterns know, a pattern, times within reason.
+/// Whether the script can take it: a verb of patterns, a pattern, and times within the allowed
+/// range.
 bool can_send_pattern(const limiter::SharedOp& op) noexcept;
 
 /// A sequence has one key, `weir:<pattern>:{<key>}`, the others two: `weir:<pattern>:{<tag>}` and

@@ -16,7 +16,7 @@ struct OpRef {
   std::uint16_t op = 0;
   std::uint8_t sent = 0;   ///< how often it has gone out
   std::uint8_t moved = 0;  ///< how often it was sent elsewhere
-  std::uint8_t width = 0;  ///< of its answer, for who must step over it
+  std::uint8_t width = 0;  ///< number of elements in its answer, for skipping it
   bool unsure = false;     ///< an attempt may have been executed: the next one says so
 };
 

@@ -20,7 +20,7 @@ namespace weir::store {
 /// Statistics of a worker's store, for metrics. Plain numbers, taken on the worker's thread.
 struct RedisStats {
   bool up = false;          ///< some node admits operations (cluster: all that own slots)
-  bool refuses = false;     ///< it is there, and answers with errors that do not pass with time
+  bool refuses = false;     ///< it is there, and answers with errors that do not end by themselves
   std::uint64_t nodes = 0;  ///< known
   std::uint64_t nodes_open = 0;                                ///< whose breaker is open
   std::uint64_t in_flight = 0;                                 ///< operations
