@@ -18,7 +18,7 @@
 ///
 /// `ts` is when it was judged; an event with another time of its own has `"time"`. One that was
 /// told by its name has `"event"`, a record no ip; `"ip":""` is not known. Answers add `"answer"`,
-/// and a client that hung up `"aborted":true`. Without status nobody answered.
+/// and a client that hung up `"aborted":true`. Without status there was no answer.
 namespace weir::gate {
 
 /// Another address for this one: two that have their first n bits in common do so afterwards as

@@ -30,8 +30,8 @@ class IncludedTexts {
   IncludedTexts(std::string path, config::Environment environment);
   ~IncludedTexts();  ///< stop()
 
-  /// Fetches what the main file names and was not asked for yet: the last good text from disk where
-  /// nobody answers. Blocks.
+  /// Fetches the texts that the main file names and that were not fetched yet. If a server does not
+  /// answer, uses the last good text from disk. Blocks.
   void prepare();
   Configuration load();
 

@@ -133,7 +133,7 @@ struct Series {
     return static_cast<std::uint32_t>(std::find(begin, begin + size, v) - begin);
   }
 
-  /// Drops what has left the window; `dropped(value)` hears of each.
+  /// Drops the entries that have left the window; calls `dropped(value)` for each.
   template <class F>
   void prune(const Instant& now, F&& dropped) noexcept {
     if (size == 0) return;

@@ -82,8 +82,8 @@ class Driver final {
   /// Open: the app gave no good answer, or got no request; releases the reservations. Suspended,
   /// and the store has replied: the verdict is no longer needed; takes everything back.
   void release(Judgement& judgement, Instant now);
-  /// Exactly once for an open judgement, last: gives back the place in flight. The judgement is
-  /// closed now, or when replied() has been called if its settlement waits for the store.
+  /// Exactly once for an open judgement, last: frees the place in flight. The judgement is closed
+  /// now, or when replied() has been called if its settlement waits for the store.
   void end(Judgement& judgement, Instant now);
   /// start() or resume() has thrown, or the caller has no memory to enforce their verdict: takes
   /// back the counts of the event, and closes the judgement. Its entries on lists, its events in

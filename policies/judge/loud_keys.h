@@ -12,9 +12,9 @@ namespace weir::policies {
 /// Keys whose next event may reach a rung, because of answers. Keys that are not here need no
 /// lookup: few callers fail so often.
 ///
-/// Only for a driver whose banks nobody else writes to (Driver::count_alone()): it sees every event
-/// that raises a reading, and readings fall by themselves. A bit is for all keys of one hash, and
-/// stays: it says "may". 4 KiB for each policy that has such a key. Not thread-safe.
+/// Only for a driver whose banks no other code writes to (Driver::count_alone()): it sees every
+/// event that raises a reading, and readings fall by themselves. A bit is for all keys of one hash,
+/// and stays: it says "may". 4 KiB for each policy that has such a key. Not thread-safe.
 class LoudKeys {
  public:
   /// Nothing has been counted yet.

@@ -50,7 +50,7 @@ class Settling final {
   void closed(Instant now);
   /// Moves the end of the reservations and places in flight that the store holds for it.
   void renew();
-  /// Last: gives back the place in flight.
+  /// Call it last: frees the place in flight.
   void ended() noexcept;
 
  private:

@@ -33,8 +33,8 @@ namespace weir::store {
 /// of the last minute after any failure (a fail-over may have lost the latest).
 ///
 /// Creations and removals are sent at once. An extension is sent in the first quarter of the
-/// remaining term, at most a minute late: nobody could notice before that term ends, and a key that
-/// is listed again with every request costs one call a minute.
+/// remaining term, at most a minute late: the delay has no effect before that term ends, and a key
+/// that is listed again with every request costs one call a minute.
 ///
 /// Times in the store are the store's own: each answer shows the difference between its clock and
 /// ours, so replicas need not agree on theirs.

@@ -59,7 +59,7 @@ class ScriptSharer : net::Timer {
     void on_failure(limiter::SharedError error, std::string_view text) final;
 
     ScriptSharer& sharer_;
-    bool is_retired_ = false;  // what it hears is of no interest any more
+    bool is_retired_ = false;  // its answers are ignored from now on
   };
   using Sides = std::vector<std::unique_ptr<Side>>;
 
@@ -91,7 +91,7 @@ class ScriptSharer : net::Timer {
   TimePoint since_{};
   Sides sides_;
   Sides retired_;                  // whose call is still on its way
-  std::function<void()> flushed_;  // null: nobody waits
+  std::function<void()> flushed_;  // null: no caller waits
 };
 
 }  // namespace weir::store
