@@ -86,8 +86,7 @@ class SyncedBank {
   struct Stats {
     std::uint64_t queued = 0;     ///< keys that wait for their exchange
     std::uint64_t exchanged = 0;  ///< pushes that were answered
-    std::uint64_t overshoot =
-        0;  ///< counted before this replica learned that the limit was reached
+    std::uint64_t overshoot = 0;  ///< counted before others were known to be at the limit
   };
   Stats stats() const noexcept;
 
