@@ -1,5 +1,7 @@
 #include "admin/health.h"
 
+#include <algorithm>
+
 #include "admin/metrics_page.h"
 #include "admin/pulse.h"
 #include "net/http/uri.h"
@@ -9,11 +11,13 @@ namespace {
 
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
-net::HttpServerLimits health_limits() {
+net::HttpServerLimits health_limits(const HealthSettings& settings) {
   net::HttpServerLimits limits;
+  limits.connections = settings.connections;
   limits.head_bytes = 8 << 10;
   limits.body_bytes = 0;
-  limits.bulk = 8;  // several Prometheus servers and a person; the rest is for probes
+  // Several Prometheus servers and a person; the rest is for probes.
+  limits.bulk = std::min<std::size_t>(8, settings.connections / 2);
   limits.head = milliseconds{5'000};
   return limits;
 }
@@ -53,7 +57,7 @@ HealthServer::HealthServer(boost::asio::io_context& io, const HealthSettings& se
       operations_(operations),
       pulse_(pulse),
       stores_(stores),
-      server_(io, *this, health_limits()) {}
+      server_(io, *this, health_limits(settings)) {}
 
 Result<void> HealthServer::start() { return server_.listen(settings_.listen); }
 

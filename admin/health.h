@@ -12,6 +12,7 @@ namespace weir::admin {
 struct HealthSettings {
   net::SocketAddress listen;
   milliseconds pulse_limit{900};  ///< /livez answers before a probe's own default of 1 s is over
+  std::size_t connections = 64;   ///< that are open at the same time
 };
 
 /// The door of the kubelet and of Prometheus: `/livez /readyz /startupz /metrics`, GET and HEAD

@@ -76,8 +76,9 @@ void tell_of(Call& call, const net::HttpReply& reply) {
   call.operations.audit(std::move(entry));
 }
 
-net::HttpServerLimits admin_limits() {
+net::HttpServerLimits admin_limits(const AdminSettings& settings) {
   net::HttpServerLimits limits;
+  limits.connections = settings.connections;
   limits.body_bytes = 64 << 10;
   return limits;
 }
@@ -93,10 +94,13 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       tell_(settings.tell_others),
       changes_(std::make_unique<Pace>()),
       sessions_(std::make_unique<Sessions>()),
-      live_(std::make_unique<Live>(io, operations_, stores_)),
+      // A page that stays open is never displaced: most connections are for those who ask and go.
+      live_(std::make_unique<Live>(
+          io, operations_, stores_,
+          std::clamp<std::size_t>(settings.connections / 4, 1, Live::kReadersMost))),
       peers_(std::make_unique<Peers>(io, settings.replicas, settings.token_file)),
       door_(io,
-            {settings.listen, settings.token_file, admin_limits(), Metric::admin_requests,
+            {settings.listen, settings.token_file, admin_limits(settings), Metric::admin_requests,
              Metric::admin_refused, settings.hosts},
             *this, stores_.metrics.control()) {
   undo_->tell_to([this](const UndoChange& change, bool undone) { tell_others(change, undone); });

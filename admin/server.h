@@ -29,6 +29,7 @@ struct AdminSettings {
   /// Tells the doors of other replicas, which hear() it; false: it is too long. Null: there are
   /// none.
   std::function<bool(std::string)> tell_others = {};
+  std::size_t connections = 64;  ///< that are open at the same time
 };
 
 /// The operators' API (docs/openapi.yaml) and the dashboard. Loopback or a Unix socket of mode

@@ -21,12 +21,9 @@ using telemetry::Metric;
 
 namespace {
 
-// Apps keep connections of many threads and processes open; a body has 1 MiB at most.
-constexpr std::size_t kConnections = 256;
-
 net::HttpServerLimits api_limits(const ApiSettings& settings) {
   net::HttpServerLimits limits;
-  limits.connections = kConnections;
+  limits.connections = settings.connections;
   limits.body_bytes = ApiServer::kBodyBytes;
   limits.bodies_bytes = settings.bodies_bytes;
   return limits;

@@ -28,6 +28,7 @@ struct ApiSettings {
   milliseconds answer_limit{10'000};      ///< a worker that takes longer is stuck: 503
   std::vector<std::string> hosts = {};    ///< see net::DoorGuard
   std::size_t bodies_bytes = 8 << 20;     ///< see net::HttpServerLimits
+  std::size_t connections = 256;          ///< that are open at the same time
   net::DoorRoom* others = nullptr;        ///< answers what is not below /v1; null: nobody
 };
 

@@ -251,8 +251,9 @@ boost::asio::awaitable<net::HttpReply::Piece> Live::Hub::next(std::shared_ptr<Hu
   co_return hub->newest;
 }
 
-Live::Live(boost::asio::io_context& io, Operations& operations, const Stores& stores)
-    : hub_(std::make_shared<Hub>(io, operations, stores)) {}
+Live::Live(boost::asio::io_context& io, Operations& operations, const Stores& stores,
+           std::size_t readers_most)
+    : hub_(std::make_shared<Hub>(io, operations, stores)), readers_most_(readers_most) {}
 
 Live::~Live() { stop(); }
 
@@ -272,9 +273,9 @@ void Live::tick() { hub_->tick(); }
 std::size_t Live::readers() const noexcept { return hub_->readers; }
 
 net::HttpReply Live::subscribe() {
-  if (hub_->readers >= kReadersMost || hub_->stopped) {
+  if (hub_->readers >= readers_most_ || hub_->stopped) {
     // An EventSource hides the answer: the page asks once more by itself, in order to show it.
-    net::HttpReply reply = problem(503, "the live feed has " + std::to_string(kReadersMost) +
+    net::HttpReply reply = problem(503, "the live feed has " + std::to_string(readers_most_) +
                                             " readers already: close a page");
     reply.fields.emplace_back("Retry-After", "10");
     return reply;

@@ -22,14 +22,15 @@ class Live {
   static constexpr std::size_t kListsMost = 1000;    ///< lists in a second
   static constexpr std::size_t kRowsMost = 40;       ///< verdicts of a second: the last ones
 
-  Live(boost::asio::io_context& io, Operations& operations, const Stores& stores);
+  Live(boost::asio::io_context& io, Operations& operations, const Stores& stores,
+       std::size_t readers_most = kReadersMost);
   ~Live();
   Live(const Live&) = delete;
   Live& operator=(const Live&) = delete;
 
   void start();  ///< a second from now on: tick(), and so on
   void stop();   ///< ends the answers of all readers
-  /// Server-sent events: `past`, then a `second` for each; 503 for more than kReadersMost.
+  /// Server-sent events: `past`, then a `second` for each; 503 for more than `readers_most`.
   net::HttpReply subscribe();
   /// The second that ends now.
   void tick();
@@ -38,6 +39,7 @@ class Live {
  private:
   struct Hub;
   std::shared_ptr<Hub> hub_;
+  std::size_t readers_most_;
 };
 
 }  // namespace weir::admin

@@ -131,18 +131,19 @@ void check_descriptors(const config::Server& server, const Machine& machine,
   const auto configured =
       server.threads ? std::optional<unsigned>(server.threads->value) : std::nullopt;
   const unsigned threads = worker_threads(configured, machine.affinity, machine.quota);
-  const std::uint64_t connections =
-      share_connections(server.limits.connections, open_files, threads,
-                        {wanted_doors(server), has_doors(server)})
-          .clients;
+  const OpenDoors doors = doors_of(server);
+  const ConnectionShares shares =
+      share_connections(server.limits.connections, open_files, threads, doors);
   const std::string seen = (open_files == 0 ? std::string("unknown") : std::to_string(open_files)) +
                            " open files at most, limits.connections is " +
                            std::to_string(server.limits.connections);
-  if (connections >= server.limits.connections) return out.ok("descriptors", seen);
-  out.warning("descriptors", seen + ": there is room for " + std::to_string(connections),
-              "each connection may need two: raise the limit of open files (ulimit -n, LimitNOFILE "
-              "of systemd, the container's runtime) to " +
-                  std::to_string(2 * server.limits.connections + 256) +
+  if (shares.fit && shares.clients >= server.limits.connections) return out.ok("descriptors", seen);
+  const std::string room = shares.fit ? ": there is room for " + std::to_string(shares.clients)
+                                      : ": they do not suffice for all doors at the same time";
+  out.warning("descriptors", seen + room,
+              "each connection may need two, and the doors need some: raise the limit of open "
+              "files (ulimit -n, LimitNOFILE of systemd, the container's runtime) to " +
+                  std::to_string(open_files_for(server.limits.connections, threads, doors)) +
                   ", or lower limits.connections");
 }
 

@@ -28,6 +28,14 @@ bool asks_for_door(const config::Server& settings) {
                      [&](const DoorRow& row) { return row.address(settings).is_asked_for; });
 }
 
+OpenDoors doors_of(const config::Server& settings) {
+  OpenDoors out{wanted_doors(settings), has_doors(settings), !settings.api.none};
+  if (settings.redis)
+    out.stores = std::max<std::size_t>(
+        {1, settings.redis->sentinels.size() + 1, settings.redis->cluster.size()});
+  return out;
+}
+
 bool is_asked(const config::Server& settings) {
   return asks_for_door(settings) || has_doors(settings) || has_rate_limit_paths(settings);
 }

@@ -291,8 +291,7 @@ int Wiring::build_workers() {
   if (const int code = find_upstreams(); code != kOk) return code;
   const std::size_t count = metrics_->writers() - kOtherWriters;
   const ConnectionShares shares =
-      share_connections(settings_.limits.connections, open_files_, count,
-                        {wanted_doors(settings_), has_doors(settings_)});
+      share_connections(settings_.limits.connections, open_files_, count, doors_of(settings_));
   const std::uint64_t connections = shares.clients;
   if (connections < settings_.limits.connections) {
     log_.write(Level::warn,
@@ -300,6 +299,15 @@ int Wiring::build_workers() {
                    .add("open_files", static_cast<std::int64_t>(open_files_))
                    .add("connections", static_cast<std::int64_t>(connections)));
   }
+  if (!shares.fit) {
+    log_.write(Level::warn,
+               LogLine("too few open files for all doors: if all of them are full, weir runs out")
+                   .add("open_files", static_cast<std::int64_t>(open_files_))
+                   .add("needed", static_cast<std::int64_t>(
+                                      open_files_for(connections, count, doors_of(settings_)))));
+  }
+  operator_connections_ = shares.operators;
+  event_connections_ = shares.events;
   // Of a limit that was cut down, too, one address gets no more than its part.
   connections_ = std::make_unique<net::ConnectionBudget>(
       connections, settings_.limits.connections_per_ip.value_or(
@@ -307,8 +315,7 @@ int Wiring::build_workers() {
   proxy_settings_ = proxy_settings(settings_, *connections_);
   proxy_settings_.used_names = used_header_names(*set_);
   // What one worker keeps idle is no use to another, and needs descriptors.
-  proxy_settings_.upstream_idle_max =
-      std::min<std::size_t>(proxy_settings_.upstream_idle_max, connections / (2 * count) + 1);
+  proxy_settings_.upstream_idle_max = shares.idle;
   proxy_settings_.buffer_bytes =
       std::max<std::size_t>(buffers_ / count, least_buffer_bytes(settings_.limits));
   if (!options_.record.path.empty()) {
@@ -379,6 +386,7 @@ int Wiring::open_api() {
   if (settings.token_file) door.token_file = settings.token_file->value;
   door.hosts = settings.hosts;
   door.bodies_bytes = body_bytes(machine_.memory);
+  door.connections = event_connections_;
   make_rate_limit_paths();
   door.others = rate_limit_paths_.get();
   api_ = std::make_unique<api::ApiServer>(control_, door, workers_, metrics_->control());
@@ -435,8 +443,10 @@ int Wiring::open_doors() {
   const config::Endpoint& at = settings_.health.listen.value;
   const auto health_address = bound(at);
   if (!health_address) return cannot_listen("health", endpoint_text(at), health_address.error());
-  health_ = std::make_unique<admin::HealthServer>(control_, admin::HealthSettings{*health_address},
-                                                  operations, workers_, stores);
+  admin::HealthSettings health_settings{*health_address};
+  health_settings.connections = operator_connections_;
+  health_ = std::make_unique<admin::HealthServer>(control_, health_settings, operations, workers_,
+                                                  stores);
   if (auto started = health_->start(); !started)
     return cannot_listen("health", endpoint_text(at), started.error());
 
@@ -447,6 +457,7 @@ int Wiring::open_doors() {
   if (settings_.admin.token_file) admin_settings.token_file = settings_.admin.token_file->value;
   admin_settings.hosts = settings_.admin.hosts;
   admin_settings.replicas = settings_.admin.replicas;
+  admin_settings.connections = operator_connections_;
   if (fleet_ != nullptr) {
     admin_settings.tell_others =
         fleet_->join_doors([this](std::string_view text) { admin_->hear(text); });

@@ -144,7 +144,8 @@ class Wiring final : admin::Operations, app::Swap {
   ServiceManager manager_;
   Machine machine_;
   std::uint64_t open_files_ = 0;  // that the process may have; 0: unknown
-  std::uint64_t buffers_ = 0;     // bytes, of all connections
+  std::size_t operator_connections_ = 0, event_connections_ = 0;  // see ConnectionShares
+  std::uint64_t buffers_ = 0;                                     // bytes, of all connections
   TimePoint started_{};
   TimePoint loaded_{};
   std::int64_t failed_before_ = 0;  // reloads, when what is in force came into force

@@ -171,21 +171,66 @@ Machine look_at_machine(const std::string& root) {
   return out;
 }
 
+namespace {
+
+// An Envoy opens one for each of its threads; so do the pools of other clients.
+constexpr std::uint64_t kDoorMost = 4'096;
+constexpr std::uint64_t kHttpDoorMost = 1'024;
+constexpr std::uint64_t kOperatorsMost = 64;
+constexpr std::uint64_t kEventsMost = 256;
+constexpr std::uint64_t kIdleMost = 1'024;
+/// Clients that a proxy takes, however few descriptors there are.
+constexpr std::uint64_t kClientsLeast = 16;
+
+/// What is open without any connection: 13 descriptors and 9 for each worker, counted in a process
+/// with all doors. The rest is for files, Redis, lists from URLs, notifications and connections
+/// that are refused.
+std::uint64_t always_open(std::size_t workers, const OpenDoors& doors) noexcept {
+  constexpr std::size_t kStores = 6;  // there is room for them in the 16 of a worker
+  return 64 + (16 + (doors.stores > kStores ? doors.stores - kStores : 0)) * workers;
+}
+
+}  // namespace
+
 ConnectionShares share_connections(std::uint64_t wanted, std::uint64_t open_files,
-                                   std::size_t workers, OpenDoors doors) noexcept {
-  // An Envoy opens one for each of its threads; so do the pools of other clients.
-  constexpr std::uint64_t kDoorMost = 4'096;
-  constexpr std::uint64_t kHttpDoorMost = 1'024;
-  ConnectionShares out{wanted, kDoorMost, kHttpDoorMost};
+                                   std::size_t workers, const OpenDoors& doors) noexcept {
+  // Kept idle: of all workers together a quarter of what clients may use, and one each.
+  const auto idle_of = [&](std::uint64_t clients) {
+    return std::min(kIdleMost, clients / (4 * workers) + 1);
+  };
+  ConnectionShares out{wanted,        idle_of(wanted), kDoorMost,
+                       kHttpDoorMost, kOperatorsMost,  kEventsMost};
   if (open_files == 0) return out;
   out.door = std::clamp<std::uint64_t>(open_files / 8, 16, kDoorMost);
   out.http_door = std::clamp<std::uint64_t>(open_files / 8 / workers, 8, kHttpDoorMost);
-  std::uint64_t reserved = 64 + 16 * workers;
-  reserved += out.door * doors.own;
-  if (doors.http) reserved += out.http_door * workers;
-  reserved = std::min(reserved, open_files / 2);
-  out.clients = std::min(wanted, std::max<std::uint64_t>(1, (open_files - reserved) / 2));
+  out.operators = std::clamp<std::uint64_t>(open_files / 16, 12, kOperatorsMost);
+  out.events = std::clamp<std::uint64_t>(open_files / 16, 8, kEventsMost);
+  std::uint64_t others = always_open(workers, doors) + workers + 2 * out.operators;
+  others += out.door * doors.own;
+  if (doors.http) others += out.http_door * workers;
+  if (doors.events) others += out.events;
+  const std::uint64_t left = open_files > others ? open_files - others : 0;
+  const std::uint64_t room = left / 9 * 4 + left % 9 * 4 / 9;  // client, app, a quarter idle
+  const std::uint64_t least = std::min(kClientsLeast, std::max<std::uint64_t>(1, open_files / 4));
+  out.clients = std::min(wanted, std::max(least, room));
+  out.idle = idle_of(out.clients);
+  out.fit = room >= out.clients;
   return out;
+}
+
+std::uint64_t open_files_for(std::uint64_t wanted, std::size_t workers,
+                             const OpenDoors& doors) noexcept {
+  const auto is_enough = [&](std::uint64_t open_files) {
+    const ConnectionShares shares = share_connections(wanted, open_files, workers, doors);
+    return shares.fit && shares.clients == wanted;
+  };
+  std::uint64_t low = 0, high = 256;
+  for (; !is_enough(high); high *= 2) low = high;
+  while (high - low > 1) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    (is_enough(middle) ? high : low) = middle;
+  }
+  return high;
 }
 
 std::uint64_t raise_open_files() noexcept {

@@ -48,19 +48,29 @@ Machine look_at_machine(const std::string& root = {});
 /// How many connections each may have.
 struct ConnectionShares {
   std::uint64_t clients;    ///< of the proxy, in all
+  std::uint64_t idle;       ///< to the app, that one worker keeps for later requests
   std::uint64_t door;       ///< of a door with an address of its own, in all
   std::uint64_t http_door;  ///< of proxies that ask over HTTP, in each worker
+  std::uint64_t operators;  ///< of the admin door, and as many of the health door
+  std::uint64_t events;     ///< of the event API
+  bool fit = true;          ///< false: all of them together take more descriptors than there are
 };
+/// What needs descriptors beside clients, the app, admin and health.
 struct OpenDoors {
-  std::size_t own = 0;  ///< with an address of their own
-  bool http = false;    ///< proxies may ask over HTTP
+  std::size_t own = 0;     ///< doors with an address of their own
+  bool http = false;       ///< proxies may ask over HTTP
+  bool events = false;     ///< there is an event API
+  std::size_t stores = 0;  ///< Redis servers that each worker connects to
 };
 
 /// What fits into `open_files` (0: unknown, all of it) of `wanted` downstream connections: each may
-/// need one to the app; the doors' connections, Redis, log, state and reloads need some whatever
-/// clients do.
+/// need one to the app, and workers keep connections to the app that nobody uses. All doors can be
+/// full at the same time, and Redis, log, state and reloads still find a descriptor.
 ConnectionShares share_connections(std::uint64_t wanted, std::uint64_t open_files,
-                                   std::size_t workers, OpenDoors doors = {}) noexcept;
+                                   std::size_t workers, const OpenDoors& doors = {}) noexcept;
+/// The least number of open files with which `wanted` connections and all doors fit.
+std::uint64_t open_files_for(std::uint64_t wanted, std::size_t workers,
+                             const OpenDoors& doors = {}) noexcept;
 
 /// The soft limit of open files becomes the hard one; returns it.
 std::uint64_t raise_open_files() noexcept;

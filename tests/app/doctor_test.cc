@@ -94,7 +94,12 @@ TEST(Doctor, Descriptors) {
   EXPECT_EQ(look(0).state, State::ok);
   EXPECT_EQ(look(1 << 20).state, State::ok);
   EXPECT_EQ(look(256).state, State::warning);
-  EXPECT_NE(look(256).advice.find("2256"), std::string::npos) << look(256).advice;
+  const OpenDoors doors{1, false, true, 0};  // by default
+  EXPECT_NE(look(256).advice.find(std::to_string(open_files_for(1'000, 1, doors))),
+            std::string::npos)
+      << look(256).advice;
+  EXPECT_EQ(look(open_files_for(1'000, 1, doors)).state, State::ok);
+  EXPECT_NE(look(64).what.find("do not suffice for all doors"), std::string::npos) << look(64).what;
 }
 
 TEST(Doctor, AFileThatIsAMountOfItsOwn) {

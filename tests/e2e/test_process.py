@@ -7,11 +7,12 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
 from http_client import Cut, once
-from origin import Origin
+from origin import Origin, answer
 from weir_process import SANITIZED, Weir, eventually, free_port
 
 SLOW = 3 if SANITIZED else 1
@@ -102,11 +103,7 @@ class FewDescriptors(unittest.TestCase):
     def test_clients_leave_descriptors_for_the_app_doors_and_reloads(self):
         with Origin() as origin:
             weir = Weir("policies: []\n", origin.port)
-            narrow = os.path.join(weir.directory, "narrow")
-            with open(narrow, "w", encoding="utf-8") as f:
-                f.write(f'#!/bin/sh\nulimit -n 256\nexec "{weir.binary}" "$@"\n')
-            os.chmod(narrow, 0o755)
-            weir.binary = narrow
+            self.narrow(weir, 256)
             with weir, contextlib.ExitStack() as clients:
                 told = weir.logged("too few open files for limits.connections")
                 self.assertEqual([line["open_files"] for line in told], [256])
@@ -120,6 +117,72 @@ class FewDescriptors(unittest.TestCase):
                 self.assertEqual(answered.count(b"HTTP/1.1 200"), told[0]["connections"])
                 self.assertEqual(probes_answered(weir, 20), 20)
                 self.assertEqual(weir.admin("POST", "/v1/reload", {})[0], 200)
+
+
+    def narrow(self, weir, limit):
+        """From now on this weir starts with so few open files."""
+        narrow = os.path.join(weir.directory, "narrow")
+        with open(narrow, "w", encoding="utf-8") as f:
+            f.write(f'#!/bin/sh\nulimit -n {limit}\nexec "{weir.binary}" "$@"\n')
+        os.chmod(narrow, 0o755)
+        weir.binary = narrow
+
+    def test_doors_that_are_all_full_leave_descriptors_for_the_app(self):
+        events, grpc = free_port(), free_port()
+        gate, waiting, lock = threading.Event(), [], threading.Lock()
+
+        def handler(request):
+            if request.path == "/held":
+                with lock:
+                    waiting.append(request)
+                gate.wait(20)
+            return answer()
+
+        with Origin(handler) as origin, contextlib.ExitStack() as held:
+            weir = Weir("policies: []\n", origin.port,
+                        extra=f"threads: 2\napi: {{listen: 127.0.0.1:{events}, ext_authz: {{}}}}\n"
+                              f"grpc: {{listen: 127.0.0.1:{grpc}}}\n")
+            self.narrow(weir, 256)
+            with weir:
+                self.assertEqual(weir.logged("too few open files for all doors"), [])
+                clients = weir.logged("too few open files for limits.connections")[0]["connections"]
+
+                def hold(port, count, text):
+                    for _ in range(count):
+                        s = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+                        with contextlib.suppress(OSError):
+                            s.sendall(text)
+
+                def open_files():
+                    return len(os.listdir(f"/proc/{weir.process.pid}/fd"))
+                hold(weir.health_port, 100, b"GET /livez HT")
+                hold(weir.admin_port, 100, b"GET /v1/status HT")
+                hold(grpc, 100, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+                # Those that name the event API go to it; the others stay with the workers.
+                hold(events, 300, f"POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{events}\r\nContent-Length: 9\r\n\r\n".encode())
+                hold(events, 100, b"GET /ext_au")
+                # Every connection of a client has a request in the app.
+                hold(weir.port, clients, b"GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
+                eventually(lambda: len(waiting) == clients, what=f"{clients} requests in the app, {open_files()} files")
+                self.assertLess(open_files(), 256 - 16)
+                weir.write("policies: [{name: a, watch: request, key: ip, window: 1m, then: [{over: 9, do: flag}]}]\n")
+                self.assertEqual(weir.admin("POST", "/v1/reload", {})[0], 200)
+                self.assertEqual(probes_answered(weir, 20), 20)
+                gate.set()
+                self.assertEqual(once(weir.port, "GET", "/").status, 200)
+
+    def test_a_start_says_that_the_doors_do_not_fit(self):
+        weir = Weir("policies: []\n", 9, extra="threads: 2\n")
+        self.narrow(weir, 100)
+        with weir:
+            told = weir.logged("too few open files for all doors")
+            self.assertEqual([line["open_files"] for line in told], [100])
+            needed = told[0]["needed"]
+        self.assertGreater(needed, 100)
+        weir = Weir("policies: []\n", 9, extra="threads: 2\n")
+        self.narrow(weir, needed)
+        with weir:
+            self.assertEqual(weir.logged("too few open files for all doors"), [])
 
 
 class OneAddress(unittest.TestCase):
