@@ -59,6 +59,7 @@ struct VerdictRow {
   milliseconds window{0};       ///< 0: none
   Number value;                 ///< only with a window
   std::uint32_t in_flight = 0;  ///< it refuses for others under way alone, at least so many
+  bool possible = false;        ///< `value` includes the request as if its answer matched
   std::optional<Number> limit;
   std::string effect;  ///< an action's name
   std::string event, client, method, path, policy, list, key, field, why, request_id;

@@ -42,6 +42,7 @@ json::object verdict_view(const VerdictRow& from) {
     row["window_ms"] = from.window.count();
   }
   if (from.in_flight != 0) row["in_flight"] = from.in_flight;
+  if (from.possible) row["possible"] = true;
   if (from.until != TimePoint{}) put_time(row, "until", from.until);
   return row;
 }

@@ -1,5 +1,7 @@
 #include "api/verdict_json.h"
 
+#include <algorithm>
+
 #include "core/text.h"
 #include "limiter/lists/lists.h"
 #include "policies/explain/pattern_text.h"
@@ -56,6 +58,14 @@ std::string_view action_word(Action action) noexcept {
   return row.verdict.empty() ? row.name : row.verdict;
 }
 
+/// Whether the answer is known by now, and matched: then the event counts.
+bool has_come(const policies::Plan& plan, const policies::Standing& standing) noexcept {
+  return std::any_of(plan.policies.begin(), plan.policies.end(),
+                     [&](const policies::PlannedPolicy& planned) {
+                       return planned.policy == standing.policy && planned.matched;
+                     });
+}
+
 }  // namespace
 
 std::string_view verdict_word(const policies::Verdict& verdict) noexcept {
@@ -93,6 +103,10 @@ void append_verdict(std::string& out, const policies::PolicySet& set,
       }
       if (standing.window.count() > 0) append_member(out, "window_ms", standing.window.count());
       if (standing.in_flight != 0) append_member(out, "in_flight", standing.in_flight);
+      if (standing.possible && !has_come(plan, standing)) {
+        append_member(out, "possible");
+        out += "true";
+      }
     }
     if (standing.until && *standing.until < limiter::kForever) {
       append_member(out, "until", policies::time_text(*standing.until));
@@ -184,8 +198,12 @@ void QueryTrace::append(std::string& out, const policies::PolicySet& set,
     }
     out.push_back(']');
     if (policy.has_metric) {
-      append_member(out, "value",
-                    plan.counters[plan.counter_refs[planned.first_counter]].value(false));
+      const auto& counter = plan.counters[plan.counter_refs[planned.first_counter]];
+      append_member(out, "value", counter.value(false));
+      if (counter.is_possible()) {
+        append_member(out, "possible");
+        out.append("true");
+      }
     }
     if (!binding.counts) {
       append_member(out, "counts");

@@ -103,6 +103,8 @@ void put_cause(CheckResponse& out, const Effect::Cause& cause) {
   if (cause.value) put_metadata(out, "value", *cause.value);
   if (cause.limit) put_metadata(out, "limit", *cause.limit);
   if (cause.in_flight != 0) put_metadata(out, "in_flight", Number{cause.in_flight});
+  if (cause.possible)
+    (*out.mutable_dynamic_metadata()->mutable_fields())["possible"].set_bool_value(true);
 }
 
 constexpr std::string_view kForAppLower[] = {"x-weir-verdict", "x-weir-policy", "x-weir-score",

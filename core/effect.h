@@ -40,6 +40,7 @@ struct Effect {
     int rung = -1;
     std::optional<Number> value, limit;
     std::uint32_t in_flight = 0;  ///< it refuses for so many other requests under way alone
+    bool possible = false;        ///< `value` includes the request as if its answer matched
   };
   Cause cause;
 };

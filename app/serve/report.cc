@@ -38,6 +38,7 @@ admin::VerdictRow row_of(const News& news) {
   row.value = news.value;
   row.limit = news.limit;
   row.in_flight = news.in_flight;
+  row.possible = news.possible;
   row.effect = row_of(news.effect).name;
   row.event = news.event.view();
   if (news.client != Address{}) row.client = news.client.to_string();
@@ -109,6 +110,7 @@ class Report::Reporter final : public policies::Observer {
     news->value = listed.value;
     news->limit = listed.limit;
     news->in_flight = 0;
+    news->possible = false;
     news->window = listed.rung->window;
     queue.publish();
     report_.ring();
@@ -159,6 +161,7 @@ class Report::Reporter final : public policies::Observer {
     news->list = false;
     news->limit.reset();
     news->in_flight = 0;
+    news->possible = false;
     news->value = Number{};
     news->window = {};
     if (const policies::Standing* standing = telling(verdict); standing != nullptr)
@@ -182,6 +185,7 @@ class Report::Reporter final : public policies::Observer {
     news.value = standing.value;
     news.limit = standing.limit;
     news.in_flight = standing.in_flight;
+    news.possible = standing.possible;
     news.window = standing.window;
     if (standing.until) news.until = *standing.until;
   }
@@ -405,6 +409,7 @@ LogLine Report::line_of(const News& news) const {
     line.add("window", human_duration(news.window));
   }
   if (news.in_flight != 0) line.add("in_flight", std::int64_t{news.in_flight});
+  if (news.possible) line.mark("possible");
   if (news.until != TimePoint{}) line.add("until", iso_time(news.until));
   return line;
 }

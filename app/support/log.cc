@@ -36,6 +36,11 @@ LogLine& LogLine::add(std::string_view name, Number n) {
   return *this;
 }
 
+LogLine& LogLine::mark(std::string_view name) {
+  fields_.push_back({std::string(name), "true", false});
+  return *this;
+}
+
 std::string LogLine::to_json(Level level, TimePoint time) const {
   std::string out = R"({"time":")" + iso_time(time) + R"(","level":")";
   out.append(name_of(level)).append(R"(","message":)");

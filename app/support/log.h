@@ -30,6 +30,7 @@ class LogLine {
   }
   LogLine& add(std::string_view name, std::int64_t n);
   LogLine& add(std::string_view name, Number n);
+  LogLine& mark(std::string_view name);  ///< its value is true
 
   /// {"time":"…","level":"info","message":"…","name":"value"}
   std::string to_json(Level level, TimePoint time) const;

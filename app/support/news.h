@@ -30,6 +30,7 @@ struct News {
   Number value;
   std::optional<Number> limit;
   std::uint32_t in_flight = 0;  ///< verdict: policies::Standing::in_flight
+  bool possible = false;        ///< verdict: policies::Standing::possible
   Address client;
   telemetry::ShortText<16> method;
   telemetry::CutText<208> path;

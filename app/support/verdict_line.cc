@@ -34,6 +34,7 @@ void append_reason(std::string& out, const News& news) {
     out += " in " + human_duration(news.window);
   }
   if (news.in_flight != 0) out += ", " + std::to_string(news.in_flight) + " in flight";
+  if (news.possible) out += ", if this one counts";
 }
 
 }  // namespace

@@ -114,6 +114,7 @@ class Recorder final : public Trace {
     row.settled = value_text(planned.value(true));
     row.in_flight = reading.in_flight;
     row.shared = counter.shared != nullptr;
+    row.possible = planned.is_possible();
     line.counters.push_back(std::move(row));
     (void)binding;
   }
@@ -267,7 +268,8 @@ std::string Explanation::to_json() const {
                             {"value", counter.value},
                             {"settled", counter.settled},
                             {"in_flight", counter.in_flight},
-                            {"shared", counter.shared}});
+                            {"shared", counter.shared},
+                            {"possible", counter.possible}});
       }
       for (const RungLine& rung : line.rungs) {
         rungs.push_back({{"rung", rung.text},

@@ -39,7 +39,8 @@ struct Explanation {
     struct CounterLine {
       std::string what, value, settled;
       std::uint32_t in_flight = 0;
-      bool shared = false;  ///< replicas share it
+      bool shared = false;    ///< replicas share it
+      bool possible = false;  ///< the values include the request as if its answer matched
     };
     std::string pattern;  ///< "step 2 of 2; 1 open match of its key; it completes one"
     std::vector<CounterLine> counters;

@@ -99,6 +99,7 @@ std::string Explanation::to_text(bool colour) const {
         out += " (" + counter.settled + " settled, " + std::to_string(counter.in_flight) +
                " in flight)";
       }
+      if (counter.possible) out += " (if this one counts)";
       out += "\n";
     }
     for (const RungLine& rung : line.rungs) {

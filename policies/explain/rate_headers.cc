@@ -69,6 +69,7 @@ void append_policy_item(std::string& list, const ReadingText& reading) {
                       ? Number{reading.window.count() / 1000}
                       : Number::real(static_cast<double>(reading.window.count()) / 1000));
   }
+  if (reading.possible) list += ";possible";
 }
 
 void append_retry_after(std::string& lines, milliseconds wait) {

@@ -17,10 +17,11 @@ struct ReadingText {
   std::optional<Number> value;
   std::optional<Number> limit;
   milliseconds window{0};  ///< 0: none
+  bool possible = false;   ///< policies::Standing::possible
 };
 
-/// An item of X-Weir-Policy: `login-per-ip;value=6;limit=5;window=600`. Adds ", " before all but
-/// the first.
+/// An item of X-Weir-Policy: `login-per-ip;value=6;limit=5;window=600;possible`. Adds ", " before
+/// all but the first.
 void append_policy_item(std::string& list, const ReadingText& reading);
 
 /// `Retry-After: 37`: whole seconds, rounded up, never 0.

@@ -76,6 +76,7 @@ Effect::Cause cause_of(const PolicySet& set, const Verdict& verdict) {
   if (who->has_value) cause.value = who->value;
   cause.limit = who->limit;
   cause.in_flight = who->in_flight;
+  cause.possible = who->possible;
   return cause;
 }
 
@@ -135,6 +136,7 @@ void VerdictText::render_pass(const PolicySet& set, const Verdict& verdict, Effe
       if (standing.has_value) reading.value = standing.value;
       reading.limit = standing.limit;
       reading.window = standing.window;
+      reading.possible = standing.possible;
     }
     append_policy_item(list_, reading);
   }

@@ -192,8 +192,11 @@ void Ladder::add_standing(const PlannedPolicy& planned, const Winner& won, bool 
   const Rung& rung = policy.rungs[r];
   if (!shadow && rung.score) work_.verdict.score += *rung.score;
   if (won.effect == Action::none && !rung.score) return;
-  work_.verdict.standings.push_back(
-      standing_of(policy, won, work_.plan().limits[planned.first_limit + r], shadow));
+  Standing standing =
+      standing_of(policy, won, work_.plan().limits[planned.first_limit + r], shadow);
+  standing.possible = policy.has_metric && planned.reserves &&
+                      work_.planned_counter(planned, rung.counter).is_possible();
+  work_.verdict.standings.push_back(standing);
 }
 
 Standing Ladder::standing_of(const Policy& policy, const Winner& won, std::optional<Number> limit,

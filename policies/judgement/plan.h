@@ -61,6 +61,10 @@ struct PlannedCounter {
   bool in_store = false;             ///< the store has counted it, or holds its reservation
   bool closing = false;              ///< settled; `asked` is into Judgement::closing
 
+  /// Whether the reading includes the event as if its answer matched. What only the answer tells,
+  /// and `reserve` does not estimate, is 0 until then.
+  bool is_possible() const noexcept { return counts && reserves && !amount.amount.is_zero(); }
+
   bool counted() const noexcept { return undo.what != limiter::Undo::What::nothing || in_store; }
 
   /// The value that a rung compares, and the meaning of `value`; null: no value. `settled`: without

@@ -21,6 +21,8 @@ struct Standing {
   bool shadow = false;
   bool has_value = false;  ///< a number was compared
   Number value;
+  /// The value includes the event itself, as if its answer matched: it has none yet.
+  bool possible = false;
   std::optional<Number> limit;
   /// It refuses only because of other requests under way, whose answers may come to the same: at
   /// least so many, 1 where the number is unknown. 0: it holds without them, or it is a shadow.

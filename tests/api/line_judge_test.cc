@@ -69,6 +69,26 @@ class LineJudgeTest : public testing::Test {
   ApiWorld api{kYaml};
 };
 
+TEST_F(LineJudgeTest, AValueThatIncludesTheEventBeforeItsAnswerSaysSo) {
+  const std::string before = R"({"event":"login","ip":"203.0.113.8","account":"ann"})";
+  const std::string failed = R"({"event":"login","ip":"203.0.113.8","account":"ann","status":401})";
+  EXPECT_EQ(api.ask(failed), R"({"verdict":"pass"})");
+  // One counts. Asked twice before the answer, it is still one.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(
+        api.ask(before),
+        R"({"verdict":"flag","policy":"per-ip","rung":0,"value":2,"limit":1,"window_ms":600000,"possible":true})");
+  }
+  EXPECT_THAT(api.query(before), HasSubstr(R"("value":2,"possible":true,"rungs":)"));
+  // Two count, and the answer is known.
+  EXPECT_EQ(
+      api.ask(failed),
+      R"({"verdict":"flag","policy":"per-ip","rung":0,"value":2,"limit":1,"window_ms":600000})");
+  // A right answer counts for nothing.
+  EXPECT_THAT(api.ask(R"({"event":"login","ip":"203.0.113.8","account":"ann","status":200})"),
+              HasSubstr(R"("value":3,"limit":2,"window_ms":600000,"possible":true)"));
+}
+
 TEST_F(LineJudgeTest, AnEventThatOnlyAnAnswerTellsIsSettledAtOnce) {
   const std::string failed = R"({"event":"login","ip":"203.0.113.9","account":"bob","status":401})";
   EXPECT_EQ(api.ask(failed), R"({"verdict":"pass"})");
@@ -78,7 +98,7 @@ TEST_F(LineJudgeTest, AnEventThatOnlyAnAnswerTellsIsSettledAtOnce) {
   // The third is refused; as a refusal that rests on settled counts it bans for an hour.
   EXPECT_EQ(
       api.ask(failed),
-      R"({"verdict":"deny","policy":"per-ip","rung":1,"value":3,"limit":2,"window_ms":600000,"until":"2027-01-15T09:00:00.000Z","status":403,"retry_after_ms":3600000})");
+      R"({"verdict":"deny","policy":"per-ip","rung":1,"value":3,"limit":2,"window_ms":600000,"possible":true,"until":"2027-01-15T09:00:00.000Z","status":403,"retry_after_ms":3600000})");
   EXPECT_EQ(
       api.ask(failed),
       R"({"verdict":"deny","policy":"per-ip","until":"2027-01-15T09:00:00.000Z","status":403,"retry_after_ms":3600000})");

@@ -201,6 +201,13 @@ TEST(CtlText, ATailIsShownAsTheLiveViewShowsIt) {
         "status":429,"policy":"login","value":6,"limit":5,"window_ms":60000,"in_flight":4})json")),
           false)
           .ends_with("  login 6/5 in 1m, 4 in flight\n"));
+  EXPECT_TRUE(
+      verdict_line(
+          news_of(read(
+              R"json({"kind":"verdict","time":"2026-11-21T08:00:00.250Z","effect":"flag","shadow":false,
+        "policy":"login","value":6,"limit":5,"window_ms":60000,"possible":true})json")),
+          false)
+          .ends_with("  login 6/5 in 1m, if this one counts\n"));
   EXPECT_EQ(
       verdict_line(
           news_of(read(

@@ -13,7 +13,7 @@ BROWSER = shutil.which("chromium")
 # What the shop's answers write into the table, longest words included.
 ROWS = """for (const [what, status, told] of [
   ['login name123456', '401', 'nothing unusual'],
-  ['login name999999', '401', 'verdict: gray | policy: login-per-ip:graylist, login-per-ip;value=11;limit=10;window=600 | score: 10'],
+  ['login name999999', '401', 'verdict: gray | policy: login-per-ip:graylist, login-per-ip;value=11;limit=10;window=600;possible | score: 10'],
   ['1000 gold', '429 (retry after 3600 s)', 'nothing: weir answered by itself']]) {
   const row = $('log').insertRow(0); for (const text of [what, status, told]) row.insertCell().textContent = text; }
 """

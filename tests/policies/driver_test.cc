@@ -92,9 +92,9 @@ TEST(Card, WrongLoginsOfOneAddressClimbTheLadder) {
     const char* expected = i <= 5 ? "pass" : i <= 10 ? "flag" : i <= 50 ? "gray" : "deny";
     EXPECT_EQ(judged.effect, expected) << "wrong login " << i;
     if (i == 6) {
-      EXPECT_EQ(
-          judged.upstream,
-          "X-Weir-Verdict: flag\r\nX-Weir-Policy: login-per-ip;value=6;limit=5;window=600\r\n");
+      EXPECT_EQ(judged.upstream,
+                "X-Weir-Verdict: flag\r\n"
+                "X-Weir-Policy: login-per-ip;value=6;limit=5;window=600;possible\r\n");
     }
     if (i == 51) {
       EXPECT_EQ(judged.status, 429);

@@ -15,6 +15,9 @@ TEST(RateHeaders, PolicyItemsAreAStructuredList) {
   EXPECT_EQ(list,
             "login-per-ip;value=6;limit=5;window=600, gray_users, "
             "\"_spend\";value=0.125;limit=3;window=1.5");
+  list.clear();
+  append_policy_item(list, {"login-per-ip", Number{6}, Number{5}, minutes{10}, true});
+  EXPECT_EQ(list, "login-per-ip;value=6;limit=5;window=600;possible");
 }
 
 TEST(RateHeaders, NumbersStayInTheBoundsOfStructuredFields) {

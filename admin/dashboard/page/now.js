@@ -92,8 +92,10 @@ const owner = (deed) => (deed.kind === 'policy' ? policyLink(deed.name) : h('spa
 
 const what = (row) => [row.method, row.path].filter(Boolean).join(' ') || row.event || '';
 
-// A refusal may hold only because of requests whose answers are still out; a request that cannot be judged says why.
-const remark = (row) => (row.in_flight ? t('{n} of these in flight', {n: number(row.in_flight)}) : [row.field, row.why].filter(Boolean).join(': '));
+// A refusal may hold only because of requests whose answers are still out; a value may include the request's own answer
+// before it is there; a request that cannot be judged says why.
+const remark = (row) => [row.in_flight ? t('{n} of these in flight', {n: number(row.in_flight)}) : '', row.possible ? t('if this one counts') : '',
+  [row.field, row.why].filter(Boolean).join(': ')].filter(Boolean).join(', ');
 
 const verdictRow = (row) => [
   when(row.time), effect(row.effect, row.shadow),

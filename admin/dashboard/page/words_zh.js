@@ -68,7 +68,7 @@ export const CHINESE = {
   'set for a while': '临时设置', 'so far, since {time}': '自 {time} 起', 'until {time}': '至 {time}', yes: '是', 'Also on {address}.': '{address} 亦已生效。', 'Not on {address}: {why}': '{address} 未生效：{why}', Replicas: '副本', Replica: '副本', State: '状态', Overrides: '临时设置', behind: '落后', 'does not answer': '无应答', 'this one': '本副本',
   'There is no Redis, and admin.replicas names no others: this page knows of this replica alone.': '没有 Redis，admin.replicas 也未列出其他副本：本页仅知本副本。', draining: '排空中',
   'Redis is away: nothing was heard of other replicas yet.': 'Redis 不在：尚未得知其他副本的情况。',
-  'Redis is away: what is shown is {age} old. What you set holds here, and is told to the others when Redis is back.': 'Redis 不在：所示内容是 {age} 之前的。您的设置先在此生效，Redis 回来后再告知其他副本。', '{n} of these in flight': '其中 {n} 个尚未得到应答', '{a} of {b}': '{a} / {b}',
+  'Redis is away: what is shown is {age} old. What you set holds here, and is told to the others when Redis is back.': 'Redis 不在：所示内容是 {age} 之前的。您的设置先在此生效，Redis 回来后再告知其他副本。', '{n} of these in flight': '其中 {n} 个尚未得到应答', 'if this one counts': '如果这一个也计入', '{a} of {b}': '{a} / {b}',
   '{compare} {value}: {n} of {all} keys ({part}) would be hit; now {now}': '{compare} {value}：{all} 个键中将命中 {n} 个（{part}）；现在 {now} 个',
   '{d} d {h} h': '{d} 天 {h} 小时', '{h} h {m} min': '{h} 小时 {m} 分', '{key} is forgiven: off the list, and its count is empty.': '{key} 已赦免：移出名单，计数清零。',
   '{key} is on {list} for longer already: until {until}.': '{key} 已在 {list} 上，且时间更长：至 {until}。', '{key} is on {list} until {until}.': '{key} 已列入 {list}，至 {until}。',

@@ -62,6 +62,7 @@ void CaseTrace::counted(const policies::Policy& policy, const policies::Binding&
   line += policies::counter_text(counter) + " = " + value;
   if (planned.reading.in_flight != 0)
     line += " (" + std::to_string(planned.reading.in_flight) + " in flight)";
+  if (planned.is_possible()) line += " (if this one counts)";
   values_.emplace(policy.name, std::move(value));  // the first counter is the policy's own
 }
 

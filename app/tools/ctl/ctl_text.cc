@@ -401,6 +401,7 @@ News news_of(const json::value& row) {
   news.value = number_of("value").value_or(Number{});
   news.limit = number_of("limit");
   news.in_flight = static_cast<std::uint32_t>(count_of(row, "in_flight"));
+  news.possible = is_true(row, "possible");
   if (const auto client = Address::parse(cell(row, "client"))) news.client = *client;
   const auto raw = [&](std::string_view name) {
     const json::value& value = part(row, name);
