@@ -28,7 +28,7 @@ std::vector<admin::ConfigText> masked_texts(const std::vector<config::SourceFile
     admin::ConfigText& text = out.emplace_back();
     text.name = file.name;
     std::string_view rest = file.text;
-    config::LineSections sections;
+    config::LineSections sections(rest);
     while (!rest.empty()) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       if (line.size() + 1 > left) {

@@ -14,18 +14,18 @@ namespace {
 
 constexpr std::size_t kWidest = 160;  // columns of a line that are shown
 
-/// The lines of a file: the offsets of their first bytes, and what their keys are.
+/// The lines of a file: the offsets of their first bytes, and how to cover them.
 struct Lines {
   std::vector<std::size_t> starts;
-  std::vector<LineKeys> keys;
+  std::vector<LineMask> masks;
 };
 Lines lines_of(std::string_view text) {
   Lines out;
-  LineSections sections;
+  LineSections sections(text);
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t end = std::min(text.find('\n', from), text.size());
     out.starts.push_back(from);
-    out.keys.push_back(sections.next(text.substr(from, end - from)));
+    out.masks.push_back(sections.next(text.substr(from, end - from)));
     from = end + 1;
   }
   return out;
@@ -142,8 +142,8 @@ class Human {
     const std::size_t from = starts[where.line - 1];
     std::size_t to = where.line < starts.size() ? starts[where.line] - 1 : file.text.size();
     if (to > from && file.text[to - 1] == '\r') --to;
-    const std::string line =
-        without_secrets(file.text.substr(from, to - from), lines_[where.file].keys[where.line - 1]);
+    const std::string line = without_secrets(file.text.substr(from, to - from),
+                                             lines_[where.file].masks[where.line - 1]);
     const std::size_t begin =
         std::min<std::size_t>(where.column > 0 ? where.column - 1 : 0, line.size());
     const Shown shown = show(line, begin, std::min<std::size_t>(begin + where.length, line.size()));

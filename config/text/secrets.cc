@@ -3,128 +3,16 @@
 #include <algorithm>
 #include <vector>
 
-#include "config/text/edit_distance.h"
 #include "config/text/problem.h"
-#include "core/chars/ascii.h"
+#include "config/text/secret_scan.h"
 
 namespace weir::config {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
-constexpr std::string_view kSecretWords[] = {"password", "passwd",        "passphrase",
-                                             "secret",   "token",         "api_key",
-                                             "apikey",   "authorization", "credential"};
-
-/// Too short to stand anywhere in a key: a part of it between underscores.
-constexpr std::string_view kShortWords[] = {"pass", "pwd", "requirepass"};
-
-bool is_word(char c) noexcept { return ascii::is_letter_or_digit(c) || c == '_' || c == '-'; }
-
-/// Whether somebody meant `word` and has mistyped it: a letter or two are missing, too many,
-/// changed or in the wrong order.
-bool is_nearly(std::string_view text, std::string_view word) {
-  constexpr std::size_t kLongest = 32;
-  const std::size_t bound = word.size() >= 8 ? 2 : 1;
-  return text.size() <= kLongest && edit_distance(text, word, bound) <= bound;
-}
-
-/// Also of a mistyped key: the message about it shows its line.
-bool is_secret_key(std::string key) {
-  std::replace(key.begin(), key.end(), '-', '_');  // headers, too: `x-api-key`
-  if (key.ends_with("_file")) return false;
-  if (std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
-                  [&](std::string_view word) { return key.find(word) != npos; }))
-    return true;
-  for (std::string_view rest = key; !rest.empty();) {  // `redis_pasword`, too
-    if (std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
-                    [&](std::string_view word) { return is_nearly(rest, word); }))
-      return true;
-    const std::size_t next = rest.find('_');
-    const std::string_view word = rest.substr(0, next);
-    if (std::any_of(std::begin(kSecretWords), std::end(kSecretWords),
-                    [&](std::string_view secret) { return is_nearly(word, secret); }) ||
-        std::find(std::begin(kShortWords), std::end(kShortWords), word) != std::end(kShortWords))
-      return true;
-    rest.remove_prefix(next == npos ? rest.size() : next + 1);
-  }
-  return false;
-}
+using namespace secret_scan;
 
 void cover(std::string& line, std::size_t from, std::size_t to) {
   for (std::size_t i = from; i < to && i < line.size(); ++i) line[i] = '*';
-}
-
-bool is_blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\r'; }
-bool is_quote(char c) noexcept { return c == '"' || c == '\''; }
-bool opens(char c) noexcept { return c == '[' || c == '{'; }
-bool closes(char c) noexcept { return c == ']' || c == '}'; }
-
-std::size_t skip_blanks(std::string_view line, std::size_t at) noexcept {
-  while (at < line.size() && is_blank(line[at])) ++at;
-  return at;
-}
-
-bool is_comment(std::string_view line, std::size_t at) noexcept {
-  return line[at] == '#' && (at == 0 || is_blank(line[at - 1]));
-}
-
-/// The quote that closes a YAML text, from `at` on; npos: it goes on in the next line.
-std::size_t close_of(std::string_view line, std::size_t at, char quote) noexcept {
-  for (; at < line.size(); ++at) {
-    if (line[at] == '\\' && quote == '"') {
-      ++at;
-    } else if (line[at] == quote) {
-      if (quote == '"' || at + 1 >= line.size() || line[at + 1] != quote) return at;
-      ++at;  // `''` is one within
-    }
-  }
-  return npos;
-}
-
-/// Behind the blanks, tags and anchors that stand before a value.
-std::size_t skip_properties(std::string_view line, std::size_t at) noexcept {
-  at = skip_blanks(line, at);
-  while (at < line.size() && (line[at] == '!' || line[at] == '&')) {
-    while (at < line.size() && !is_blank(line[at]) && line[at] != ',' && !closes(line[at])) ++at;
-    at = skip_blanks(line, at);
-  }
-  return at;
-}
-
-/// Where the list or map ends in which `depth` brackets are open at `at`: behind the last of them,
-/// or npos. What follows a quote that nothing closes is not looked into.
-std::size_t end_of_brackets(std::string_view line, std::size_t at, std::size_t& depth) noexcept {
-  bool fresh = true;
-  for (; at < line.size(); ++at) {
-    const char c = line[at];
-    if (is_comment(line, at)) break;
-    if (fresh && is_quote(c)) {
-      const std::size_t close = close_of(line, at + 1, c);
-      if (close != npos) at = close;
-    }
-    if (opens(c)) ++depth;
-    if (closes(c) && --depth == 0) return at + 1;
-    if (!is_blank(c)) fresh = opens(c) || c == ',' || c == ':';
-  }
-  return npos;
-}
-
-/// Where the value that begins at `from` ends.
-std::size_t end_of_value(std::string_view line, std::size_t from) {
-  if (from < line.size() && is_quote(line[from]))
-    return std::min(close_of(line, from + 1, line[from]), line.size());
-  if (from < line.size() && opens(line[from])) {
-    std::size_t depth = 0;
-    return std::min(end_of_brackets(line, from, depth), line.size());
-  }
-  std::size_t i = from;
-  for (; i < line.size(); ++i) {
-    if (closes(line[i])) break;
-    if (line[i] == ',' && (i + 1 == line.size() || line[i + 1] == ' ')) break;
-    if (line[i] == '#' && i > from && is_blank(line[i - 1])) break;
-  }
-  while (i > from && is_blank(line[i - 1])) --i;
-  return i;
 }
 
 /// The values of a query: tokens and signatures stand there under many names.
@@ -335,16 +223,83 @@ std::string without_secrets_of_message(std::string_view text) {
 
 /// What a line in column 0 begins. Only a plain word is taken for the name of a section: a quote,
 /// `?`, a tag, a bracket or `---` may begin any.
-LineKeys LineSections::section_of(std::string_view line) {
+LineKeys LineSections::section_of(std::string_view line) const {
+  if (anchors_.settings) return LineKeys::settings;
   const std::string_view name = section_name(line);
   const bool names = std::find(std::begin(kSectionsOfNames), std::end(kSectionsOfNames), name) !=
                      std::end(kSectionsOfNames);
   return names ? LineKeys::names : LineKeys::settings;
 }
 
-LineKeys LineSections::next(std::string_view line) {
+namespace {
+
+/// Whether an alias stands there, as far as names tell: most files have none.
+bool has_aliases(std::string_view text) {
+  std::set<std::string_view> anchors;
+  each_name(text, '&', [&](std::size_t from, std::size_t to) {
+    anchors.insert(text.substr(from, to - from));
+  });
+  bool found = false;
+  each_name(text, '*', [&](std::size_t from, std::size_t to) {
+    found = found || anchors.contains(text.substr(from, to - from));
+  });
+  return found;
+}
+
+}  // namespace
+
+LineSections::LineSections(std::string_view text) {
+  constexpr int kRounds = 8;
+  if (!has_aliases(text)) return;
+  // The value of an anchor may have aliases of others.
+  for (int round = 0; note_anchors(text); ++round) {
+    if (round == kRounds) {
+      anchors_.all = anchors_.settings = true;
+      return;
+    }
+  }
+}
+
+/// False: nothing is new.
+bool LineSections::note_anchors(std::string_view text) {
+  std::set<std::string, std::less<>> among_names, in_settings;
+  const Anchors before = anchors_;
+  LineSections sections;
+  sections.anchors_ = before;
+  for (std::size_t end = 0; end != npos; text.remove_prefix(std::min(end + 1, text.size()))) {
+    end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    const LineMask mask = sections.next(line);
+    const std::string shown = line.find('*') == npos ? std::string() : without_secrets(line, mask);
+    each_name(line, '*', [&](std::size_t from, std::size_t to) {
+      const std::string name(line.substr(from, to - from));
+      if (shown.find_first_not_of('*', from) >= to) {  // it is covered
+        anchors_.secrets.insert(name);
+      } else if (mask.keys == LineKeys::settings) {
+        in_settings.insert(name);
+      }
+    });
+    if (mask.keys != LineKeys::names) continue;
+    each_name(line, '&', [&](std::size_t from, std::size_t to) {
+      among_names.emplace(line.substr(from, to - from));
+    });
+  }
+  anchors_.settings = anchors_.settings || std::any_of(in_settings.begin(), in_settings.end(),
+                                                       [&](const std::string& name) {
+                                                         return among_names.contains(name);
+                                                       });
+  return anchors_.secrets.size() != before.secrets.size() || anchors_.settings != before.settings;
+}
+
+bool LineSections::is_secret(std::string_view anchor) const {
+  return anchors_.all || anchors_.secrets.contains(anchor);
+}
+
+LineMask LineSections::next(std::string_view line) {
   const std::size_t text = skip_blanks(line, 0);
   if (text == line.size()) return inside_ == Inside::nothing ? section_ : LineKeys::secret;
+  anchored_ = false;
+  const bool flow = depth_ > 0;
   const std::size_t from = inside_ == Inside::nothing ? 0 : end_of_secret(line, text);
   if (from == npos) return LineKeys::secret;
   const bool began_secret = from > 0;
@@ -355,7 +310,10 @@ LineKeys LineSections::next(std::string_view line) {
   }
   look_for_secrets(line, from);
   if (inside_ == Inside::nothing) look_for_expression(line);
-  return began_secret ? LineKeys::secret : section_;
+  LineMask out = began_secret ? LineKeys::secret : section_;
+  out.flow = flow;
+  out.anchored = anchored_;
+  return out;
 }
 
 /// Where what follows the secret begins that the line goes on with: 0 if it does not, npos if the
@@ -437,10 +395,31 @@ void LineSections::look_for_expression(std::string_view line) {
 
 void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
   bool fresh = true;  // a key or a value may begin here
+  // Deeper than which column a value goes on, and whether a list may stand in it as well.
+  const std::size_t text = skip_blanks(line, 0);
+  std::size_t owner = text == 0 ? 0 : text - 1;
+  bool owner_is_key = false;
   for (std::size_t i = from; i < line.size(); ++i) {
     const char c = line[i];
     if (is_comment(line, i)) return;
     if (is_blank(c)) continue;
+    if (fresh && (c == '&' || c == '!')) {
+      std::size_t end = i + 1;
+      while (end < line.size() && !is_blank(line[end]) && line[end] != ',' && !closes(line[end]))
+        ++end;
+      if (c == '&' && is_secret(line.substr(i + 1, end - i - 1))) {
+        anchored_ = true;
+        column_ = owner;
+        const std::size_t at = end_of_secret_at(line, skip_properties(line, i));
+        items_ = items_ && owner_is_key;
+        if (inside_ != Inside::nothing) return;
+        i = at - 1;
+        fresh = false;
+        continue;
+      }
+      i = end - 1;
+      continue;
+    }
     // In a list or map, a text without its end is no text, lest it hide what follows.
     const std::size_t close = fresh && is_quote(c) ? close_of(line, i + 1, c) : npos;
     std::size_t key = i, end = i;
@@ -458,6 +437,8 @@ void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
       if (comma_) section_ = LineKeys::settings;
       comma_ = false;
       fresh = true;
+      owner = key;
+      owner_is_key = true;
       i = colon;
       if (section_ == LineKeys::settings &&
           is_secret_key(lower_word(line.substr(key, end - key)))) {
@@ -472,6 +453,8 @@ void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
     comma_ = c == ',' && depth_ == 0;
     if (close != npos || end > i) {
       const bool dash = c == '-' && end == i + 1;
+      if (fresh && dash) owner = i;
+      owner_is_key = owner_is_key && !dash;
       i = close != npos ? close : end - 1;
       fresh = fresh && dash;
       continue;
@@ -482,14 +465,22 @@ void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
   }
 }
 
-std::string without_secrets(std::string_view line, LineKeys keys) {
+std::string without_secrets(std::string_view line, LineMask mask) {
   std::string out(line);
-  if (keys == LineKeys::secret) {
+  if (mask.keys == LineKeys::secret) {
     cover(out, skip_blanks(line, 0), line.size() - (line.ends_with('\r') ? 1 : 0));
     return out;
   }
   cover_passwords(out);
   Expressions(out, line).cover_texts();
+  const auto cover_value = [&](std::size_t at) {
+    const bool quoted = at < line.size() && is_quote(line[at]);
+    cover(out, at + (quoted ? 1 : 0), end_of_value(line, at, !mask.flow && is_block(line, at)));
+  };
+  if (mask.anchored) {
+    each_name(line, '&',
+              [&](std::size_t from, std::size_t) { cover_value(skip_properties(line, from - 1)); });
+  }
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (!is_word(line[i]) || (i > 0 && is_word(line[i - 1]))) continue;
     std::size_t end = i;
@@ -499,14 +490,14 @@ std::string without_secrets(std::string_view line, LineKeys keys) {
     if (at < line.size() && is_quote(line[at])) ++at;
     at = skip_blanks(line, at);
     if (is_secret_key(key)) cover_choice(out, line, at);
-    if (keys == LineKeys::names || line.substr(at).starts_with("==")) continue;
+    if (mask.keys == LineKeys::names || line.substr(at).starts_with("==")) continue;
     if (at >= line.size() || (line[at] != ':' && line[at] != '=')) continue;
     at = skip_properties(line, at + 1);
-    const bool quoted = at < line.size() && is_quote(line[at]);
     const std::size_t to = end_of_value(line, at);
     if (is_secret_key(key)) {
-      cover(out, at + (quoted ? 1 : 0), to);
+      cover_value(at);
     } else if (key.starts_with("web") || key.find("hook") != npos) {  // misspelt ones, too
+      if (at < to && line[at] == '*') cover(out, at, to);             // of a URL
       const std::size_t host = line.find("://", at);
       const std::size_t path = host == npos ? npos : line.find('/', host + 3);
       if (path != npos && path < to) cover(out, path + 1, to);
@@ -517,7 +508,7 @@ std::string without_secrets(std::string_view line, LineKeys keys) {
 
 std::string text_without_secrets(std::string_view text) {
   std::string out;
-  LineSections sections;
+  LineSections sections(text);
   for (std::size_t end = 0; end != npos; text.remove_prefix(std::min(end + 1, text.size()))) {
     end = text.find('\n');
     const std::string_view line = text.substr(0, end);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -13,21 +14,42 @@ namespace weir::config {
 /// secret that a line before it has begun.
 enum class LineKeys : std::uint8_t { settings, names, secret };
 
+/// How to cover a line.
+struct LineMask {
+  LineMask(LineKeys k = LineKeys::settings) : keys(k) {}  // NOLINT: most lines have nothing else
+  LineKeys keys;
+  bool flow = true;       ///< it may begin within brackets, so that a comma ends a plain text
+  bool anchored = false;  ///< it has an anchor that is the secret of another line
+};
+
 /// Tells what the keys of a file's lines are, from its first line to its last. In doubt they are
 /// settings: what is covered without need does no harm.
 class LineSections {
  public:
-  LineKeys next(std::string_view line);
+  LineSections() = default;
+  /// Of this whole text. With it the values of anchors are secrets as well, if a secret is an alias
+  /// of them: `x: &a hunter2` and `password: *a`.
+  explicit LineSections(std::string_view text);
+  LineMask next(std::string_view line);
 
  private:
+  /// What the anchors of a text are.
+  struct Anchors {
+    std::set<std::string, std::less<>> secrets;
+    bool all = false;       ///< they all are secrets: the aliases of aliases have no end
+    bool settings = false;  ///< settings use what stands among names: there are no names then
+  };
+  bool note_anchors(std::string_view text);
+
   /// The secret that the next line may go on with: all lines that stand deeper than its key, a
   /// quoted text, a list or map in brackets, or words or a value within such a one.
   enum class Inside : std::uint8_t { nothing, deeper, quote, brackets, flow };
 
-  static LineKeys section_of(std::string_view line);
+  LineKeys section_of(std::string_view line) const;
   std::size_t end_of_secret(std::string_view line, std::size_t text);
   std::size_t end_of_secret_at(std::string_view line, std::size_t at);
   void look_for_secrets(std::string_view line, std::size_t from);
+  bool is_secret(std::string_view anchor) const;
   void look_for_expression(std::string_view line);
 
   LineKeys section_ = LineKeys::settings;
@@ -38,13 +60,15 @@ class LineSections {
   bool items_ = false;      // its value may be a list in the same column
   char quote_ = '"';
   std::size_t open_ = 0;  // brackets of the secret itself
+  Anchors anchors_;
+  bool anchored_ = false;  // this line has the anchor of a secret
 };
 
 /// A line of a configuration as others may see it: of the same length, with `*` for each byte of
 /// the values of keys such as `password`, `secret`, `token` or `authorization`, also mistyped ones
 /// (not of keys that name a file), of passwords and queries in URLs, of the paths of webhooks, and
 /// of the texts of expressions that name such a key.
-std::string without_secrets(std::string_view line, LineKeys keys = LineKeys::settings);
+std::string without_secrets(std::string_view line, LineMask mask = {});
 /// The same of a whole text, line by line.
 std::string text_without_secrets(std::string_view text);
 /// The same of a message about a value or a key: passwords and queries in URLs, and what stands

@@ -95,7 +95,7 @@ TEST(Secrets, AreAllTextsOfAnExpressionThatNamesOne) {
 /// The lines of a file as others may see them.
 std::string masked(std::string_view text) {
   std::string out;
-  LineSections sections;
+  LineSections sections(text);
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     out += without_secrets(line, sections.next(line)) + "\n";
@@ -169,6 +169,116 @@ TEST(Secrets, AreCoveredInTheirOtherLines) {
   for (const auto& c : cases) EXPECT_EQ(masked(c.text), c.shown) << c.text;
 }
 
+TEST(Secrets, AreCoveredWhereAnAnchorHasThem) {
+  // Each form of a value, under a key that says nothing, and what uses it as a secret.
+  const std::string_view values[] = {
+      "&a hunter2",
+      "&a !!str hunter2",
+      "!!str &a hunter2",
+      "&a hunter2 and, hunter2] or } hunter2",
+      "&a hunter2\n    hunter2",
+      "&a\n    hunter2",
+      "&a \"hunter2\"",
+      "&a \"hunter2 \\\" hunter2\"",
+      "&a \"hunter2\n    hunter2\"",
+      "&a 'hunter2'",
+      "&a 'it''s\n    hunter2'",
+      "&a |\n    hunter2\n\n    hunter2",
+      "&a |-\n    hunter2",
+      "&a >\n    hunter2\n    hunter2",
+      "&a >+2\n      hunter2",
+      "&a [x, hunter2]",
+      "&a [x,\n    hunter2]",
+      "&a {x: hunter2}",
+      "&a\n    - hunter2\n    - hunter2",
+      "&a\n    x: hunter2",
+      "[&a hunter2, x]",
+      "{x: &a hunter2, y: z}",
+      "[[&a hunter2]]",
+      "{x: [&a hunter2,\n    y]}",
+      "{x: &a \"hunter2\n    hunter2\", y: z}",
+      "\n    &a\n    hunter2",
+      "\n    &a hunter2",
+      "\n    - x\n    - &a hunter2\n    - y",
+      "\n    - &a |\n      hunter2\n    - y",
+      "\n    - x: &a hunter2\n      y: z",
+      "\n    - - &a hunter2",
+      "\n    ? &a hunter2\n    : y",
+      "\n    &a hunter2: y",
+  };
+  const std::string_view uses[] = {
+      "password: *a",
+      "password: *a  # here",
+      "\"password\": *a",
+      "tokens: [x, *a]",
+      "tokens:\n    - *a",
+      "tokens: {x: *a}",
+      "tokens:\n    x: *a",
+      "x: {password: *a, y: z}",
+      "webhook: *a",
+      "secret: *a\n  y: z",
+      "x: {y: [{token: *a}]}",
+      "password:\n    *a",
+      "tokens: &b [*a]",
+      "y: &b [*a]\n  token: *b",
+      "x: {password:\n    *a}",
+      "web_hooks: {x: 1}\n  api-key: *a",
+  };
+  for (const std::string section : {"x", "policies"}) {
+    for (const std::string_view value : values) {
+      for (const std::string_view use : uses) {
+        const std::string text = section + ":\n  name: " + std::string(value) +
+                                 "\n  plain: words\nredis:\n  " + std::string(use) + "\n  z: end\n";
+        const std::string out = masked(text);
+        EXPECT_EQ(out.find("hunter2"), std::string::npos) << text << out;
+        EXPECT_NE(out.find("  z: end\n"), std::string::npos) << text << out;
+        EXPECT_NE(out.find("\n  plain: words\n"), std::string::npos) << text << out;
+        EXPECT_EQ(out.size(), text.size());
+      }
+    }
+  }
+}
+
+TEST(Secrets, AreCoveredInAMapThatAMergeOrAnAliasBrings) {
+  for (const char* const text : {"fields: &f {password: hunter2}\nredis: *f\n",
+                                 "fields: &f {password: hunter2}\nredis:\n  <<: *f\n",
+                                 "fields: &f\n  password: hunter2\nredis: {<<: [*g, *f]}\n",
+                                 "policies:\n- &f\n  password: hunter2\nredis: {<<: *f, x: y}\n",
+                                 "x: &f {password: hunter2}\nredis: {<<: *f}\n",
+                                 "x: &f {y: &p hunter2}\nredis: {<<: *f, password: *p}\n"}) {
+    EXPECT_EQ(masked(text).find("hunter2"), std::string::npos) << masked(text);
+  }
+}
+
+TEST(Secrets, AnchorsOfOtherThingsStayVisible) {
+  for (const std::string text :
+       {"x: &a hello\npolicies:\n- name: *a\nredis: {password_file: *a}\n",
+        "policies:\n- then: &a [{over: 5, do: deny}]\n- then: *a\n", "x: &a hello  # see *a\n",
+        "a: b & c * d\npolicies:\n- by: {token: *a}\n"}) {
+    EXPECT_EQ(masked(text), text);
+  }
+  EXPECT_EQ(
+      masked("x: &a hello, you] there\ny: {z: &b one, w: two}\nredis: {password: *a, token: *b}\n"),
+      "x: &a *****************\ny: {z: &b ***, w: two}\nredis: {password: **, token: **}\n");
+}
+
+TEST(Secrets, ALongChainOfAliasesEnds) {
+  std::string text = "x0: &a0 hunter2\n";
+  constexpr int kChain = 2'000;
+  for (int i = 1; i < kChain; ++i)
+    text += "x" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) +
+            "]\n";
+  text += "redis: {password: *a" + std::to_string(kChain - 1) + "}\n";
+  EXPECT_EQ(masked(text).find("hunter2"), std::string::npos);
+}
+
+TEST(Secrets, APlainTextGoesOnBehindCommasAndBrackets) {
+  EXPECT_EQ(masked("a:\n  password: hun}ter2, x] # y\n  user: x, y\n"),
+            "a:\n  password: ************ # y\n  user: x, y\n");
+  EXPECT_EQ(masked("a: {password: abc, user: x}\nb: {\n password: abc, user: x}\n"),
+            "a: {password: ***, user: x}\nb: {\n password: ***, user: x}\n");
+}
+
 TEST(Secrets, AreNotWhatIsCounted) {
   const struct {
     std::string_view line, shown;
@@ -217,7 +327,9 @@ TEST(Secrets, DoNotStandInProblems) {
                 "proxy: {upstream: \"http://ann:hunter2@h/x\"}\n"
                 "redi: {password: hunter2}\n"
                 "admin: {toke_n: hunter2, password:hunter2}\n"
-                "api: {tokne: hunter2}\n");
+                "api: {tokne: hunter2}\n"
+                "acess_log: {path: &path hunter2}\n"
+                "stat: {dir: *path, token: *path}\n");
   EXPECT_TRUE(loaded.problems.has_errors());
   for (const std::string& text : {render_human(loaded.problems, loaded.views(), false),
                                   render_json(loaded.problems, loaded.views())}) {

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "core/chars/ascii.h"
+
+/// What the masking of secrets sees in a line of YAML, without a parser: files with mistakes are
+/// masked as well. Pure.
+namespace weir::config::secret_scan {
+
+inline constexpr auto npos = std::string_view::npos;
+
+inline bool is_word(char c) noexcept {
+  return ascii::is_letter_or_digit(c) || c == '_' || c == '-';
+}
+inline bool is_blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\r'; }
+inline bool is_quote(char c) noexcept { return c == '"' || c == '\''; }
+inline bool opens(char c) noexcept { return c == '[' || c == '{'; }
+inline bool closes(char c) noexcept { return c == ']' || c == '}'; }
+
+/// Whether the value of this key, in small letters, is a secret. Also of a mistyped key: the
+/// message about it shows its line.
+bool is_secret_key(std::string key);
+
+std::size_t skip_blanks(std::string_view line, std::size_t at) noexcept;
+bool is_comment(std::string_view line, std::size_t at) noexcept;
+
+/// The quote that closes a YAML text, from `at` on; npos: it goes on in the next line.
+std::size_t close_of(std::string_view line, std::size_t at, char quote) noexcept;
+
+/// Behind the blanks, tags and anchors that stand before a value.
+std::size_t skip_properties(std::string_view line, std::size_t at) noexcept;
+
+/// Where the list or map ends in which `depth` brackets are open at `at`: behind the last of them,
+/// or npos. What follows a quote that nothing closes is not looked into.
+std::size_t end_of_brackets(std::string_view line, std::size_t at, std::size_t& depth) noexcept;
+
+/// Whether what begins at `at` is not in brackets, as far as the line alone says.
+bool is_block(std::string_view line, std::size_t at) noexcept;
+
+/// Where the value that begins at `from` ends. `block`: it is in no brackets, and a plain text then
+/// goes on behind commas and brackets.
+std::size_t end_of_value(std::string_view line, std::size_t from, bool block = false);
+
+/// Calls use(from, to) for each name that stands behind `mark`, which is `&` or `*`.
+template <class F>
+void each_name(std::string_view line, char mark, F use) {
+  for (std::size_t at = 0; (at = line.find(mark, at)) != npos;) {
+    const std::size_t from = ++at;
+    while (at < line.size() && !is_blank(line[at]) && line[at] != '\n' && line[at] != ',' &&
+           !opens(line[at]) && !closes(line[at]))
+      ++at;
+    if (at > from) use(from, at);
+  }
+}
+
+}  // namespace weir::config::secret_scan
