@@ -44,12 +44,15 @@ bool begins_as_theirs_with_x_c(const char* name, std::size_t size) noexcept {
   };
   if (size < 8) return false;
   switch (name[3] | 0x20) {
+    case 'o':  // Kong, APISIX; read by phpMyAdmin and others
+      return begins("x-consumer-id") || begins("x-consumer-custom-id") ||
+             begins("x-consumer-username") || begins("x-consumer-groups") ||
+             begins("x-coming-from");
+    case 'u':
+      return begins("x-custom-ip-authorization");
     case 'l':  // nginx, HAProxy, Google's load balancers
       return begins("x-client-cert") || begins("x-client-dn") || begins("x-client-verify") ||
              begins("x-client-geo-location") || begins("x-client-scheme") || begins("x-clientip");
-    case 'o':  // Kong, APISIX
-      return begins("x-consumer-id") || begins("x-consumer-custom-id") ||
-             begins("x-consumer-username") || begins("x-consumer-groups");
     case 'r':
       return begins("x-credential-identifier");
     default:
@@ -78,7 +81,9 @@ bool is_theirs_with_c(const char* name, std::size_t size) noexcept {
     case 'l':  // RFC 9440, Azure, CloudFront
       return begins("client-cert") || begins("cloudfront-viewer-") ||
              begins("cloudfront-forwarded-") || begins("cloudfront-is-") ||
-             (size == 9 && begins("client-ip"));
+             (size == 9 && begins("client-ip")) || begins("cluster-client-ip");
+    case 'o':
+      return begins("coming-from");
     default:
       return false;
   }
@@ -102,13 +107,17 @@ FieldKind kind_by_prefix(const char* name, std::size_t size) noexcept {
       is_theirs = begins("x-envoy-") || begins("x-endpoint-api-");
       break;
     case 'f':
-      is_theirs = begins("x-forwarded-") || begins("x-forward-");
+      is_theirs = begins("x-forwarded-") || begins("x-forward-") || begins("x-forwarder-for") ||
+                  begins("x-from-ip");
       break;
     case 'g':  // Google's Identity-Aware Proxy
       is_theirs = begins("x-goog-authenticated-user-");
       break;
     case 'h':
-      is_theirs = begins("x-http-host-override");
+      is_theirs = begins("x-http-host-override") || (size == 6 && begins("x-host"));
+      break;
+    case 'i':
+      is_theirs = size == 4 && begins("x-ip");
       break;
     case 'm':  // Azure App Service
       is_theirs = begins("x-ms-client-principal") || begins("x-ms-token-");
@@ -118,24 +127,28 @@ FieldKind kind_by_prefix(const char* name, std::size_t size) noexcept {
       break;
     case 'o':  // ASP.NET, ingress-nginx
       is_theirs = (size == 14 && begins("x-original-for")) || begins("x-original-proto") ||
-                  begins("x-original-method");
+                  begins("x-original-method") || begins("x-original-ip") ||
+                  begins("x-original-remote-") || begins("x-originally-forwarded-for");
       break;
     case 'p':
       is_theirs = begins("x-proxyuser-ip") || begins("x-pomerium-claim");
       break;
+    case 'q':  // Qrator
+      is_theirs = begins("x-qrator-ip-source");
+      break;
     case 'r':  // Kubernetes and many more, Traefik
-      is_theirs = begins("x-remote-") || begins("x-replaced-path");
+      is_theirs = begins("x-remote-") || begins("x-replaced-path") || begins("x-real-client-ip");
       break;
     case 's':  // nginx, Sucuri, ingress-nginx, WSGI, Rack::Sendfile
       is_theirs = begins("x-ssl-c") || begins("x-sucuri-") || begins("x-scheme") ||
-                  begins("x-script-name") || begins("x-sendfile-type");
+                  begins("x-script-name") || begins("x-sendfile-type") || begins("x-source-ip");
       break;
     case 't':  // Caddy
-      is_theirs =
-          begins("x-token-user-") || begins("x-token-subject") || begins("x-true-client-ip");
+      is_theirs = begins("x-token-user-") || begins("x-token-subject") ||
+                  begins("x-true-client-ip") || (size == 9 && begins("x-true-ip"));
       break;
     case 'u':  // Kong, APISIX
-      is_theirs = begins("x-userinfo") || begins("x-url-scheme");
+      is_theirs = begins("x-userinfo") || begins("x-url-scheme") || begins("x-user-ip");
       break;
     case 'v':
       is_theirs = begins("x-vouch-") || begins("x-vercel-ip-") || begins("x-vercel-proxied-for");
@@ -160,6 +173,7 @@ FieldKind kind_without_x(const char* name, std::size_t size) noexcept {
     case 'a':
       if (second == 'k') is_theirs = begins("akamai-bot") || begins("akamai-user-risk");
       if (second == 'l') is_theirs = begins("ali-cdn-real-ip");
+      if (second == 'r') is_theirs = begins("ar-real-");  // ArvanCloud
       break;
     case 'c':
       is_theirs = is_theirs_with_c(name, size);
@@ -173,6 +187,13 @@ FieldKind kind_without_x(const char* name, std::size_t size) noexcept {
     case 'f':
       is_theirs = begins("forwarded-for") || begins("fastly-ssl") || begins("fastly-client") ||
                   begins("fly-forwarded-") || begins("front-end-https");
+      break;
+    case 'h':  // the name that CGI gives to a field, sent as a field
+      is_theirs = begins("http-x-forwarded") || begins("http-x-real-ip") ||
+                  begins("http-x-client-ip") || begins("http-x-cluster-client-ip") ||
+                  begins("http-client-ip") || begins("http-forwarded") ||
+                  begins("http-cf-connecting-ip") || begins("http-true-client-ip") ||
+                  (size == 8 && begins("http-via"));
       break;
     case 'i':  // IBM WebSEAL, Imperva
       if (second == 'v') {
@@ -194,7 +215,7 @@ FieldKind kind_without_x(const char* name, std::size_t size) noexcept {
       is_theirs = begins("proxy-client-ip");
       break;
     case 'r':  // Authelia, CGI
-      is_theirs = begins("remote-");
+      is_theirs = begins("remote-") || (size == 7 && begins("real-ip"));
       break;
     case 's':  // ingress-nginx, Shibboleth, SiteMinder, Snowflake
       if (second == 's') is_theirs = begins("ssl-client-");

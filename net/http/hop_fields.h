@@ -19,15 +19,16 @@ FieldKind kind_by_prefix(const char* name, std::size_t size) noexcept;
 /// The same of a name that does not begin so. `size` > 1.
 FieldKind kind_without_x(const char* name, std::size_t size) noexcept;
 
-inline constexpr std::size_t kShortestOfHops = 7;  ///< `iv-user`, `sm-user`
+inline constexpr std::size_t kShortestOfHops = 7;  ///< `iv-user`, `sm-user`, `real-ip`
 
 /// By first letter (its lower five bits), the second letters of such names without X-, one bit
 /// each. Names that browsers and apps send differ there, but for a few.
 inline constexpr auto kSecondLetters = [] {
   std::array<std::uint32_t, 32> letters{};
   for (const std::string_view begin :
-       {"ak", "al", "ca", "cd", "cf", "cl", "da", "di", "eo", "fa", "fl", "fo", "fr", "in", "iv",
-        "l5", "ms", "oa", "oi", "pr", "re", "sf", "sh", "sm", "ss", "ta", "wa", "wl", "z-"}) {
+       {"ak", "al", "ar", "ca", "cd", "cf", "cl", "co", "da", "di", "eo",
+        "fa", "fl", "fo", "fr", "ht", "in", "iv", "l5", "ms", "oa", "oi",
+        "pr", "re", "sf", "sh", "sm", "ss", "ta", "wa", "wl", "z-"}) {
     letters[static_cast<unsigned char>(begin[0]) & 31u] |=
         std::uint32_t{1} << (static_cast<unsigned char>(begin[1]) & 31u);
   }
@@ -37,7 +38,7 @@ inline constexpr auto kSecondLetters = [] {
 /// The third letters of those that begin with `x-`.
 inline constexpr std::uint32_t kThirdLetters = [] {
   std::uint32_t letters = 0;
-  for (const char third : std::string_view("acefghmnoprstuvw"))
+  for (const char third : std::string_view("acefghimnopqrstuvw"))
     letters |= std::uint32_t{1} << (static_cast<unsigned char>(third) & 31u);
   return letters;
 }();

@@ -56,8 +56,18 @@ TEST(FieldKind, OfCloudsCdnsAndIdentityProxies) {
         // ingress-nginx, nginx, Traefik, WSGI, Rack
         "X-Scheme", "X-Original-Method", "SSL-Client-Subject-DN", "X-SSL-Cert", "X-Client-Verify",
         "X-Client-DN", "X-Replaced-Path", "X-Script-Name", "X-Url-Scheme", "X-Sendfile-Type",
-        "X-Accel-Mapping", "Front-End-Https", "X-HTTP-Host-Override", "X-Forward-For",
-        "X-ClientIP"}) {
+        "X-Accel-Mapping", "Front-End-Https", "X-HTTP-Host-Override", "X-Forward-For", "X-ClientIP",
+        // read by some app as the address of the client
+        "X-Coming-From", "Coming-From", "X-Host", "X-IP", "X-From-IP", "X-Source-IP", "X-User-IP",
+        "X-True-IP", "X-Real-Client-IP", "X-Custom-IP-Authorization", "X-Original-IP",
+        "X-Original-Remote-Addr", "X-Originally-Forwarded-For", "X-Forwarder-For",
+        "X-Qrator-IP-Source", "Cluster-Client-IP", "Real-IP", "AR-Real-IP", "AR-Real-Country",
+        "HTTP-X-Forwarded-For", "HTTP-X-Forwarded", "HTTP-Client-IP", "HTTP-Forwarded-For",
+        "HTTP-X-Real-IP", "X-Originating-IP", "X-Remote-IP", "X-Remote-Addr", "X-Remote-Host",
+        "Forwarded-For-IP", "Fastly-Client-IP", "X-Azure-ClientIP", "X-Azure-SocketIP",
+        "X-Appengine-User-IP", "X-Appengine-Remote-Addr", "DO-Connecting-IP", "X-ProxyUser-IP",
+        "WL-Proxy-Client-IP", "Proxy-Client-IP", "X-Cluster-Client-IP", "X-Client-IP",
+        "CF-Connecting-IPv6", "CF-Pseudo-IPv4"}) {
     EXPECT_EQ(field_kind(name), FieldKind::x_forwarded_other) << name;
   }
 }
@@ -87,6 +97,17 @@ TEST(FieldKind, OfNamesThatOnlyLookLikeThoseOfHops) {
                            "X-Original-Format",
                            "X-Csrf-Token",
                            "X-Requested-With",
+                           "X-Hosts",
+                           "X-Host-Name",
+                           "X-IP-Address",
+                           "X-User-Agent",
+                           "X-True-IPs",
+                           "X-Comment",
+                           "X-Custom",
+                           "Real-IPs",
+                           "Coming",
+                           "HTTP-Version",
+                           "HTTP-X-Other",
                            "X-Access-Token",
                            "Client-IPs",
                            "Cas-Users",

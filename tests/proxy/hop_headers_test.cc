@@ -103,7 +103,12 @@ TEST(UpstreamHead, IdentityFieldsOfAnUntrustedPeerAreDropped) {
                          "X-Forwarded-User",
                          "X-Original-Forwarded-For",
                          "Fastly-Client-IP",
-                         "X-Azure-ClientIP"};
+                         "X-Azure-ClientIP",
+                         "X-Coming-From",
+                         "X-Host",
+                         "X-Original-Remote-Addr",
+                         "HTTP-Client-IP",
+                         "HTTP-X-Forwarded-For"};
   std::string lines;
   std::string aliases;
   for (const std::string name : names) {
@@ -130,6 +135,20 @@ TEST(UpstreamHead, IdentityFieldsOfAnUntrustedPeerAreDropped) {
   own.client_header = "x-my-client";
   EXPECT_EQ(extra("X-My-Client: 1.1.1.1\r\nX_My.Client: 1.1.1.1\r\nA: b\r\n", own),
             "A: b\r\n" + kForwarding);
+}
+
+// The names of CGI, which many apps in Java ask for as names of fields.
+TEST(UpstreamHead, NoFieldIsNamedAsCgiNamesTheAddressOfTheClient) {
+  std::string lines;
+  for (const char* const name :
+       {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED", "HTTP_X_CLUSTER_CLIENT_IP", "HTTP_CLIENT_IP",
+        "HTTP_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HTTP_VIA", "REMOTE_ADDR"}) {
+    lines += std::string(name) + ": 1.1.1.1\r\n";
+  }
+  EXPECT_EQ(extra(lines, from("192.0.2.1")), kForwarding);
+  EXPECT_EQ(extra(lines, from("10.0.0.1", true)),
+            "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: "
+            "a.example:81\r\n");
 }
 
 TEST(UpstreamHead, UsersCertificatesAndCountriesOfAnUntrustedPeerAreDropped) {
