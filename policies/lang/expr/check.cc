@@ -9,6 +9,7 @@
 #include "policies/lang/expr/dashed_name.h"
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/never_equal.h"
+#include "policies/lang/expr/never_together.h"
 #include "policies/lang/expr/quote.h"
 #include "policies/lang/expr/same_sides.h"
 #include "policies/lang/expr/time_hint.h"
@@ -396,7 +397,9 @@ void Checker::fold(Ast& node) {
 bool check(AstPtr& root, ExprScope& scope, const std::shared_ptr<Pool>& pool,
            Diagnostics& diagnostics) {
   Checker checker{scope, pool, diagnostics, nullptr};
-  return checker.check(root);
+  if (!checker.check(root)) return false;
+  warn_never_together(checker, *root);
+  return true;
 }
 
 }  // namespace weir::policies::expr
