@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Sends every case of cases.json through weir to echo applications of real frameworks.
 
-    tests/frameworks/run.py [NAME...]     express go php flask django spring; all of them without a name
+    tests/frameworks/run.py [NAME...]     express go php flask django spring lighttpd; all of them without a name
 
-For each case the application answers with what it read for `user_id` (or for the member `email` of `user`), in each common way of its framework; a gray list of
-weir holds what weir counted. Whenever an application reads a value, weir counted that value or let nothing through. What
+For each case the application answers with what it read for `user_id` (or for the member `email` of `user`, or for the header X-User-Id), in each common way of its
+framework; a gray list of weir holds what weir counted. Whenever an application reads a value, weir counted that value or let nothing through. What
 cannot be run here is skipped, with a word why. Exit 1 if anything disagrees.
 
 WEIR_BINARY: the program. FRAMEWORKS_DIR: where `scripts/deps frameworks` put what the applications need.
@@ -32,11 +32,12 @@ events:
   in_query: {match: POST /query, fields: {user: query.user_id}}
   in_nested: {match: POST /nested, fields: {user: body.user.email}}
   in_cookie: {match: POST /cookie, fields: {user: cookie.user_id}}
+  in_header: {match: POST /header, fields: {user: header.x_user_id}}
 lists:
   counted: {of: [case, user], kind: gray, effect: none}
 policies:
   - name: counts
-    watch: [in_body, in_nested, in_query, in_cookie]
+    watch: [in_body, in_nested, in_query, in_cookie, in_header]
     key: [case, user]
     window: 1h
     then:
@@ -89,8 +90,21 @@ def spring(port):
             "--spring.main.banner-mode=off", "--logging.level.root=ERROR"], why
 
 
+def lighttpd(port):
+    """A CGI script, which reads headers alone: the server makes the names of its variables."""
+    program = shutil.which("lighttpd") or shutil.which("lighttpd", path="/usr/sbin")
+    if program is None:
+        return None, "lighttpd is not installed (scripts/deps frameworks)"
+    (BUILD / "lighttpd").mkdir(parents=True, exist_ok=True)
+    config = BUILD / "lighttpd" / "lighttpd.conf"
+    config.write_text('server.modules = ("mod_rewrite", "mod_cgi")\n'
+                      f'server.document-root = "{HERE / "lighttpd"}"\nserver.bind = "127.0.0.1"\nserver.port = {port}\n'
+                      f'cgi.assign = (".py" => "{sys.executable}")\nurl.rewrite-once = (".*" => "/echo.py")\n', encoding="utf-8")
+    return [program, "-D", "-f", str(config)], None
+
+
 FRAMEWORKS = {"express": express, "go": go, "php": php, "flask": python_app("flask", "flask"),
-              "django": python_app("django", "django"), "spring": spring}
+              "django": python_app("django", "django"), "spring": spring, "lighttpd": lighttpd}
 
 
 def request(port, case, number):
@@ -105,6 +119,8 @@ def request(port, case, number):
         connection.putheader("Content-Type", value)
     if "cookie" in case:
         connection.putheader("Cookie", case["cookie"])
+    for name, value in case.get("headers", []):
+        connection.putheader(name, value)
     connection.putheader("Content-Length", str(len(body)))
     connection.endheaders(body)
     answer = connection.getresponse()

@@ -40,6 +40,8 @@ std::vector<Reading> table() {
     c.query = text("query");
     c.body = text("body");
     if (node["cookie"]) c.headers.emplace_back("Cookie", text("cookie"));
+    for (const YAML::Node& header : node["headers"])
+      c.headers.emplace_back(header[0].as<std::string>(), header[1].as<std::string>());
     if (const YAML::Node type = node["type"]; type && type.IsSequence()) {
       for (const YAML::Node& each : type)
         c.headers.emplace_back("Content-Type", each.as<std::string>());
@@ -57,7 +59,9 @@ std::vector<Reading> table() {
 }
 
 std::string field_of(const Reading& c) {
-  return c.where == "nested" ? "body.user.email" : c.where + ".user_id";
+  return c.where == "nested"   ? "body.user.email"
+         : c.where == "header" ? "header.x_user_id"
+                               : c.where + ".user_id";
 }
 
 TestRequest request_of(const Reading& c) {

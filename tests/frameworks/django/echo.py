@@ -48,7 +48,11 @@ def cookie(request):
     return present({"cookie": request.COOKIES.get("user_id")})
 
 
-urlpatterns = [path("body", body), path("nested", nested), path("query", query), path("cookie", cookie)]
+def header(request):
+    return present({"headers": request.headers.get("X-User-Id"), "meta": request.META.get("HTTP_X_USER_ID")})
+
+
+urlpatterns = [path("body", body), path("nested", nested), path("query", query), path("cookie", cookie), path("header", header)]
 
 
 class Quiet(WSGIRequestHandler):

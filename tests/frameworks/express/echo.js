@@ -49,4 +49,9 @@ app.post('/nested', keep, async (req, res) => {
 });
 app.post('/query', keep, (req, res) => res.json({ query: req.query.user_id }));
 app.post('/cookie', keep, (req, res) => res.json({ cookie: req.cookies.user_id }));
+// By its name, by what a script of CGI times may ask for, and from the list of all of them.
+app.post('/header', keep, (req, res) => res.json({
+  get: req.get('X-User-Id'), underscores: req.headers.x_user_id,
+  raw: req.rawHeaders.filter((_, i) => i % 2 === 1 && req.rawHeaders[i - 1].toLowerCase() === 'x-user-id'),
+}));
 app.listen(Number(process.argv[2]), '127.0.0.1');

@@ -38,4 +38,9 @@ def cookie():
     return present(cookie=request.cookies.get("user_id"))
 
 
+@app.post("/header")
+def header():
+    return present(header=request.headers.get("X-User-Id"), environ=request.environ.get("HTTP_X_USER_ID"))
+
+
 app.run("127.0.0.1", int(sys.argv[1]), threaded=True)

@@ -73,5 +73,14 @@ func main() {
 		}
 		answer(w, out)
 	})
+	http.HandleFunc("/header", func(w http.ResponseWriter, r *http.Request) {
+		out := map[string]any{}
+		for _, name := range []string{"X-User-Id", "X_User_Id"} {
+			if value := r.Header.Get(name); value != "" {
+				out[name] = value
+			}
+		}
+		answer(w, out)
+	})
 	http.ListenAndServe("127.0.0.1:"+os.Args[1], nil)
 }

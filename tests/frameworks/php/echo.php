@@ -23,5 +23,11 @@ switch (parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH)) {
     case '/cookie':
         if (isset($_COOKIE['user_id'])) $out['cookie'] = $_COOKIE['user_id'];
         break;
+    case '/header':
+        if (isset($_SERVER['HTTP_X_USER_ID'])) $out['server'] = $_SERVER['HTTP_X_USER_ID'];
+        foreach (getallheaders() as $name => $value) {
+            if (strcasecmp($name, 'X-User-Id') === 0) $out['all'] = $value;
+        }
+        break;
 }
 echo json_encode((object) $out, JSON_INVALID_UTF8_SUBSTITUTE);

@@ -12,6 +12,7 @@ import org.springframework.web.bind.annotation.CookieValue;
 import org.springframework.web.bind.annotation.ModelAttribute;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.bind.annotation.RequestHeader;
 import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
@@ -120,6 +121,13 @@ public class Echo {
       @RequestParam(name = "user.email", required = false) String point,
       @ModelAttribute Nested bean) {
     return present("brackets", brackets, "point", point, "bean", bean.read());
+  }
+
+  @PostMapping("/header")
+  public Map<String, String> header(
+      @RequestHeader(name = "X-User-Id", required = false) String value,
+      @RequestHeader(name = "X_User_Id", required = false) String underscores) {
+    return present("header", value, "underscores", underscores);
   }
 
   @PostMapping("/cookie")
