@@ -34,6 +34,8 @@ struct DoorSettings {
   std::size_t buffer_bytes = 8 << 20;
   std::size_t connections_max = 1'024;  ///< of one worker
   milliseconds head_time{10'000};       ///< from its first byte (or accept) to its end
+  milliseconds silence{1'000};          ///< a drain waits for a first check this long
+  milliseconds drain_head{2'000};       ///< and this long for the rest of a head
   milliseconds body_time{10'000};       ///< of a whole body
   milliseconds idle{300'000};           ///< between two checks: proxies keep connections
   milliseconds write{10'000};           ///< for an answer to be taken

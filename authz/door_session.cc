@@ -82,7 +82,7 @@ void DoorSession::expect_by(TimePoint deadline) noexcept {
 void DoorSession::expect_by_state() noexcept {
   switch (state_) {
     case State::reading_head:  // which waited for the stall, so its time begins now
-      expect(head_begun_ ? ctx_.settings.head_time : ctx_.settings.idle);
+      expect(head_begun_ ? head_time() : ctx_.settings.idle);
       break;
     case State::reading_body:
       expect_by(time_ + ctx_.settings.body_time);
@@ -143,10 +143,21 @@ bool DoorSession::recycle() {
   return true;
 }
 
+milliseconds DoorSession::head_time() const noexcept {
+  const DoorSettings& settings = ctx_.settings;
+  return ctx_.stopping ? std::min(settings.head_time, settings.drain_head) : settings.head_time;
+}
+
 void DoorSession::stop_if_idle() {
-  if (state_ != State::reading_head || !served_) return;
+  if (state_ != State::reading_head) return;
   readable_ = true;  // a check that has arrived but has not been delivered yet is answered
   guarded([&] { advance(); });
+  if (state_ != State::reading_head || put_off_ != 0 || !out_.empty()) return;
+  // Who sends a first check, or the rest of a head, a moment later is answered.
+  const milliseconds left = deadline() - ctx_.worker.now();
+  const milliseconds most =
+      head_begun_ ? head_time() : std::min(ctx_.settings.silence, ctx_.settings.head_time);
+  if (head_begun_ || !served_) expect(std::clamp(left, milliseconds{0}, most));
 }
 
 void DoorSession::take_timer() {
@@ -159,6 +170,11 @@ void DoorSession::take_timer() {
       return;
     case State::reading_head:
       if (!head_begun_) {
+        if (ctx_.stopping && has_unread_bytes()) {
+          readable_ = true;
+          expect(head_time());
+          break;
+        }
         if (served_) ctx_.metrics.add(Metric::timeout_idle);
         return close();
       }

@@ -36,6 +36,8 @@ class DoorSession final : net::ClientConnection, gate::Waiter {
 
   // The connection.
   void take_timer() override;
+  /// For a head, from its first byte on.
+  milliseconds head_time() const noexcept;
   void expect_by(TimePoint deadline) noexcept;
   void expect_by_state() noexcept override;
   void expect_write() noexcept override;

@@ -145,8 +145,7 @@ void Session::abort() {
 void Session::expect_by_state() noexcept {
   switch (state_) {
     case State::reading_head:  // which waited for the stall, so its time begins now
-      head_begun_ ? expect(Phase::head, ctx_.settings.head_time)
-                  : expect(Phase::idle, ctx_.settings.idle);
+      head_begun_ ? expect(Phase::head, head_time()) : expect(Phase::idle, ctx_.settings.idle);
       break;
     case State::reading_body:
       expect_body(in_.size());
@@ -209,10 +208,20 @@ bool Session::recycle() {
   return true;
 }
 
+milliseconds Session::head_time() const noexcept {
+  const Settings& settings = ctx_.settings;
+  return ctx_.stopping ? std::min(settings.head_time, settings.drain_head) : settings.head_time;
+}
+
 void Session::stop_if_idle() {
   if (state_ != State::reading_head) return;
   readable_ = true;  // a request that has arrived but has not been delivered yet is served
   guarded([&] { advance(); });
+  // Who sends the rest of a head soon is served; who does not must not hold the drain.
+  if (state_ == State::reading_head && phase_ == Phase::head && head_begun_) {
+    const milliseconds left = deadline() - ctx_.worker.now();
+    expect(Phase::head, std::clamp(left, milliseconds{0}, head_time()));
+  }
   // The first request of a new connection may arrive a moment later.
   if (is_idle() && is_silent()) {
     const TimePoint until = idle_since() + ctx_.settings.silence;
@@ -227,7 +236,7 @@ void Session::take_timer() {
       if (ctx_.stopping && is_idle()) {  // stop_if_idle() waited for its first request
         if (!has_unread_bytes()) return close();
         readable_ = true;
-        expect(Phase::head, ctx_.settings.head_time);
+        expect(Phase::head, head_time());
         break;
       }
       ctx_.metrics.add(Metric::timeout_head);

@@ -56,6 +56,8 @@ class Session final : public Intake {
   friend class Server;
 
   bool relay() override;
+  /// For a head, from its first byte on.
+  milliseconds head_time() const noexcept;
   void take_timer() override;
   void resume(TimePoint now) override;
   void client_ended() override;

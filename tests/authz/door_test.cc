@@ -239,6 +239,31 @@ TEST_F(DoorTest, a_caller_that_ends_behind_the_last_answer_is_closed_at_once) {
   EXPECT_TRUE(all_closed());
 }
 
+TEST_F(DoorTest, a_drain_waits_a_moment_for_heads_that_are_not_whole) {
+  settings.head_time = std::chrono::hours(1);
+  settings.silence = milliseconds(100);
+  settings.drain_head = milliseconds(100);
+  start();
+  auto silent = client(), first = client(), second = client(), soon = client();
+  first.send("GET /ext_authz/ HT");
+  EXPECT_EQ(second.ask(check("/")).status, 200);
+  second.send("GET /ext_authz/ HT");
+  const std::string whole = check("/");
+  soon.send(whole.substr(0, 20));
+  ASSERT_TRUE(comes_true([this] { return server->open_connections() == 4; }));
+  std::promise<void> stopped;
+  on_worker([&] {
+    server->stop_accepting();
+    server->finish_by(pool[0].now() + std::chrono::hours(1), [&] { stopped.set_value(); });
+    soon.send(whole.substr(20));
+  });
+  EXPECT_EQ(soon.read().status, 200);
+  EXPECT_EQ(first.read().status, 408);
+  EXPECT_EQ(second.read().status, 408);
+  EXPECT_TRUE(silent.at_end());
+  stopped.get_future().wait();
+}
+
 // The newcomer and the check are events of one batch, in either order: the check is received ahead
 // of the newcomer, or its answer is put off to the end of the batch.
 TEST_F(DoorTest, a_caller_that_has_just_asked_makes_no_room) {

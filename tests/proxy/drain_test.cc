@@ -100,6 +100,58 @@ TEST_F(Drain, a_client_that_has_just_come_is_answered) {
   stopped_.get_future().wait();
 }
 
+TEST_F(Drain, half_a_head_holds_the_server_for_a_moment_only) {
+  settings.head_time = std::chrono::hours(1);
+  settings.silence = std::chrono::hours(1);
+  settings.drain_head = milliseconds(100);
+  origin(OriginServer::answering([](std::string_view, std::string) { return ok("x"); }));
+  start();
+  auto first = client(), second = client(), late = client();
+  first.send("GET / HTTP/1.1\r\nHo");
+  EXPECT_EQ(second.get("/").status, 200);
+  second.send("GET / HTTP/1.1\r\nHost: a\r\n");
+  ASSERT_TRUE(metric_becomes(Metric::connections_open, 3));
+  on_worker([&] { servers[0]->stop_accepting(); });
+  late.send("G");  // it had sent nothing
+  finish_by(std::chrono::hours(1));
+  for (HttpClient* c : {&first, &second, &late}) {
+    EXPECT_EQ(c->read().status, 408);
+    EXPECT_TRUE(c->at_end());
+  }
+  stopped_.get_future().wait();
+  EXPECT_EQ(metric(Metric::timeout_head), 3);
+}
+
+TEST_F(Drain, the_rest_of_a_head_that_comes_soon_is_answered) {
+  settings.drain_head = std::chrono::hours(1);
+  origin(OriginServer::answering([](std::string_view, std::string) { return ok("x"); }));
+  start();
+  auto half = client();
+  half.send("GET / HTTP/1.1\r\nHo");
+  ASSERT_TRUE(metric_becomes(Metric::connections_open, 1));
+  on_worker([&] { servers[0]->stop_accepting(); });
+  half.send("st: a\r\n\r\n");
+  const auto got = half.read();
+  EXPECT_EQ(got.status, 200);
+  EXPECT_EQ(got.header("connection"), "close");
+  finish_by(std::chrono::hours(1));
+  stopped_.get_future().wait();
+}
+
+TEST_F(Drain, a_drain_leaves_a_head_no_longer_than_its_own_time) {
+  settings.head_time = milliseconds(100);
+  settings.drain_head = std::chrono::hours(1);
+  origin(OriginServer::answering([](std::string_view, std::string) { return ok("x"); }));
+  start();
+  auto half = client();
+  half.send("GET / HTTP/1.1\r\nHo");
+  ASSERT_TRUE(metric_becomes(Metric::connections_open, 1));
+  on_worker([&] { servers[0]->stop_accepting(); });
+  finish_by(std::chrono::hours(1));
+  EXPECT_EQ(half.read().status, 408);
+  stopped_.get_future().wait();
+}
+
 TEST_F(Drain, at_the_deadline_the_rest_is_cut_and_every_ticket_is_finished) {
   std::promise<void> arrived;
   origin([&](Stream& s, int) {
