@@ -141,6 +141,53 @@ TEST_F(ThresholdsTest, ReadingsHaveARungForEachLimitOfTheTable) {
   EXPECT_EQ(table.at("limits").at(0).at("keys"), json::value(3)) << "2500, 2600 and 4000";
 }
 
+admin::TableFacts times_table() {
+  admin::TableFacts facts;
+  facts.def.name.value = "times";
+  facts.def.by.push_back({"shop", {}});
+  facts.def.values.children.push_back({{"*", {}}, {}});
+  facts.def.values.children[0].node.limit = Number(5);
+  facts.policies = {"often"};
+  facts.approval = true;
+  return facts;
+}
+
+TEST_F(ThresholdsTest, TablesAreListedWithoutTheirValues) {
+  EXPECT_EQ(get("/v1/tables").at("tables"), json::parse("[]"));
+  process.tables_.push_back(times_table());
+  const json::value body = get("/v1/tables");
+  ASSERT_EQ(body.at("tables").as_array().size(), 1U);
+  const json::object& row = body.at("tables").at(0).as_object();
+  EXPECT_EQ(row.at("name"), json::value("times"));
+  EXPECT_EQ(row.at("by"), json::parse(R"(["shop"])"));
+  EXPECT_EQ(row.at("policies"), json::parse(R"(["often"])"));
+  EXPECT_EQ(row.at("approval"), json::value(true));
+  EXPECT_EQ(row.at("limits"), json::value(1));
+  EXPECT_FALSE(row.contains("values"));
+  EXPECT_FALSE(row.contains("history"));
+  EXPECT_EQ(call("GET", "/v1/tables?page=1").status, 400);
+}
+
+TEST_F(ThresholdsTest, AChangeOfATableIsTakenBackUnderAName) {
+  process.tables_.push_back(times_table());
+  process.table_answer.status = 200;
+  process.table_answer.id = "c7";
+  const Reply reply =
+      call("POST", "/v1/tables/times/undo", R"({"change":"c6","reason":"ticket 4711","by":"ann"})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(json::parse(reply.body).at("change"), json::value("c7"));
+  ASSERT_EQ(process.wishes.size(), 1U);
+  const admin::TableWish& wish = process.wishes.back();
+  EXPECT_EQ(wish.verb, admin::TableWish::Verb::undo);
+  EXPECT_EQ(wish.table, "times");
+  EXPECT_EQ(wish.id, "c6");
+  EXPECT_EQ(wish.reason, "ticket 4711");
+  EXPECT_EQ(wish.by, "ann");
+  for (const char* wrong : {R"({"change":6})", R"({"set":{}})", "[]", "{"})
+    EXPECT_EQ(call("POST", "/v1/tables/times/undo", wrong).status, 400) << wrong;
+  EXPECT_EQ(process.wishes.size(), 1U) << "what is wrong asks for nothing";
+}
+
 TEST(ThresholdTable, SomeOfTooManyLimitsAreShown) {
   std::string values;
   for (int i = 0; i < 100; ++i) values += "s" + std::to_string(i) + ": " + std::to_string(i) + ", ";

@@ -148,5 +148,46 @@ TEST(ServerChecks, what_the_environment_says_of_redis_must_say_where_it_is) {
   EXPECT_NE(shown(loaded).find("does not say where it is"), std::string::npos);
 }
 
+TEST(ServerChecks, limits_of_connections_and_of_requests_that_wait_are_read_within_bounds) {
+  const Loaded none = load_text("weir.yaml", "weir: 1\n");
+  ASSERT_TRUE(none.model);
+  EXPECT_EQ(none.model->server.limits.connections_per_ip, std::nullopt);
+  EXPECT_EQ(none.model->server.limits.buffers, std::nullopt);
+  EXPECT_EQ(none.model->server.limits.waiting, 1024U);
+  const Loaded good =
+      load_text("weir.yaml",
+                "weir: 1\nlimits: {connections_per_ip: 7, buffers: 8MiB, held: 0, waiting: 9}\n");
+  EXPECT_EQ(shown(good), "");
+  ASSERT_TRUE(good.model);
+  EXPECT_EQ(good.model->server.limits.connections_per_ip, 7U);
+  EXPECT_EQ(good.model->server.limits.buffers, std::uint64_t{8} << 20);
+  EXPECT_EQ(good.model->server.limits.held, 0U);
+  EXPECT_EQ(good.model->server.limits.waiting, 9U);
+  for (const char* bad :
+       {"connections_per_ip: 0", "connections_per_ip: 1000001", "buffers: 1023KiB",
+        "buffers: 65GiB", "waiting: -1", "waiting: 1000001"}) {
+    const Loaded loaded = load_text("weir.yaml", "weir: 1\nlimits: {" + std::string(bad) + "}\n");
+    EXPECT_NE(shown(loaded).find("1 error in 1 file"), std::string::npos) << bad << shown(loaded);
+  }
+}
+
+TEST(ServerChecks, escapes_in_paths_are_refused_unless_the_file_keeps_them) {
+  const auto path_of = [](const std::string& path) {
+    const Loaded loaded = load_text("weir.yaml", "weir: 1\nproxy: {path: {" + path + "}}\n");
+    EXPECT_EQ(shown(loaded), "") << path;
+    return loaded.model ? loaded.model->server.proxy.path : PathRules{};
+  };
+  EXPECT_FALSE(path_of("").keep_encoded_slash);
+  EXPECT_FALSE(path_of("").keep_other_escapes);
+  EXPECT_TRUE(path_of("encoded_slash: keep").keep_encoded_slash);
+  EXPECT_FALSE(path_of("encoded_slash: keep").keep_other_escapes);
+  EXPECT_FALSE(path_of("encoded_slash: refuse").keep_encoded_slash);
+  EXPECT_TRUE(path_of("other_escapes: keep").keep_other_escapes);
+  EXPECT_FALSE(path_of("other_escapes: refuse, case: fold").keep_other_escapes);
+  EXPECT_NE(shown(load_text("weir.yaml", "weir: 1\nproxy: {path: {encoded_slash: fold}}\n"))
+                .find("1 error in 1 file"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace weir::config::server_checks_test

@@ -1,5 +1,6 @@
 #include "policies/lang/extractors.h"
 
+#include "policies/lang/asked_facts.h"
 #include "policies/lang/extractors/form.h"
 #include "tests/policies/expr_support.h"
 
@@ -343,6 +344,77 @@ TEST(Extractors, ReadSegmentsOfThePath) {
   EXPECT_EQ(frame.why(slots[2]), MissReason::absent);
   EXPECT_EQ(frame.load(slots[3]).as_text(), "x");
   EXPECT_EQ(frame.why(slots[4]), MissReason::absent);
+}
+
+/// What a field says of a call of the rate limit service; null: of a record without a descriptor.
+Got read_of_call(const Descriptor* descriptor, const std::string& text) {
+  SlotTable table;
+  Scope scope(table);
+  const auto expression = compiled(text, scope);
+  Record record;
+  record.descriptor = descriptor;
+  Frame frame;
+  frame.begin(table, record, nullptr);
+  const SlotId slot = *expression->slot();
+  return {show(frame.load(slot)), frame.why(slot)};
+}
+
+TEST(Extractors, ReadTheLastOfEntriesWithOneKey) {
+  const DescriptorEntry entries[] = {
+      {"user", "ann"}, {"path", "/a"}, {"user", "bob"}, {"user", ""}};
+  Descriptor descriptor{"shop", std::span(entries).first(3)};
+  EXPECT_EQ(read_of_call(&descriptor, "descriptor_last.user"), text("bob"));
+  EXPECT_EQ(read_of_call(&descriptor, "descriptor.user"), missing(MissReason::ambiguous));
+  EXPECT_EQ(read_of_call(&descriptor, "descriptor_last[\"path\"]"), text("/a"));
+  EXPECT_EQ(read_of_call(&descriptor, "descriptor_last.User"), missing(MissReason::absent));
+  descriptor.entries = entries;
+  EXPECT_EQ(read_of_call(&descriptor, "descriptor_last.user"), text("")) << "empty, and there";
+  EXPECT_EQ(read_of_call(nullptr, "descriptor_last.user"), missing(MissReason::absent));
+}
+
+TEST(Extractors, ReadADescriptorAsAKeyThatNoOtherDescriptorHas) {
+  const auto key = [](std::vector<DescriptorEntry> entries) {
+    const Descriptor descriptor{"shop", entries};
+    return read_of_call(&descriptor, "descriptor_key");
+  };
+  EXPECT_EQ(key({{"user", "ann"}, {"path", "/login"}}), text("4:user3:ann4:path6:/login"));
+  EXPECT_EQ(key({{"user", ""}}), text("4:user0:"));
+  EXPECT_EQ(key({{"user", std::string_view("0123456789")}}), text("4:user10:0123456789"));
+  EXPECT_EQ(key({}), text(""));
+  EXPECT_NE(key({{"a", "1:b"}}), key({{"a", ""}, {"b", ""}}));
+  EXPECT_NE(key({{"ab", "c"}}), key({{"a", "bc"}}));
+  const std::string long_value(Arena::kMax, 'x');
+  EXPECT_EQ(key({{"user", long_value}}), missing(MissReason::too_large));
+  EXPECT_EQ(read_of_call(nullptr, "descriptor_key"), missing(MissReason::absent));
+}
+
+TEST(Extractors, ReadTheLimitThatACallBringsAlong) {
+  Descriptor descriptor{"shop", {}, 3};
+  EXPECT_EQ(read_of_call(&descriptor, "limit_override"), missing(MissReason::absent));
+  descriptor.limit = {4'000'000'000, RateUnit::minute};
+  EXPECT_EQ(read_of_call(&descriptor, "limit_override"), (Got{"4000000000", MissReason::none}));
+  descriptor.limit = {0, RateUnit::minute};
+  EXPECT_EQ(read_of_call(&descriptor, "limit_override"), (Got{"0", MissReason::none}));
+  EXPECT_EQ(read_of_call(nullptr, "limit_override"), missing(MissReason::absent));
+}
+
+TEST(Extractors, ReadEnvoysConstantsOfARoute) {
+  struct Facts final : AskedFacts {
+    Extracted context(std::string_view name) const noexcept override {
+      if (name == "tier") return {Value::text("gold")};
+      return Extracted::miss(name == "two words" ? MissReason::ambiguous : MissReason::absent);
+    }
+    Extracted metadata(Arena&, std::span<const PathStep>) const noexcept override {
+      return Extracted::miss(MissReason::unreadable);
+    }
+  } facts;
+  RequestData data;
+  EXPECT_EQ(read(data, "envoy.context.tier"), missing(MissReason::absent)) << "nobody asks";
+  data.request.facts = &facts;
+  EXPECT_EQ(read(data, "envoy.context.tier"), text("gold"));
+  EXPECT_EQ(read(data, "envoy.context[\"two words\"]"), missing(MissReason::ambiguous));
+  EXPECT_EQ(read(data, "envoy.context.other"), missing(MissReason::absent));
+  EXPECT_EQ(read_of_call(nullptr, "envoy.context.tier"), missing(MissReason::unread));
 }
 
 TEST(Extractors, EveryRowHasHelpAndIsReserved) {

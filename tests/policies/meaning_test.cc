@@ -97,6 +97,25 @@ TEST(Clear, EmptiesTheNumberOfItsPolicyOnly) {
             (Effects{"pass", "pass", "flag", "pass", "pass", "deny"}));
 }
 
+TEST(Extremes, OfTheAmountsInTheWindowAreWhatARungCompares) {
+  const auto effects = [](const std::string& metric, const std::string& rung) {
+    World world(
+        "events: {pay: {match: GET /pay, fields: {n: int(query.n)}}}\n"
+        "policies: [{name: p, watch: pay, key: ip, " +
+        metric + ", window: 1m, then: [{" + rung + ", do: flag}]}]\n");
+    Effects out;
+    for (const int n : {5, 9, 2}) {
+      world.now += milliseconds{1'000};
+      out.push_back(world.send(TestRequest("GET /pay?n=" + std::to_string(n)), 200));
+    }
+    world.now += milliseconds{62'000};
+    out.push_back(world.send(TestRequest("GET /pay?n=5"), 200));
+    return out;
+  };
+  EXPECT_EQ(effects("metric: max(n)", "over: 8"), (Effects{"pass", "flag", "flag", "pass"}));
+  EXPECT_EQ(effects("metric: min(n)", "under: 3"), (Effects{"pass", "pass", "flag", "pass"}));
+}
+
 TEST(Clear, NeedsACounter) {
   EXPECT_EQ(
       problems_of("policies: [{name: p, watch: request, key: ip, metrics: {x: {watch: request, "
