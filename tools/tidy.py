@@ -9,6 +9,8 @@ import pathlib
 import re
 import sys
 
+import tables
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # A room may include the rooms of its own row in this table: never itself by another path, never upward. A room inside a
@@ -59,6 +61,24 @@ PURE = ["core", "config", "limiter", "policies"]
 FILES_MOST = 45  # of a folder
 CLASS_FUNCTIONS_MOST = 60
 CLASS_FILES_MOST = 3  # sources that define members of one class
+FUNCTION_LINES_MOST = 70  # a function fits a screen
+
+# Functions that are longer, with their lines. The list only shrinks: a function that becomes shorter leaves it or lowers its number.
+LONG_FUNCTIONS = {
+    ("admin/operator/release_route.cc", "remove_entry"): 73,
+    ("app/change/table_book.cc", "TableBook::merge"): 82,
+    ("app/serve/wiring.cc", "Wiring::build_stores"): 72,
+    ("app/tools/cases/case_check.cc", "CaseRun::check_event"): 79,
+    ("app/tools/dev.cc", "dev"): 77,
+    ("app/tools/replay/replay.cc", "declare_replay"): 86,
+    ("app/tools/replay/replay.cc", "replay_command"): 119,
+    ("limiter/counters/joining.cc", "Bank::Inheritance::join_key"): 83,
+    ("policies/explain/explain_text.cc", "Explanation::to_text"): 79,
+    ("policies/judge/planning.cc", "Planning::plan_policy"): 74,
+    ("policies/judge/settling.cc", "Settling::settle_reserved"): 74,
+    ("policies/judgement/stats.cc", "StatsBank::write"): 77,
+    ("policies/lang/expr/functions.cc", "table"): 220,  # a table: a row of a function each
+}
 
 
 def room_of(path: str) -> str | None:
@@ -135,43 +155,8 @@ def check_rooms(report) -> None:
                         report(name, number, f"{why}")
 
 
-def rows(file: str, pattern: str):
-    path = ROOT / file
-    return re.findall(pattern, path.read_text(encoding="utf-8")) if path.exists() else []
-
-
-def tests_text(room: str) -> str:
-    folder = ROOT / "tests" / room
-    return "\n".join(p.read_text(encoding="utf-8") for p in sorted(folder.rglob("*")) if p.suffix in {".cc", ".h"})
-
-
 def check_tables(report) -> None:
-    """Every row of a table has help (the compiler sees to the field; we to its text) and is named in a test."""
-    policies = tests_text("policies")
-    for name in rows("core/words.h", r'ActionRow\{Action::\w+, "(\w+)"'):
-        if name != "none" and name not in policies:
-            report("core/words.h", 1, f'no test of tests/policies names the action "{name}"')
-    functions = ROOT / "policies/lang/expr/functions.cc"
-    if functions.exists():
-        for name in rows("policies/lang/expr/functions.cc", r'^\s*\{"(\w+)",'):
-            if not re.search(rf"\b{name}\(", policies):
-                report("policies/lang/expr/functions.cc", 1, f'no test of tests/policies calls "{name}()"')
-    for family in sorted((ROOT / "policies/lang/extractors").glob("*.cc")):
-        file = family.relative_to(ROOT).as_posix()
-        for name in rows(file, r'^\s*\{"([\w.]+)", ArgumentForm'):
-            if name not in policies:
-                report(file, 1, f'no test of tests/policies reads "{name}"')
-    config = tests_text("config") + "\n".join(
-        p.read_text(encoding="utf-8") for p in sorted((ROOT / "tests/golden/config").glob("*")) if p.is_file())
-    for path in sorted((ROOT / "config").rglob("*.cc")):
-        file = path.relative_to(ROOT).as_posix()
-        for name, help_text, later in rows(file, r'\{\{"(\w+)",[^}]*?"([^"]*)"\},\s*(nullptr)?'):
-            if later:
-                continue  # a word of a later version, refused where it stands
-            if not help_text.strip():
-                report(file, 1, f'the key "{name}" has no help')
-            if not re.search(rf"\b{name}\b", config):
-                report(file, 1, f'no test of tests/config names the key "{name}"')
+    tables.check(tables.Tree(ROOT), report)
 
 
 def check_tests_mirror_rooms(report) -> None:
@@ -188,11 +173,15 @@ def check_folders(report) -> None:
                 report(folder.relative_to(ROOT).as_posix(), 1, f"{count} files: it has become two ideas; split it")
 
 
+TOKENS = re.compile(r"""R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])'""", re.S)
+
+
 def plain(text: str) -> str:
-    """C++ without comments, directives and the contents of literals."""
-    text = re.sub(r"/\*.*?\*/", "", re.sub(r"//[^\n]*", "", text), flags=re.S)
-    text = re.sub(r'"(\\.|[^"\\\n])*"', '""', re.sub(r"'(\\.|[^'\\\n])'", "' '", text))
-    return re.sub(r"^\s*#.*$", "", text, flags=re.M)
+    """C++ without comments, directives and the contents of literals; every line stays in its place."""
+    def emptied(found: re.Match) -> str:
+        what = {"/": "", "'": "' '"}.get(found[0][0], '""')
+        return what + "\n" * found[0].count("\n")
+    return re.sub(r"^[ \t]*#.*$", "", TOKENS.sub(emptied, text), flags=re.M)
 
 
 CLASS_HEAD = re.compile(r"\b(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?([\w:]+)(?:\s+final)?\s*(?::[^{;]*)?$")
@@ -252,6 +241,58 @@ def check_classes(report) -> None:
                                 "it has become two ideas; split it")
 
 
+NO_FUNCTION = re.compile(r"(?:namespace|class|struct|enum|union|if|for|while|switch|do|else|try|catch)\b")
+
+
+def function_named(head: str) -> str | None:
+    """The name of the function that a block with this head is the body of."""
+    while head != (shorter := re.sub(r"<[^<>]*>", "", head)):
+        head = shorter
+    found = None if NO_FUNCTION.match(head) else re.match(r"[^=(]*?([\w:~]+) ?\(", head)
+    return found[1] if found else None
+
+
+def functions(source: str):
+    """(name, line, how many lines) of each function of a source; a lambda belongs to the function around it."""
+    open_blocks, statement, line, began = [], "", 1, 1  # of each open brace: (text before it, its line, function, part of a statement)
+    for character in plain(source):
+        if character == "{":
+            # `f(T x = {})` and `A::A() : x_{1}`: the braces are a part of the statement.
+            part = statement.count("(") > statement.count(")") or bool(re.search(r"\)[^()]*?(?<!:):(?!:).*\w$", statement, re.S))
+            inside = any(name for _, _, name, _ in open_blocks)
+            open_blocks.append((statement, began, None if part or inside else function_named(" ".join(statement.split())), part))
+            statement = ""
+        elif character == "}" and open_blocks:
+            head, first, name, part = open_blocks.pop()
+            if name:
+                yield name, first, line - first + 1
+            statement, began = (head + "{}", first) if part else ("", began)
+        elif character in ";}":
+            statement = ""
+        elif statement or not character.isspace():
+            began = began if statement else line
+            statement += character
+        line += character == "\n"
+
+
+def check_functions(report) -> None:
+    """No function has more than 70 lines, but for those of a list that only shrinks."""
+    long = dict(LONG_FUNCTIONS)
+    for room in ROOMS:
+        for path in sources(room):
+            file = path.relative_to(ROOT).as_posix()
+            for name, line, lines in functions(path.read_text(encoding="utf-8")):
+                if lines <= FUNCTION_LINES_MOST:
+                    continue
+                allowed = long.pop((file, name), FUNCTION_LINES_MOST)
+                if lines > allowed:
+                    report(file, line, f"{name}() has {lines} lines, over {allowed}: split it")
+                elif lines < allowed:
+                    report(file, line, f"{name}() has {lines} lines now: lower its number in LONG_FUNCTIONS of tools/tidy.py")
+    for file, name in long:
+        report(file, 1, f"{name}() fits {FUNCTION_LINES_MOST} lines or is gone: take it off LONG_FUNCTIONS of tools/tidy.py")
+
+
 def is_class(room: str, owner: str) -> bool:
     return any(re.search(rf"\b(class|struct) {owner}\b[^;]*\{{", path.read_text(encoding="utf-8"))
                for path in (ROOT / room).rglob("*.h"))
@@ -302,6 +343,7 @@ def main() -> int:
     check_tests_mirror_rooms(report)
     check_folders(report)
     check_classes(report)
+    check_functions(report)
     check_test_namespaces(report)
     check_noexcept(report)
     check_commands(report)
