@@ -25,9 +25,11 @@ namespace json = boost::json;
 namespace rls = envoy::service::ratelimit::v3;
 using JsonDescriptor = envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 
-constexpr std::array<std::string_view, 8> kUnits = {"UNKNOWN", "SECOND", "MINUTE", "HOUR",
-                                                    "DAY",     "MONTH",  "YEAR",   "WEEK"};
-constexpr std::array<std::string_view, 3> kCodes = {"UNKNOWN", "OK", "OVER_LIMIT"};
+constexpr auto kUnits = std::to_array<std::string_view>(
+    {"UNKNOWN", "SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR", "WEEK"});
+static_assert(kUnits.size() == static_cast<std::size_t>(RateUnit::week) + 1);
+constexpr auto kCodes = std::to_array<std::string_view>({"UNKNOWN", "OK", "OVER_LIMIT"});
+static_assert(kCodes.size() == static_cast<std::size_t>(rls::RateLimitResponse::OVER_LIMIT) + 1);
 
 /// Finds a member that stands twice in one object, in either of its spellings (`hitsAddend`,
 /// `hits_addend`): protobuf's JSON takes no such text, and of two values neither is the right one.

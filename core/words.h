@@ -69,9 +69,14 @@ inline constexpr std::array kMethods{
 
 /// How a rung compares the value with its limit; none: it has no limit.
 enum class Compare : std::uint8_t { none, over, at, under };
-inline constexpr std::array<std::string_view, 4> kCompares{"", "over", "at", "under"};
+inline constexpr std::array kCompares{
+    Word<Compare>{Compare::none, ""},
+    Word<Compare>{Compare::over, "over"},
+    Word<Compare>{Compare::at, "at"},
+    Word<Compare>{Compare::under, "under"},
+};
 constexpr std::string_view name_of(Compare compare) noexcept {
-  return kCompares[static_cast<std::size_t>(compare)];
+  return kCompares[static_cast<std::size_t>(compare)].name;
 }
 
 /// What a number that is a time counts since 1970.
@@ -227,6 +232,10 @@ constexpr bool rows_in_order(const Rows& rows, Of of) noexcept {
 static_assert(rows_in_order(kActions, [](const ActionRow& row) { return row.action; }));
 static_assert(rows_in_order(kMetrics, [](const MetricRow& row) { return row.metric; }));
 static_assert(rows_in_order(kModes, [](const Word<Mode>& word) { return word.value; }));
+static_assert(rows_in_order(kTells, [](const Word<Tell>& word) { return word.value; }));
+static_assert(rows_in_order(kMethods, [](const Word<Method>& word) { return word.value; }));
+static_assert(rows_in_order(kCompares, [](const Word<Compare>& word) { return word.value; }));
+static_assert(rows_in_order(kEpochUnits, [](const EpochUnitRow& row) { return row.value; }));
 static_assert(rows_in_order(kListKinds, [](const Word<ListKind>& word) { return word.value; }));
 static_assert(rows_in_order(kMissings, [](const Word<Missing>& word) { return word.value; }));
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "limiter/patterns/pattern.h"
 #include "replay/replay.h"
 
 /// The results of a replay, as data for people: the texts, pages and JSON are made from it. It
@@ -58,8 +59,8 @@ struct PolicyReport {
   std::uint64_t unread = 0;           ///< events that it refused for a missing or unreadable field
   std::vector<CellReport> cells;
   bool keys_estimated = false;
-  bool pattern = false;                    ///< events are its matches
-  std::array<std::uint64_t, 3> matches{};  ///< by limiter::MatchKind
+  bool pattern = false;                                       ///< events are its matches
+  std::array<std::uint64_t, limiter::kMatchKinds> matches{};  ///< by limiter::MatchKind
   std::vector<RungReport> rungs;
   std::vector<KeyReport> hardest;
   bool lowest = false;  ///< the hardest reading is the lowest: rungs are `under`; else the highest

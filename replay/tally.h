@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "limiter/patterns/pattern.h"
 #include "policies/judgement/pattern_sink.h"
 #include "policies/judgement/row_sink.h"
 #include "policies/judgement/verdict.h"
@@ -38,8 +39,8 @@ struct PolicyTally {
   static constexpr std::size_t kHitKeys = 10'000;
 
   std::uint64_t events = 0;  ///< counted or read, of a rule judged; of a pattern its matches
-  std::array<std::uint64_t, 3> matches{};          ///< of a pattern, by MatchKind
-  std::vector<std::uint64_t> rungs;                ///< verdicts, by rung
+  std::array<std::uint64_t, limiter::kMatchKinds> matches{};  ///< of a pattern, by MatchKind
+  std::vector<std::uint64_t> rungs;                           ///< verdicts, by rung
   KeyMaxima maxima;                                ///< highest reading by key; `under`: the lowest,
                                                    ///< negated; -infinity: it never had a value
   bool has_values = false;                         ///< some reading was a number

@@ -78,7 +78,7 @@ KINDS_ARE_WALKED = (("tests/limiter/kinds_test.cc", "ValuesIn(kinds().begin(), k
 TABLES = (
     Table("action", ("core/words.h",), r'ActionRow\{Action::\w+, "(\w+)"', 6, ("tests/policies",), exempt=frozenset({"none"})),
     Table("metric", ("core/words.h",), r'MetricRow\{Metric::\w+, "(\w+)"', 10, ("tests/policies",), r'metric: "?{row}\b'),
-    Table("word", ("core/words.h",), r'Word<\w+>\{\w+::\w+, "(\w+)"', 15,
+    Table("word", ("core/words.h",), r'Word<\w+>\{\w+::\w+, "(\w+)"', 18,
           ("tests/policies", "tests/config", "tests/golden/config"), OF_YAML),
     Table("unit of time", ("core/words.h",), r'EpochUnitRow\{EpochUnit::\w+, "(\w+)"', 4, ("tests/config", "tests/replay")),
     Table("measure", ("limiter/kinds/kinds.cc",),

@@ -8,7 +8,9 @@
 namespace weir::app {
 namespace {
 
-constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
+constexpr auto kLevels =
+    std::to_array<std::string_view>({"trace", "debug", "info", "warn", "error"});
+static_assert(kLevels.size() == static_cast<std::size_t>(Level::error) + 1);
 
 std::string_view name_of(Level level) noexcept { return kLevels[static_cast<std::size_t>(level)]; }
 

@@ -32,8 +32,9 @@ enum class Window : std::uint8_t {
 };
 
 /// Their names in scripts and tables, in the order above.
-inline constexpr std::array<std::string_view, 8> kWindowNames{
-    "ring", "log", "every", "every_first", "none", "events", "calendar", "leaky"};
+inline constexpr auto kWindowNames = std::to_array<std::string_view>(
+    {"ring", "log", "every", "every_first", "none", "events", "calendar", "leaky"});
+static_assert(kWindowNames.size() == static_cast<std::size_t>(Window::leaky) + 1);
 
 inline constexpr milliseconds kWindowMin{1};
 inline constexpr milliseconds kWindowMax{std::int64_t{31} * 24 * 3600 * 1000};

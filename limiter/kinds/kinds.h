@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -71,9 +72,10 @@ enum class SharedForm : std::uint8_t {
   decimal,  ///< one total of one window as text, under a key of envoyproxy/ratelimit's making
 };
 /// The names of their scripts, in the order above.
-inline constexpr std::array<std::string_view, 11> kSharedForms{
-    "fixed", "ring",    "log",    "members", "tally",  "leaky",
-    "last",  "flights", "gauges", "near",    "decimal"};
+inline constexpr auto kSharedForms =
+    std::to_array<std::string_view>({"fixed", "ring", "log", "members", "tally", "leaky", "last",
+                                     "flights", "gauges", "near", "decimal"});
+static_assert(kSharedForms.size() == static_cast<std::size_t>(SharedForm::decimal) + 1);
 
 /// A metric over a window, and how it is kept. kinds.cc has the metrics and the windows.
 struct Kind {

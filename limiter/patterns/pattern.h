@@ -66,6 +66,7 @@ enum class MatchKind : std::uint8_t {
   timeout,    ///< absence: the second did not come
   unmatched,  ///< pair: the other side did not come
 };
+inline constexpr std::size_t kMatchKinds = static_cast<std::size_t>(MatchKind::unmatched) + 1;
 
 struct PatternMatch {
   struct Step {

@@ -76,7 +76,8 @@ std::optional<std::string> wire_header_name(std::string_view spelled) {
 }
 
 std::string_view body_kind_text(BodyKind kind) noexcept {
-  constexpr std::array<std::string_view, 4> kWords = {"", "json", "form", "multipart"};
+  constexpr auto kWords = std::to_array<std::string_view>({"", "json", "form", "multipart"});
+  static_assert(kWords.size() == static_cast<std::size_t>(BodyKind::multipart) + 1);
   return kWords[static_cast<std::size_t>(kind)];
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,7 +18,9 @@ struct Parameter {
 /// Each part has room for so many; parameters of a form stand in the order of its row. In a window
 /// of the calendar the first ones are the edges of windows (kEdges).
 inline constexpr std::size_t kParameters = 5;
-inline constexpr std::array<std::string_view, 4> kEdges{"earlier", "begins", "ends", "later"};
+inline constexpr auto kEdges =
+    std::to_array<std::string_view>({"earlier", "begins", "ends", "later"});
+static_assert(kEdges.size() <= kParameters);
 
 /// A row may be shorter than kParameters; what has no name is 0.
 std::span<const Parameter> parameters_of(limiter::SharedForm form) noexcept;

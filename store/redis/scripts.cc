@@ -78,7 +78,7 @@ std::string sha1(std::string_view text) {
 }
 
 /// Scripts that are whole files, after those of operations.
-constexpr std::array<std::string_view, 4> kWhole = {"list", "get", "view", "board"};
+constexpr auto kWhole = std::to_array<std::string_view>({"list", "get", "view", "board"});
 constexpr std::size_t kAll = kScripts + kWhole.size();
 
 /// The scripts of operations first, whole files last. Its views are of its own texts: it never
