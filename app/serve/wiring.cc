@@ -13,6 +13,7 @@
 #include "app/change/overrides.h"
 #include "app/doors/listeners.h"
 #include "app/doors/settings.h"
+#include "app/serve/few_files.h"
 #include "app/serve/proxy_settings.h"
 #include "app/serve/serving_worker.h"
 #include "app/support/command.h"
@@ -293,19 +294,7 @@ int Wiring::build_workers() {
   const ConnectionShares shares =
       share_connections(settings_.limits.connections, open_files_, count, doors_of(settings_));
   const std::uint64_t connections = shares.clients;
-  if (connections < settings_.limits.connections) {
-    log_.write(Level::warn,
-               LogLine("too few open files for limits.connections: fewer connections are taken")
-                   .add("open_files", static_cast<std::int64_t>(open_files_))
-                   .add("connections", static_cast<std::int64_t>(connections)));
-  }
-  if (!shares.fit) {
-    log_.write(Level::warn,
-               LogLine("too few open files for all doors: if all of them are full, weir runs out")
-                   .add("open_files", static_cast<std::int64_t>(open_files_))
-                   .add("needed", static_cast<std::int64_t>(
-                                      open_files_for(connections, count, doors_of(settings_)))));
-  }
+  warn_of_few_files(log_, settings_, shares, open_files_, count);
   operator_connections_ = shares.operators;
   event_connections_ = shares.events;
   // Of a limit that was cut down, too, one address gets no more than its part.

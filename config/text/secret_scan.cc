@@ -69,9 +69,13 @@ std::size_t close_of(std::string_view line, std::size_t at, char quote) noexcept
 std::size_t skip_properties(std::string_view line, std::size_t at) noexcept {
   at = skip_blanks(line, at);
   while (at < line.size() && (line[at] == '!' || line[at] == '&')) {
-    while (at < line.size() && !is_blank(line[at]) && line[at] != ',' && !closes(line[at])) ++at;
-    at = skip_blanks(line, at);
+    at = skip_blanks(line, end_of_property(line, at));
   }
+  return at;
+}
+
+std::size_t end_of_property(std::string_view line, std::size_t at) noexcept {
+  while (at < line.size() && !is_blank(line[at]) && line[at] != ',' && !closes(line[at])) ++at;
   return at;
 }
 

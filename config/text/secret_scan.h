@@ -33,6 +33,9 @@ std::size_t close_of(std::string_view line, std::size_t at, char quote) noexcept
 /// Behind the blanks, tags and anchors that stand before a value.
 std::size_t skip_properties(std::string_view line, std::size_t at) noexcept;
 
+/// Where the anchor or tag ends that begins at `at`.
+std::size_t end_of_property(std::string_view line, std::size_t at) noexcept;
+
 /// Where the list or map ends in which `depth` brackets are open at `at`: behind the last of them,
 /// or npos. What follows a quote that nothing closes is not looked into.
 std::size_t end_of_brackets(std::string_view line, std::size_t at, std::size_t& depth) noexcept;

@@ -404,9 +404,7 @@ void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
     if (is_comment(line, i)) return;
     if (is_blank(c)) continue;
     if (fresh && (c == '&' || c == '!')) {
-      std::size_t end = i + 1;
-      while (end < line.size() && !is_blank(line[end]) && line[end] != ',' && !closes(line[end]))
-        ++end;
+      const std::size_t end = end_of_property(line, i + 1);
       if (c == '&' && is_secret(line.substr(i + 1, end - i - 1))) {
         anchored_ = true;
         column_ = owner;

@@ -89,6 +89,27 @@ bool is_theirs_with_c(const char* name, std::size_t size) noexcept {
   }
 }
 
+// ASP.NET, ingress-nginx.
+bool begins_as_theirs_with_x_o(const char* name, std::size_t size) noexcept {
+  const auto begins = [=](std::string_view prefix) {
+    return size >= prefix.size() && same_token(name, prefix.data(), prefix.size());
+  };
+  return (size == 14 && begins("x-original-for")) || begins("x-original-proto") ||
+         begins("x-original-method") || begins("x-original-ip") || begins("x-original-remote-") ||
+         begins("x-originally-forwarded-for");
+}
+
+// The name that CGI gives to a field, sent as a field.
+bool is_theirs_with_h(const char* name, std::size_t size) noexcept {
+  const auto begins = [=](std::string_view prefix) {
+    return size >= prefix.size() && same_token(name, prefix.data(), prefix.size());
+  };
+  return begins("http-x-forwarded") || begins("http-x-real-ip") || begins("http-x-client-ip") ||
+         begins("http-x-cluster-client-ip") || begins("http-client-ip") ||
+         begins("http-forwarded") || begins("http-cf-connecting-ip") ||
+         begins("http-true-client-ip") || (size == 8 && begins("http-via"));
+}
+
 }  // namespace
 
 FieldKind kind_by_prefix(const char* name, std::size_t size) noexcept {
@@ -125,10 +146,8 @@ FieldKind kind_by_prefix(const char* name, std::size_t size) noexcept {
     case 'n':  // Netlify
       is_theirs = begins("x-nf-geo");
       break;
-    case 'o':  // ASP.NET, ingress-nginx
-      is_theirs = (size == 14 && begins("x-original-for")) || begins("x-original-proto") ||
-                  begins("x-original-method") || begins("x-original-ip") ||
-                  begins("x-original-remote-") || begins("x-originally-forwarded-for");
+    case 'o':
+      is_theirs = begins_as_theirs_with_x_o(name, size);
       break;
     case 'p':
       is_theirs = begins("x-proxyuser-ip") || begins("x-pomerium-claim");
@@ -188,12 +207,8 @@ FieldKind kind_without_x(const char* name, std::size_t size) noexcept {
       is_theirs = begins("forwarded-for") || begins("fastly-ssl") || begins("fastly-client") ||
                   begins("fly-forwarded-") || begins("front-end-https");
       break;
-    case 'h':  // the name that CGI gives to a field, sent as a field
-      is_theirs = begins("http-x-forwarded") || begins("http-x-real-ip") ||
-                  begins("http-x-client-ip") || begins("http-x-cluster-client-ip") ||
-                  begins("http-client-ip") || begins("http-forwarded") ||
-                  begins("http-cf-connecting-ip") || begins("http-true-client-ip") ||
-                  (size == 8 && begins("http-via"));
+    case 'h':
+      is_theirs = is_theirs_with_h(name, size);
       break;
     case 'i':  // IBM WebSEAL, Imperva
       if (second == 'v') {

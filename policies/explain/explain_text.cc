@@ -95,10 +95,8 @@ std::string Explanation::to_text(bool colour) const {
       if (counter.shared && of_all) out += ", over all replicas";
       if (counter.shared && !here_only.empty()) out += ", of this replica";
       out += " = " + counter.value;
-      if (counter.in_flight != 0) {
-        out += " (" + counter.settled + " settled, " + std::to_string(counter.in_flight) +
-               " in flight)";
-      }
+      const std::string flying = std::to_string(counter.in_flight) + " in flight)";
+      if (counter.in_flight != 0) out += " (" + counter.settled + " settled, " + flying;
       if (counter.possible) out += " (if this one counts)";
       out += "\n";
     }
