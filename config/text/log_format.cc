@@ -46,6 +46,15 @@ constexpr Named kNamed[] = {
     {"vhost_combined", "%v:%p %h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\""},
 };
 
+/// Whether the column is something else than a header: `%{ip}i` is none of the caller's address.
+bool is_taken(std::string_view column) {
+  constexpr std::string_view kOthers[] = {"url", "path", "time", "event"};
+  const auto is_it = [column](const auto& directive) { return directive.column == column; };
+  return column.starts_with("response_") ||
+         std::any_of(std::begin(kDirectives), std::end(kDirectives), is_it) ||
+         std::find(std::begin(kOthers), std::end(kOthers), column) != std::end(kOthers);
+}
+
 /// `User-Agent` -> `user_agent`; empty: not the name of a header.
 std::string column_of_header(std::string_view name) {
   if (name.find_first_not_of("-_") == std::string_view::npos) return {};
@@ -132,7 +141,13 @@ class Compiler {
           "\"" + std::string(text_.substr(from, at_ - from)) + "\" is no directive of a log",
           std::string(kKnown));
     }
-    return add(from, ItemKind::field, spelling == "o" ? "response_" + column : column, true);
+    const bool of_answer = spelling == "o";
+    if (!of_answer && column == "host") return add(from, ItemKind::field, column, true);
+    LogFormat::Header header{out.columns.size(), column, of_answer};
+    std::replace(header.name.begin(), header.name.end(), '_', '-');
+    out.headers.push_back(std::move(header));
+    const std::string prefix = of_answer ? "response_" : is_taken(column) ? "header_" : "";
+    return add(from, ItemKind::field, prefix + column, true);
   }
 
   /// `%{FORM}t`, with the words of Apache: `sec`, `msec`, `usec` and one prefix that says when the

@@ -28,8 +28,16 @@ struct LogFormat {
     std::size_t column = 0;     ///< the first one that it fills
     bool dash_is_null = false;  ///< `-` stands for no value
   };
+  /// A column that holds a header: `%{NAME}i` of the request, `%{NAME}o` of its answer.
+  struct Header {
+    std::size_t column = 0;
+    std::string name;  ///< in small letters, with `-`
+    bool of_answer = false;
+  };
   std::vector<Item> items;           ///< never two fields without a literal between them
   std::vector<std::string> columns;  ///< `ip`, `method`, `url`, ...
+  /// Without Host, which fills the column `host` as `%v` does.
+  std::vector<Header> headers;
   /// Of `%{FORM}t`: what parse_time_form() reads. Empty: `%t`.
   std::string time_form;
 

@@ -136,39 +136,28 @@ class RequestLog final : public Format {
   /// A format, and where in it the parts of a request stand that somebody reads.
   struct Kind {
     Kind(const LogFormat& format, Reads reads) : splitter(format, time_of(format)) {
-      const auto& columns = splitter.columns();
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        const std::string& name = columns[i];
-        if (name == "ip")
-          ip = i;
-        else if (name == "method")
-          method = i;
-        else if (name == "url")
-          url = i;
-        else if (name == "host")
-          host = i;
-        else if (name == "status")
-          status = i;
-        else if (name == "bytes")
-          bytes = reads.answer ? i : kNone;
-        else if (name == "query")
-          query = i;
-        else if (name.starts_with("response_")) {
-          if (reads.answer) answers.push_back({wire_name(name.substr(9)), i});
-        } else if (name != "ident" && name != "user" && name != "path" && name != "protocol" &&
-                   name != "port" && name != "micros" && name != "seconds" && name != "pid" &&
-                   name != "bytes_in") {
-          if (reads.headers) headers.push_back({wire_name(name), i});
-        }
+      // A header's column never has one of these names.
+      const auto column = [&](std::string_view name) {
+        const auto found = std::find(format.columns.begin(), format.columns.end(), name);
+        return found == format.columns.end()
+                   ? kNone
+                   : static_cast<std::size_t>(found - format.columns.begin());
+      };
+      ip = column("ip");
+      method = column("method");
+      url = column("url");
+      host = column("host");
+      status = column("status");
+      query = column("query");
+      if (reads.answer) bytes = column("bytes");
+      for (const LogFormat::Header& header : format.headers) {
+        if (header.of_answer ? reads.answer : reads.headers)
+          (header.of_answer ? answers : headers).push_back({header.name, header.column});
       }
       std::vector<std::size_t> wanted{ip, method, url, host, status, bytes, query};
       for (const Named& named : headers) wanted.push_back(named.column);
       for (const Named& named : answers) wanted.push_back(named.column);
       splitter.want_only(wanted);
-    }
-    static std::string wire_name(std::string name) {
-      std::replace(name.begin(), name.end(), '_', '-');
-      return name;
     }
     struct Named {
       std::string name;

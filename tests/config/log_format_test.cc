@@ -28,6 +28,20 @@ TEST(LogFormat, names_the_columns_of_each_directive) {
               ElementsAre("x_device_id", "response_content_type"));
 }
 
+TEST(LogFormat, a_header_that_is_called_as_another_column_has_a_column_of_its_own) {
+  const LogFormat format = compiled(
+      "%h %t \"%r\" %>s %{ip}i %{User}i %{path}i %{Status}i %{bytes}i %{Response-Time}i %{Time}i "
+      "%{Status}o %{Host}i");
+  EXPECT_THAT(format.columns,
+              ElementsAre("ip", "method", "url", "path", "protocol", "status", "header_ip",
+                          "header_user", "header_path", "header_status", "header_bytes",
+                          "header_response_time", "header_time", "response_status", "host"));
+  std::string names;
+  for (const LogFormat::Header& header : format.headers)
+    names += header.name + (header.of_answer ? "< " : " ");
+  EXPECT_EQ(names, "ip user path status bytes response-time time status< ");
+}
+
 TEST(LogFormat, keeps_literals_and_the_percent_sign) {
   const LogFormat format = compiled("%% [%t] %h");
   ASSERT_EQ(format.items.size(), 4u);
@@ -77,6 +91,7 @@ TEST(LogFormat, RefusesWhatIsNoFormat) {
       {"%t %r %m", 6, 2, "the column \"method\" stands twice"},
       {"%t %U%q %q", 8, 2, "the column \"query\" stands twice"},
       {"%t %{X-A}i %{x_a}i", 11, 7, "the column \"x_a\" stands twice"},
+      {"%t %{ip}i %{Header-IP}i", 10, 13, "the column \"header_ip\" stands twice"},
       {"%t %{sec}t", 3, 7, "the time stands twice"},
       {"%h%t", 2, 2, "nothing stands between this and what is before it"},
       {"%h", 0, 2, "the format has no time"},

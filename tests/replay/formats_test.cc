@@ -321,6 +321,16 @@ TEST(Requests, formats_of_ones_own) {
   EXPECT_THAT(requests_of("%v %h %t \"%r\" %>s %{X-Device-Id}i",
                           "shop 1.2.3.4 [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 d1\n"),
               ElementsAre("1431857103000 GET /? 1.2.3.4 shop 200 x-device-id=d1"));
+  // A header is no part of the request that has the same name.
+  EXPECT_THAT(
+      requests_of("%h %t \"%r\" %>s %{ip}i %{User}i %{Path}i %{Status}i %{Method}i %{Response-Id}i",
+                  "1.2.3.4 [17/May/2015:10:05:03 +0000] \"GET /a HTTP/1.1\" 200 9.9.9.9 ann /b 401 "
+                  "POST r1\n"),
+      ElementsAre("1431857103000 GET /a? 1.2.3.4 (no host) 200 ip=9.9.9.9 user=ann path=/b "
+                  "status=401 method=POST response-id=r1"));
+  EXPECT_THAT(
+      requests_of("%{ip}i %t \"%r\" %>s", "x"),
+      ElementsAre("requests need their caller, method and URL: %h and \"%r\", or %m and %U"));
   // The host as the proxy has it.
   EXPECT_THAT(
       requests_of(
