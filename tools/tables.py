@@ -96,6 +96,8 @@ TABLES = (
     Table("caller", ("authz/callers.cc",), r'\{"(\w+)", (?:"x-[\w-]+"|\{\}), ', 5, ("tests/authz",), LITERAL),
     Table("door", ("app/doors/doors.cc",), r'DoorRow\{"(\w+)", "', 1, ("tests/app", "tests/e2e")),
     Table("record format", ("replay/formats.cc",), r'\{config::SourceDef::Format::\w+, "(\w+)"', 3, ("tests/replay",), r"\{{{row}: "),
+    Table("field of the access log", ("telemetry/access_line.cc",), r'\{AccessField::\w+, "(\w+)"', 25,
+          ("tests/telemetry", "tests/app", "tests/config", "tests/e2e")),
     Table("subcommand", ("app/*.cc",), r'const Command k\w+\{"([\w-]+)", "', 15, ("tests/app", "tests/e2e"), LITERAL),
 )
 
@@ -126,7 +128,7 @@ def expect_rows(file: str, name: str, count: int, least: int, report) -> None:
 # A key of the configuration: `{{"name", schema, values, default, help}, reader}`, or one of config/text/fields.h.
 KEY = re.compile(r'\{\{"(\w+)",(?: (?:"(?:\\.|[^"\\])*"|[^"{},<>]+(?:<[^<>]*>)?),){3} "((?:\\.|[^"\\])*)"\}, ?(nullptr)?')
 TYPED_KEY = re.compile(r'\b(?:number|duration|size)<[^<>()]*>\("(\w+)", "(?:\\.|[^"\\])*", "((?:\\.|[^"\\])*)"()')
-KEYS_LEAST = 214
+KEYS_LEAST = 330
 TYPED_KEYS_LEAST = 25
 
 

@@ -23,6 +23,7 @@ FAKE_ROWS = {
     "caller": ("authz/callers.cc", '{"traefik"', '{"zebra",\n     {},\n     "x-original-uri"},\n    '),
     "door": ("app/doors/doors.cc", 'DoorRow{"grpc"', 'DoorRow{\n        "zebra", "Zebra", fake},\n    '),
     "record format": ("replay/formats.cc", "{config::SourceDef::Format::log", '{config::SourceDef::Format::fake,\n     "zebra", "", make_fake},\n    '),
+    "field of the access log": ("telemetry/access_line.cc", "{AccessField::host", '{AccessField::fake,\n     "zebra", true, ""},\n    '),
     "subcommand": ("app/tools/schema.cc", "const Command kSchema", 'const Command kZebra{\n    "zebra", "Does nothing"};\n'),
 }
 KEY = '{{"zebra", R"({"enum":["a","b"]})",\n      kValuesOf<kActions, RungActions>, "`{}`",\n      "What "\n      "it is."},\n     nothing},\n    '
@@ -59,11 +60,11 @@ class Tables(unittest.TestCase):
                 gone = {file: "" for pattern in table.files for file in self.tree.sources(pattern)}
                 self.assertIn("the check has gone blind", "\n".join(self.found(tables.check_table, gone, table)))
 
-    def test_the_minimum_of_each_table_is_the_number_of_its_rows(self):
+    def test_the_minimum_of_each_table_is_near_the_number_of_its_rows(self):
         for table in tables.TABLES:
             with self.subTest(table.name):
-                more = tables.dataclasses.replace(table, least=table.least + 1)
-                self.assertEqual(len(self.found(tables.check_table, {}, more)), 1, "raise the minimum to the rows that there are")
+                more = tables.dataclasses.replace(table, least=table.least * 3 // 2 + 1)
+                self.assertEqual(len(self.found(tables.check_table, {}, more)), 1, "raise the minimum in tools/tables.py")
 
     def test_a_table_that_tests_walk_needs_these_tests(self):
         for table in tables.TABLES:
