@@ -156,10 +156,12 @@ std::optional<Cidr> Cidr::parse(std::string_view text) noexcept {
         std::from_chars(digits.data(), digits.data() + digits.size(), out.bits);
     if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
     // Of an IPv4 address in an IPv6 one (`::ffff:10.0.0.0/104`) the first 96 bits are the wrapping.
+    // Who writes `::ffff:0:0/96` means a kind of IPv6 addresses, and not the whole of IPv4.
     constexpr unsigned kWrapping = 96;
     const bool wrapped =
         address->is_v4() && text.substr(0, slash).find(':') != std::string_view::npos;
-    if (wrapped && out.bits >= kWrapping) out.bits -= kWrapping;
+    if (wrapped && out.bits <= kWrapping) return std::nullopt;
+    if (wrapped) out.bits -= kWrapping;
     if (out.bits > most) return std::nullopt;
   }
   if (address->masked(out.bits, out.bits) != *address) return std::nullopt;

@@ -67,7 +67,11 @@ TEST(Cidr, HoldsItsAddresses) {
   EXPECT_FALSE(Cidr::parse("::/0")->contains(*Address::parse("10.0.0.1")));
   EXPECT_EQ(Cidr::parse("192.0.2.1")->to_string(), "192.0.2.1/32");
   EXPECT_EQ(Cidr::parse("::ffff:10.0.0.0/104")->to_string(), "10.0.0.0/8");
-  EXPECT_EQ(Cidr::parse("::ffff:0.0.0.0/96")->to_string(), "0.0.0.0/0");
+  EXPECT_EQ(Cidr::parse("64:ff9b::192.0.2.0/120")->to_string(), "192.0.2.0/24");
+  EXPECT_EQ(Cidr::parse("::ffff:10.0.0.1/128")->to_string(), "10.0.0.1/32");
+  for (const char* const all : {"::ffff:0:0/96", "::ffff:0.0.0.0/96", "64:ff9b::/96",
+                                "64:ff9b::/32", "::ffff:0:0/0", "::ffff:10.0.0.0/8"})
+    EXPECT_FALSE(Cidr::parse(all)) << all;
   EXPECT_FALSE(Cidr::parse("::ffff:10.0.0.0/95"));
 }
 
