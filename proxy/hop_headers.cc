@@ -100,6 +100,11 @@ constexpr bool is_handshake(FieldKind kind) noexcept {
 constexpr std::string_view kReadNames[] = {"content-type", "content-encoding", "cookie",
                                            "authorization"};
 
+bool is_read(std::string_view name, std::span<const std::string_view> used_names) noexcept {
+  return std::any_of(used_names.begin(), used_names.end(),
+                     [name](std::string_view used) { return net::same_ignoring_case(name, used); });
+}
+
 /// An alias of a field that weir knows, reads or sets must not reach an app: some give both one
 /// name.
 bool aliases_one_of_ours(std::string_view name,
@@ -110,9 +115,11 @@ bool aliases_one_of_ours(std::string_view name,
     if (net::field_kind({room.data(), name.size()}) != FieldKind::plain) return true;
   }
   const auto same = [name](std::string_view ours) { return net::aliases(name, ours); };
-  return net::aliases(name.substr(0, 7), "x-weir-") ||
-         std::any_of(std::begin(kReadNames), std::end(kReadNames), same) ||
-         std::any_of(used_names.begin(), used_names.end(), same);
+  if (net::aliases(name.substr(0, 7), "x-weir-") ||
+      std::any_of(std::begin(kReadNames), std::end(kReadNames), same))
+    return true;
+  // A policy may read a name with a dot or a tilde: that one is no alias of itself.
+  return std::any_of(used_names.begin(), used_names.end(), same) && !is_read(name, used_names);
 }
 
 /// Fields of identity proxies that are spelt with `_` by those who set them.
@@ -121,11 +128,6 @@ bool is_theirs_with_underscores(std::string_view name) noexcept {
   return std::any_of(std::begin(kTheirs), std::end(kTheirs), [name](std::string_view theirs) {
     return net::aliases(name.substr(0, theirs.size()), theirs);
   });
-}
-
-bool is_read(std::string_view name, std::span<const std::string_view> used_names) noexcept {
-  return std::any_of(used_names.begin(), used_names.end(),
-                     [name](std::string_view used) { return net::same_ignoring_case(name, used); });
 }
 
 /// Fields by which a client could get an answer that no policy can read.

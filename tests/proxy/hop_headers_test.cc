@@ -289,6 +289,14 @@ TEST(UpstreamHead, NoCharacterOfANameMakesAnAliasThatPasses) {
   EXPECT_EQ(extra("$WSRA: 9.9.9.9\r\n", options), kForwarding) << "a name of its own";
 }
 
+TEST(UpstreamHead, ANameWithADotThatAPolicyReadsPassesAsItIs) {
+  const std::string_view used[] = {"x.device", "x~id"};
+  UpstreamHeadOptions options = from("192.0.2.1");
+  options.used_names = used;
+  const std::string kept = "X.Device: 7\r\nX~Id: 8\r\n";
+  EXPECT_EQ(extra(kept + "X-Device: 9\r\nX_Device: 9\r\nX.Id: 9\r\n", options), kept + kForwarding);
+}
+
 TEST(UpstreamHead, EffectLinesIdAndExpect) {
   UpstreamHeadOptions options = from("192.0.2.1");
   options.extra_lines = "X-Weir-Verdict: flag\r\n";
