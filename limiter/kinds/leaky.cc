@@ -42,6 +42,8 @@ struct LeakyKind {
     h.extra = static_cast<std::uint64_t>(h.at);  // empty as of the last that is known
   }
 
+  static constexpr Wide kUnitsMax = std::numeric_limits<std::int64_t>::max();
+
   static Water of(const CounterSpec& spec, std::uint64_t amount) noexcept {
     if (spec.real) return {0, std::bit_cast<double>(amount)};
     const Wide n = spec.metric == Metric::distinct ? 1 : static_cast<std::int64_t>(amount);
@@ -193,9 +195,9 @@ struct LeakyKind {
         spec.real
             ? std::bit_cast<std::uint64_t>(after.real - before.real)
             : static_cast<std::uint64_t>(static_cast<std::int64_t>(after.units - before.units));
-    undo.spilled =
-        spec.real ? std::bit_cast<std::uint64_t>(full.real - after.real)
-                  : static_cast<std::uint64_t>(static_cast<std::int64_t>(full.units - after.units));
+    undo.spilled = spec.real ? std::bit_cast<std::uint64_t>(full.real - after.real)
+                             : static_cast<std::uint64_t>(static_cast<std::int64_t>(
+                                   std::min<Wide>(full.units - after.units, kUnitsMax)));
     if (distinct) {
       if (journal.size() >= s.counter.keep.load(std::memory_order_relaxed)) {
         undo.dropped = true;

@@ -163,6 +163,17 @@ TEST(Rate, AnAnswerThatOverflowsTheBucketIsOverIt) {
   }
 }
 
+TEST(Rate, AnAmountThatOverflowsAnyBucketIsOverIt) {
+  World world(
+      "events: {paid: {match: POST /pay, when: status == 200}}\n"
+      "policies: [{name: p, watch: paid, key: ip, metric: 'sum(int(header.x_amount))',\n"
+      "            window: {leaky: 100, drain: 10s}, then: [{do: graylist, for: 1h}]}]\n");
+  TestRequest pay("POST /pay");
+  pay.header("X-Amount", "1000000000000000");
+  static_cast<void>(world.send(pay, 200));
+  EXPECT_EQ(world.send(TestRequest("POST /pay").header("X-Amount", "0")), "gray") << "listed by it";
+}
+
 TEST(Rate, IsCheckedAndHinted) {
   const auto errors = [](const std::string& window, const std::string& then) {
     return told_of(policy(window, then)).errors;
