@@ -22,10 +22,11 @@ struct RungDraft {
 
 /// `>20`, `1_000`, `1k`: the number that was meant. Empty: it may be an expression.
 std::string hint_of_threshold(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   const std::size_t sign = text.find_first_not_of("<>= ");
   if (sign != 0 && sign != std::string_view::npos) {
     const std::string_view rest = text.substr(sign);
-    const char first = text[text.find_first_not_of(' ')];
+    const char first = text.front();
     const bool equals = text.substr(0, sign).find('=') != std::string_view::npos;
     const std::string meant = first == '>'              ? (equals ? "at" : "over")
                               : first == '<' && !equals ? "under"

@@ -114,6 +114,7 @@ void RungCompiler::choose_list(const config::Rung& from, Policy& policy, Rung& r
 }
 
 void RungCompiler::check_named_list(const config::Text& at, const List& list, const Rung& rung) {
+  if (!model_.lists[*rung.list].sound) return;  // its kind could not be read
   if (list.kind == ListKind::allow) {
     problems_.error(at.where, "a rung cannot put a key on the allow list \"" + list.name + "\"");
   } else if (refuses(rung.action) && !refuses(list.effect)) {

@@ -132,6 +132,11 @@ TEST(Configuration, WhatCannotBeReadHidesNothing) {
        "events: {login: {match: GET /a/./b}}\n" +
            policies("watch: login, when: 'user == \"x\"'", "watch: login, when: 'ip + 1 > 2'"),
        {2, 5}},
+      {"a list whose kind is none",
+       "lists: {bad: {of: ip, kind: blok}}\n"
+       "policies: [{name: p, key: ip, window: 10m, then: [{over: 5, do: deny, for: 1h, list: "
+       "bad}]}]\n",
+       {2}},
       {"an event of a name that is none",
        "events: {log-in: {match: GET /a}}\n" +
            policies("watch: log-in", "watch: log-in, when: 'ip + 1 > 2'"),
