@@ -1,5 +1,6 @@
 #include "app/remote/redis_key.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "app/remote/left_alone.h"
 #include "app/support/shared_store.h"
 #include "app/support/thread.h"
+#include "core/address.h"
 #include "net/worker_pool.h"
 #include "store/redis/redis_store.h"
 #include "store/resp/resp_writer.h"
@@ -67,6 +69,15 @@ struct Visit {
   std::string why;  ///< written by the loop at its end: why Redis was away, empty if it was not
 };
 
+/// Whether a name server may be asked. Sentinels and nodes of a cluster may tell names of others.
+bool may_ask_names(const store::Settings& settings) {
+  const auto is_name = [](const store::Endpoint& each) {
+    return !each.is_unix() && !Address::parse(each.host);
+  };
+  return settings.mode != store::Settings::Mode::single ||
+         std::any_of(settings.endpoints.begin(), settings.endpoints.end(), is_name);
+}
+
 }  // namespace
 
 RemoteText::KeyValue read_redis_key(const config::Server& server, const std::string& key,
@@ -77,7 +88,8 @@ RemoteText::KeyValue read_redis_key(const config::Server& server, const std::str
   if (!read_shared_store(server, settings, message)) return {{}, message, false};
   settings.store.timeout = std::max(settings.store.timeout, milliseconds{1'000});
   settings.store.budget = settings.store.timeout;
-  if (too_many_are_left()) return {{}, "the name server is silent", false};
+  const bool names = may_ask_names(settings.store);
+  if (names && too_many_are_left()) return {{}, "the name server is silent", false};
   auto visit = std::make_unique<Visit>(settings.store, key);
   std::thread thread;
   try {
@@ -103,7 +115,7 @@ RemoteText::KeyValue read_redis_key(const config::Server& server, const std::str
   RemoteText::KeyValue out =
       told.value_or(RemoteText::KeyValue{{}, "Redis gives no answer in time", false});
   if (!out.error.empty() && !visit->why.empty()) out.error += " (" + visit->why + ")";
-  leave_alone(std::move(visit));  // a name of Redis, or of a Sentinel, may have no answer yet
+  if (names) leave_alone(std::move(visit));  // a name may have no answer yet
   return out;
 }
 
