@@ -121,8 +121,8 @@ SERVER_KEY = Change("a key of the server", 2, (
     After("config/sections/server.cc", "constexpr Row<Server::Limits> kLimits[] = {\n",
           '    number<&Server::Limits::idle_upstreams, 1, 4096>("idle_upstreams", "1024", "Unused connections to the app.", kAtStart),\n'),
 ), uses=(
-    Instead("app/serve/wiring.cc", "std::min<std::size_t>(proxy_settings_.upstream_idle_max, connections",
-            "std::min<std::size_t>(settings_.limits.idle_upstreams, connections"),
+    Instead("app/serve/wiring.cc", "proxy_settings_.upstream_idle_max = shares.idle;",
+            "proxy_settings_.upstream_idle_max = std::min<std::size_t>(shares.idle, settings_.limits.idle_upstreams);"),
 ))
 
 ADMIN_ROUTE = Change("a route of the admin API", 3, (
