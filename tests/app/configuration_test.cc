@@ -134,7 +134,8 @@ TEST(Configuration, WhatCannotBeReadHidesNothing) {
        {2, 5}},
       {"a list whose kind is none",
        "lists: {bad: {of: ip, kind: blok}}\n"
-       "policies: [{name: p, key: ip, window: 10m, then: [{over: 5, do: deny, for: 1h, list: "
+       "policies: [{name: p, watch: request, key: ip, window: 10m, then: [{over: 5, do: deny, for: "
+       "1h, list: "
        "bad}]}]\n",
        {2}},
       {"an event of a name that is none",
