@@ -56,21 +56,21 @@ Address next_of(const Address& address) {
   return address_of(bytes, address.is_v4());
 }
 
-/// Whether the file or URL of a list covers a whole network, by one range or by several without a
-/// gap: a network that lies in another one and ends later cuts it.
-bool source_covers(const policies::List& list, const Cidr& block, TimePoint now) {
+/// By how many ranges the file or URL of a list covers a whole network; 0: it does not. A network
+/// that lies in another one and ends later cuts it, so there may be several without a gap.
+int ranges_over(const policies::List& list, const Cidr& block, TimePoint now) {
   constexpr int kRangesMost = 10'000;
   const limiter::BulkList* const bulk = list.bulk != nullptr ? list.bulk->get() : nullptr;
-  if (bulk == nullptr) return false;
+  if (bulk == nullptr) return 0;
   const Address last = last_of(block);
   Address at = block.base;
-  for (int ranges = 0; ranges < kRangesMost; ++ranges) {
+  for (int ranges = 1; ranges <= kRangesMost; ++ranges) {
     const auto found = bulk->find({}, &at, now);
-    if (!found || !found->last) return false;
-    if (found->last->bytes() >= last.bytes()) return true;
+    if (!found || !found->last) return 0;
+    if (found->last->bytes() >= last.bytes()) return ranges;
     at = next_of(*found->last);
   }
-  return false;
+  return 0;
 }
 
 /// The entry that lists a whole network by one key: policies count IPv6 by /64, and others by the
@@ -98,10 +98,9 @@ net::HttpReply find_network(const Call& call, const std::vector<const policies::
           network->contains(block.base))
         rows.push_back(static_entry_view(call, *list, entry));
     }
-    if (source_covers(*list, block, call.at.now)) {
+    if (const int ranges = ranges_over(*list, block, call.at.now); ranges != 0) {
       if (auto found = source_entry_view(call, *list, {}, &block.base, parts)) {
-        const bool is_cut = found->row.at("key") != texts({block.to_string()});
-        if (is_cut) found->row["key"] = texts({block.to_string()});
+        if (ranges > 1) found->row["key"] = texts({block.to_string()});
         rows.push_back(std::move(found->row));
       }
     }

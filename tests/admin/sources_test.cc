@@ -130,6 +130,9 @@ TEST_F(SourcesTest, WhyNamesTheLineThatListsAKey) {
 TEST_F(SourcesTest, ANetworkIsLookedForAsAWhole) {
   EXPECT_TRUE(covers("feed", "198.51.100.0/24"));
   EXPECT_TRUE(covers("feed", "198.51.100.64/26"));
+  EXPECT_EQ(get("/v1/lists/feed/entries?key=198.51.100.64/26").at("entries").at(0).at("key"),
+            json::value(json::array{"198.51.100.0/24"}))
+      << "the line that covers it";
   EXPECT_FALSE(covers("feed", "198.51.0.0/16"));
   EXPECT_FALSE(covers("feed", "192.0.2.0/24"));
   EXPECT_TRUE(covers("office", "10.0.0.0/8"));
