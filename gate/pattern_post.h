@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/spares.h"
@@ -17,8 +20,12 @@ struct Shared;
 
 /// Sends the events of patterns that all replicas share to the store, in order, once per turn, and
 /// passes the store's answers back to the patterns. While the store is away, events are kept and
-/// sent later with their times: so an order and its payment still match after an outage. Used by
-/// the worker's thread alone.
+/// sent later with their times: so an order and its payment still match after an outage.
+///
+/// An error of no known kind says nothing of the store: it may be the state of one key that brings
+/// it about. As in all other calls, it concerns the event that got it. That event waits, with those
+/// of its key behind it, and all others go on. Only where a batch of several keys got nothing but
+/// such errors is the store taken to be away. Used by the worker's thread alone.
 class PatternPost final : private net::Timer {
  public:
   /// The most events that are kept while the store is away; then the oldest is dropped, and
@@ -42,7 +49,9 @@ class PatternPost final : private net::Timer {
 
   /// Takes the messages of the patterns, and sends them.
   void run(TimePoint now);
-  bool is_busy() const noexcept { return !kept_.empty() || batches_.is_any_lent(); }
+  bool is_busy() const noexcept {
+    return !kept_.empty() || !refused_.empty() || batches_.is_any_lent();
+  }
 
  private:
   struct Message {
@@ -63,7 +72,13 @@ class PatternPost final : private net::Timer {
   void on_timer(TimePoint now) override;
   void send(TimePoint now);
   void take_in(Batch& batch);
-  void keep(Message message);
+  /// Of a batch that got errors alone.
+  static bool is_refused_whatever_the_key(const Batch& batch);
+  void arm();
+  void drop_oldest();
+  /// The refused ones have waited, and are sent again in their places.
+  void try_refused_again();
+  void tell_how_many_wait();
   policies::Instant instant(TimePoint now) const noexcept;
 
   store::SharedStore& store_;
@@ -71,10 +86,13 @@ class PatternPost final : private net::Timer {
   const Shared& shared_;
   telemetry::MetricCells& metrics_;
   net::Wheel* wheel_;
-  TimePoint now_{};           // as last told
-  TimePoint again_{};         // the store was away: not before
-  std::uint64_t turns_ = 0;   // messages taken so far
-  std::deque<Message> kept_;  // by their turns
+  TimePoint now_{};                               // as last told
+  TimePoint again_{};                             // the store was away: not before
+  std::uint64_t turns_ = 0;                       // messages taken so far
+  std::deque<Message> kept_;                      // by their turns
+  TimePoint retry_{};                             // of the refused ones: not before
+  std::deque<Message> refused_;                   // and what came later of their keys, by turns
+  std::set<std::string, std::less<>> held_keys_;  // of the refused ones
   Spares<Batch> batches_;
 };
 

@@ -55,9 +55,8 @@ class Line final : public store::SharedStore {
     while (!is_slow && !under_way_.empty()) {
       for (const auto& [batch, deadline] : std::exchange(under_way_, {})) {
         store_.submit(*batch, deadline);
-        for (std::size_t i = 0; refuses && i < batch->ops.size(); ++i) {
-          if (batch->ops[i].verb == limiter::SharedVerb::add)
-            batch->replies[i].error = limiter::SharedError::refused;
+        for (std::size_t i = 0; i < batch->ops.size(); ++i) {
+          if (is_refused(batch->ops[i])) batch->replies[i].error = limiter::SharedError::refused;
         }
         batch->on_replies();
       }
@@ -72,12 +71,18 @@ class Line final : public store::SharedStore {
   }
   bool is_cut = false;
   bool is_slow = false;
-  bool refuses = false;  ///< whatever adds
+  bool refuses = false;     ///< whatever adds
+  std::string refused_key;  ///< of events that are refused; empty: none is
   std::size_t submitted = 0;
   std::vector<std::string> told;  ///< keys of the events
   std::vector<TimePoint> ended;   ///< leases
 
  private:
+  bool is_refused(const limiter::SharedOp& op) const {
+    const bool of_key = op.pattern != nullptr && !refused_key.empty() && op.key == refused_key;
+    return op.verb == limiter::SharedVerb::add && (refuses || of_key);
+  }
+
   store::SharedStore& store_;
   std::vector<std::pair<store::Batch*, TimePoint>> under_way_;
 };
@@ -249,6 +254,63 @@ TEST_F(SharedPatterns, AnEventThatTheStoreNeverTakesIsDroppedInTheEnd) {
   pass(milliseconds{12'000});
   EXPECT_FALSE(a->gate.is_exchanging());
   EXPECT_EQ(a->metrics.sum(telemetry::Metric::patterns_dropped), 1);
+}
+
+// What is wrong with one key is not wrong with the store.
+TEST_F(SharedPatterns, AKeyThatTheStoreRefusesHoldsUpNoOther) {
+  pass(milliseconds{5'000});
+  a->say("/order", "o1");
+  b->say("/pay", "o1");
+  a->line.refused_key = a->line.told.at(0);
+  a->say("/order", "o1");
+  for (const char* order : {"o2", "o3", "o4"}) {
+    const std::size_t told = a->line.told.size();
+    a->say("/order", order);
+    EXPECT_EQ(a->line.told.size(), told + 1) << order << " waits for nothing";
+    b->say("/pay", order);
+  }
+  EXPECT_TRUE(a->gate.is_exchanging()) << "it may pass";
+  EXPECT_EQ(a->metrics.sum(telemetry::Metric::patterns_untold), 1);
+  pass(milliseconds{9'000});
+  EXPECT_TRUE(a->gate.is_exchanging());
+  pass(milliseconds{6'000});
+  EXPECT_FALSE(a->gate.is_exchanging());
+  EXPECT_EQ(a->metrics.sum(telemetry::Metric::patterns_dropped), 1);
+  EXPECT_EQ(a->listed("unpaid") + b->listed("unpaid"), 1U)
+      << "o1, as counted here; the three others were paid, over there";
+}
+
+TEST_F(SharedPatterns, WhatComesLaterOfARefusedKeyWaitsBehind) {
+  pass(milliseconds{5'000});
+  a->line.refuses = true;
+  a->say("/login", "o1", 401);
+  a->line.refuses = false;
+  const std::string key = a->line.told.back();
+  a->line.refused_key = key;
+  const auto told = [&] { return std::count(a->line.told.begin(), a->line.told.end(), key); };
+  const auto before = told();
+  a->say("/login", "o1", 200);
+  a->say("/login", "o2", 200);
+  EXPECT_EQ(told(), before) << "the right one after the wrong one";
+  a->line.refused_key.clear();
+  pass(milliseconds{500});
+  EXPECT_EQ(told(), before + 2);
+  EXPECT_FALSE(a->gate.is_exchanging());
+  EXPECT_EQ(a->listed("broken"), 1U);
+}
+
+TEST_F(SharedPatterns, AStoreThatRefusesEveryKeyIsAskedNowAndThen) {
+  pass(milliseconds{5'000});
+  a->line.refuses = true;
+  for (int i = 0; i < 600; ++i) a->say("/order", "o" + std::to_string(i));
+  a->pass(milliseconds{200});
+  const std::size_t told = a->line.told.size();
+  a->pass(milliseconds{1'000});
+  EXPECT_LE(a->line.told.size(), told + 11 * 600) << "each now and then";
+  a->line.refuses = false;
+  a->pass(milliseconds{1'000});
+  EXPECT_FALSE(a->gate.is_exchanging());
+  EXPECT_EQ(a->metrics.sum(telemetry::Metric::patterns_dropped), 0);
 }
 
 // In the wrong order, the second step of a sequence finds no first one.
