@@ -1,5 +1,7 @@
 #include "net/tls.h"
 
+#include <malloc.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -7,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -15,6 +18,41 @@
 
 namespace weir::net {
 namespace {
+
+/// What OpenSSL has allocated on this thread, less what it has freed. A connection can make it keep
+/// anything from 30 KiB to 150 KiB (a ClientHello that announces its most), so a guess would be no
+/// bound.
+thread_local std::int64_t allocated = 0;
+
+void* take(std::size_t bytes, const char*, int) {
+  void* const at = bytes == 0 ? nullptr : std::malloc(bytes);
+  if (at != nullptr) allocated += static_cast<std::int64_t>(::malloc_usable_size(at));
+  return at;
+}
+void give_back(void* at, const char*, int) {
+  if (at != nullptr) allocated -= static_cast<std::int64_t>(::malloc_usable_size(at));
+  std::free(at);
+}
+void* resize(void* at, std::size_t bytes, const char* file, int line) {
+  if (bytes == 0) {
+    give_back(at, file, line);
+    return nullptr;
+  }
+  const std::size_t before = at == nullptr ? 0 : ::malloc_usable_size(at);
+  void* const out = std::realloc(at, bytes);
+  if (out == nullptr) return nullptr;
+  allocated +=
+      static_cast<std::int64_t>(::malloc_usable_size(out)) - static_cast<std::int64_t>(before);
+  return out;
+}
+
+bool is_counted = false;
+
+/// OpenSSL takes these functions before its first allocation only: this comes before what other
+/// sources do at the start.
+[[gnu::constructor(101)]] void count_allocations() {
+  is_counted = CRYPTO_set_mem_functions(take, resize, give_back) == 1;
+}
 
 std::string tls_error() {
   char text[256] = "unknown";
@@ -165,6 +203,24 @@ Made TlsContext::serve(const TlsFiles& files, std::string& why) {
   return std::shared_ptr<const TlsContext>(std::move(out));
 }
 
+/// Counts what OpenSSL allocates while it lives as this session's.
+class TlsSession::Counting {
+ public:
+  explicit Counting(TlsSession& session) noexcept : session_(session), before_(allocated) {}
+  ~Counting() { session_.bytes_ += allocated - before_; }
+  Counting(const Counting&) = delete;
+  Counting& operator=(const Counting&) = delete;
+
+ private:
+  TlsSession& session_;
+  std::int64_t before_;
+};
+
+std::size_t TlsSession::bytes() const noexcept {
+  constexpr std::size_t kMost = 160 << 10;  // where somebody has allocated before us
+  return is_counted ? static_cast<std::size_t>(std::max<std::int64_t>(bytes_, 0)) : kMost;
+}
+
 void TlsSession::attach(int fd) {
   BIO* const bio = BIO_new(socket_method());
   if (session_ == nullptr || bio == nullptr) throw std::bad_alloc();
@@ -174,13 +230,16 @@ void TlsSession::attach(int fd) {
   SSL_set_bio(session_.get(), bio, bio);
 }
 
-TlsSession::TlsSession(const TlsContext& context, int fd) : session_(SSL_new(context.raw())) {
+TlsSession::TlsSession(const TlsContext& context, int fd) {
+  const Counting counting(*this);
+  session_.reset(SSL_new(context.raw()));
   attach(fd);
   SSL_set_accept_state(session_.get());
 }
 
-TlsSession::TlsSession(const TlsContext& context, int fd, const std::string& name)
-    : session_(SSL_new(context.raw())) {
+TlsSession::TlsSession(const TlsContext& context, int fd, const std::string& name) {
+  const Counting counting(*this);
+  session_.reset(SSL_new(context.raw()));
   attach(fd);
   SSL_set_connect_state(session_.get());
   if (Address::parse(name)) {
@@ -192,6 +251,7 @@ TlsSession::TlsSession(const TlsContext& context, int fd, const std::string& nam
 }
 
 TlsSession::Step TlsSession::handshake() noexcept {
+  const Counting counting(*this);
   ERR_clear_error();
   link_.room = kHandshakeRoom;
   const int result = SSL_do_handshake(session_.get());
@@ -217,6 +277,7 @@ IoResult TlsSession::outcome(int result) noexcept {
 }
 
 IoResult TlsSession::receive(std::span<char> into) noexcept {
+  const Counting counting(*this);
   ERR_clear_error();
   link_.room = kReadRoom;
   std::size_t bytes = 0;
@@ -227,6 +288,7 @@ IoResult TlsSession::receive(std::span<char> into) noexcept {
 }
 
 IoResult TlsSession::transmit(std::string_view bytes) noexcept {
+  const Counting counting(*this);
   ERR_clear_error();
   std::size_t sent = 0;
   const int result = SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &sent);
@@ -235,6 +297,7 @@ IoResult TlsSession::transmit(std::string_view bytes) noexcept {
 }
 
 void TlsSession::end() noexcept {
+  const Counting counting(*this);
   ERR_clear_error();
   SSL_shutdown(session_.get());
   ERR_clear_error();

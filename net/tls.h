@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -58,7 +60,10 @@ class TlsSession {
   IoResult receive(std::span<char> into) noexcept;
   /// After would_block the next call must begin with the same bytes, wherever they are by then.
   IoResult transmit(std::string_view bytes) noexcept;
-  void end() noexcept;      ///< tells the peer that nothing follows, if it takes that at once
+  void end() noexcept;  ///< tells the peer that nothing follows, if it takes that at once
+  /// What OpenSSL keeps for this connection now: its state, the messages of a handshake, a record
+  /// on its way.
+  std::size_t bytes() const noexcept;
   std::string why() const;  ///< of a failed handshake, for people
 
  private:
@@ -66,12 +71,14 @@ class TlsSession {
     void operator()(ssl_st* session) const noexcept;
   };
   friend struct TlsSocket;
+  class Counting;
   struct Link {
     int fd = -1;
     std::size_t room = 0;  ///< bytes that the call under way may still read
   };
   void attach(int fd);
   IoResult outcome(int result) noexcept;
+  std::int64_t bytes_ = 0;
   Link link_;
   std::unique_ptr<ssl_st, Free> session_;
 };

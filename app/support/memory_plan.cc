@@ -167,7 +167,7 @@ std::string to_text(const MemoryPlan& plan) {
   if (!plan.fits)
     out += "  the tables do not fit: raise limits.memory, or lower limits.keys or keys:\n";
   out += "  besides at most " + human_size(plan.buffer_bytes) +
-         " for requests, checks and answers under way (limits.buffers); over that unfinished "
+         " for requests, checks, answers and TLS of gRPC (limits.buffers); over that unfinished "
          "requests get 503\n";
   if (plan.body_bytes != 0) {
     out += "  besides at most " + human_size(plan.body_bytes) +

@@ -27,7 +27,7 @@ struct MemoryPlan {
   std::uint64_t common_bytes = 0;
   std::uint64_t own_bytes = 0;  ///< of all tables of their own
   bool fits = true;
-  std::uint64_t buffer_bytes = 0;  ///< at most, of requests, checks and answers under way
+  std::uint64_t buffer_bytes = 0;  ///< at most, of requests, checks, answers and TLS
   std::uint64_t body_bytes = 0;    ///< at most, of bodies of the api door; 0: it has none
   std::uint64_t pattern_bytes =
       0;  ///< for open matches of patterns, beside limits.memory; 0: there are none

@@ -73,13 +73,27 @@ void Connection::begin_tls() {
   state_ = State::shaking_hands;
   ++ctx_.handshakes;
   tls_.emplace(*ctx_.settings.tls->current(), fd_.get());
-  ctx_.tls_bytes += kTlsBytes;
+  if (!note_tls()) return fail();
   watch_writable(true);
   arm();
 }
 
+/// OpenSSL's memory counts as bytes of the worker's pool. False: there is no room for it.
+bool Connection::note_tls() noexcept {
+  const std::size_t bytes = tls_ ? tls_->bytes() : 0;
+  if (bytes > tls_noted_) {
+    if (!ctx_.worker.blocks().charge(bytes - tls_noted_)) return false;
+  } else {
+    ctx_.worker.blocks().discharge(tls_noted_ - bytes);
+  }
+  ctx_.tls_bytes = ctx_.tls_bytes - tls_noted_ + bytes;
+  tls_noted_ = bytes;
+  return true;
+}
+
 void Connection::shake_hands() {
   const TlsSession::Step step = tls_->handshake();
+  if (!note_tls()) return fail();
   if (step == TlsSession::Step::wait) return;
   if (step == TlsSession::Step::failed) {
     ctx_.metrics.add(Metric::grpc_tls_failed);
@@ -174,9 +188,10 @@ IoResult Connection::receive(std::span<char> into) noexcept {
     all.bytes += one.bytes;
     if (one.bytes != 0) continue;
     more_ = !one.would_block;
-    if (all.bytes == 0) return one;
+    if (all.bytes == 0) all = one;
     break;  // an end, or an error, is told again
   }
+  if (!note_tls()) return {.error = ENOMEM};
   return all;
 }
 
@@ -191,6 +206,7 @@ IoResult Connection::transmit(std::string_view bytes) noexcept {
     all.error = one.ended ? EPIPE : one.error;
     break;
   }
+  if (!note_tls()) return {.error = ENOMEM};
   return all;
 }
 
@@ -420,8 +436,8 @@ void Connection::close() {
   state_ = State::closed;
   while (streams_ != nullptr) on_stream_closed(streams_->id_);
   session_.reset();
-  if (tls_) ctx_.tls_bytes -= kTlsBytes;
   tls_.reset();
+  note_tls();
   fd_.close();
   out_.clear();
   Wheel::disarm(*this);

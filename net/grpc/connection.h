@@ -64,9 +64,7 @@ class Connection final : EventHandler, Timer {
   bool is_shaking_hands() const noexcept { return state_ == State::shaking_hands; }
   TimePoint last_read() const noexcept { return last_read_; }
   Connection* next_open() const noexcept { return next_open_; }
-  std::size_t kept() const noexcept {
-    return account_.held + stream_bytes_ + (tls_ ? kTlsBytes : 0);
-  }
+  std::size_t kept() const noexcept { return account_.held + stream_bytes_ + tls_noted_; }
   /// Of the last call that was answered here, or of the beginning.
   TimePoint last_use() const noexcept { return used_; }
 
@@ -95,8 +93,6 @@ class Connection final : EventHandler, Timer {
   friend class Stream;
   friend struct Callbacks;
   enum class State : std::uint8_t { closed, shaking_hands, open, closing, lingering };
-  /// OpenSSL's, of one connection between two records; with a record on its way 34 KiB more.
-  static constexpr std::size_t kTlsBytes = 24 << 10;
   enum class Drain : std::uint8_t { no, told, final };
   struct DeleteSession {
     void operator()(nghttp2_session* session) const noexcept { nghttp2_session_del(session); }
@@ -105,6 +101,7 @@ class Connection final : EventHandler, Timer {
   void on_events(std::uint32_t events) override;
   void on_timer(TimePoint now) override;
   void begin_tls();
+  bool note_tls() noexcept;
   void shake_hands();
   void end_handshake() noexcept;
   void serve();
@@ -162,6 +159,7 @@ class Connection final : EventHandler, Timer {
   Bytes out_;  // not yet taken by the peer
   Stream* streams_ = nullptr;
   std::size_t stream_bytes_ = 0;
+  std::size_t tls_noted_ = 0;  // of ctx_.tls_bytes
   Connection* previous_open_ = nullptr;
   Connection* next_open_ = nullptr;  // also links retired and free connections
   Connection* next_dirty_ = nullptr;

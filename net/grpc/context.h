@@ -55,7 +55,7 @@ struct Context {
   std::string text;                                 ///< a grpc-message being written
 
   std::size_t stream_bytes = 0;  ///< that streams keep
-  std::size_t tls_bytes = 0;     ///< that OpenSSL keeps for connections, about
+  std::size_t tls_bytes = 0;     ///< that OpenSSL keeps for connections
   bool stopping = false;         ///< new connections get a GOAWAY at once
 
   Connection* open = nullptr;     ///< all open connections

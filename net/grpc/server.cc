@@ -109,7 +109,10 @@ bool Server::make_place() {
 
 // Peers that stall their handshakes get out of the way of those that go on with theirs.
 void Server::bound_handshakes() {
-  if (context_->handshakes < context_->settings.handshakes) return;
+  // Half of what is enough for all connections, by what a handshake mostly takes.
+  constexpr std::size_t kHandshakeBytes = 64 << 10, kLeast = 8;
+  const std::size_t fit = std::max(kLeast, context_->enough() / 2 / kHandshakeBytes);
+  if (context_->handshakes < std::min(context_->settings.handshakes, fit)) return;
   Connection* oldest = nullptr;  // those that came later stand before it
   for (Connection* c = context_->open; c != nullptr; c = c->next_open()) {
     if (c->is_shaking_hands()) oldest = c;

@@ -10,7 +10,7 @@ import unittest
 from certificates import Certificates
 from http2_frames import DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, Peer, call_fields, frame, message
 from test_doors_soak import LIMIT, limit
-from weir_process import Weir, eventually, free_port
+from weir_process import SANITIZED, Weir, eventually, free_port
 
 FILE = "domain: shop\ndescriptors:\n  - {key: user, rate_limit: {unit: day, requests_per_unit: 1000000}}\n"
 
@@ -30,10 +30,10 @@ class TlsPeer(Peer):
 
 
 class Site(Weir):
-    def __init__(self, certificates, client_ca=False):
+    def __init__(self, certificates, client_ca=False, extra=""):
         self.grpc = free_port()
         files = {"server.pem": certificates["server.pem"], "server.key": certificates["server.key"], "ca.pem": certificates["ca.pem"]}
-        super().__init__("policies: []\n", 1, extra="api: {listen: none}\n"
+        super().__init__("policies: []\n", 1, extra=extra + "api: {listen: none}\n"
                          f"grpc: {{listen: 127.0.0.1:{self.grpc}, tls: {{cert: server.pem, key: server.key"
                          f"{', client_ca: ca.pem' if client_ca else ''}}}}}\nratelimit: {{files: [limits.yaml]}}\n",
                          files={"limits.yaml": FILE})
@@ -129,6 +129,25 @@ class GrpcOverTls(unittest.TestCase):
             # They have ten seconds, and no more.
             eventually(lambda: site.metric("weir_grpc_connections_open") == 0, 20, "the stalled ones to be ended")
             self.assertGreater(site.metric('weir_grpc_timeouts_total{phase="tls"}'), 0)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer takes much memory for itself")
+    def test_what_tls_keeps_is_a_part_of_the_buffers(self):
+        # A record of 16 KiB, and in it a greeting that announces 128 KiB, for which OpenSSL makes room at once.
+        greeting = b"\x16\x03\x01\x40\x00" + b"\x01\x01\xff\x00\x03\x03" + b"x" * 16_378
+        for name, open_one in (("idle", lambda port: TlsPeer(port, self.context()).socket),
+                               ("half a greeting", lambda port: socket.create_connection(("127.0.0.1", port), timeout=10))):
+            with self.subTest(name), contextlib.ExitStack() as peers, \
+                    Site(self.certificates, extra="threads: 1\nlimits: {memory: 16MiB, buffers: 8MiB}\n") as site:
+                self.assertTrue(self.serves(site.grpc, self.context()))
+                before = site.rss_kib()
+                for _ in range(250):
+                    with contextlib.suppress(OSError):  # refused
+                        peer = peers.enter_context(open_one(site.grpc))
+                        if name != "idle":
+                            peer.sendall(greeting)
+                # The half of the buffers that the door has, and what the heap and the program hold besides.
+                self.assertLess(site.rss_kib() - before, (4 + 6) * 1024)
+                eventually(lambda: self.serves(site.grpc, self.context()), what="somebody else is served")
 
     def test_a_reload_takes_new_certificates_and_leaves_connections(self):
         newer = Certificates()

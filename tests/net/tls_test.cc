@@ -47,6 +47,10 @@ class Pair {
     return false;
   }
   IoResult receive() { return server->receive(room_); }
+  void send_raw(const std::string& bytes) {
+    EXPECT_EQ(::send(theirs_.get(), bytes.data(), bytes.size(), 0),
+              static_cast<ssize_t>(bytes.size()));
+  }
   /// So many KeyUpdates at once: small writes would fill the socket's accounts before its bytes.
   void change_keys(int times) {
     BIO* const kept = BIO_new(BIO_s_mem());
@@ -82,6 +86,34 @@ TEST(TlsServer, ReadsARecordAtATimeAndHearsOfTheEnd) {
   EXPECT_TRUE(pair.receive().would_block);
   SSL_shutdown(pair.client);
   EXPECT_TRUE(pair.receive().ended);
+}
+
+TEST(TlsServer, CountsWhatItKeeps) {
+  const weir::test::Certificates certificates;
+  Pair pair(certificates.dir);
+  const std::size_t fresh = pair.server->bytes();
+  EXPECT_GT(fresh, 1'000U);
+  ASSERT_TRUE(pair.shake_hands());
+  EXPECT_TRUE(pair.receive().would_block);
+  const std::size_t idle = pair.server->bytes();
+  EXPECT_GT(idle, fresh);
+  EXPECT_LT(idle, 60'000U);
+  const std::string text(10'000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(SSL_write(pair.client, text.data(), 10'000), 10'000);
+    EXPECT_EQ(pair.receive().bytes, 10'000U);
+  }
+  EXPECT_TRUE(pair.receive().would_block);
+  EXPECT_LT(pair.server->bytes(), idle + 2'000) << "nothing stays of records";
+  pair.send_raw("\x17\x03\x03\x40" + std::string(1'000, 'x'));
+  EXPECT_TRUE(pair.receive().would_block);
+  EXPECT_GT(pair.server->bytes(), idle + 16'000) << "half a record";
+
+  Pair large(certificates.dir);
+  large.send_raw(std::string("\x16\x03\x01\x40\x00\x01\x01\xff\x00\x03\x03", 11) +
+                 std::string(16'378, 'x'));
+  EXPECT_EQ(large.server->handshake(), TlsSession::Step::wait);
+  EXPECT_GT(large.server->bytes(), 128U << 10) << "a greeting that announces its most";
 }
 
 TEST(TlsServer, EndsAPeerThatOnlyChangesKeys) {
