@@ -153,7 +153,7 @@ void write_sources(std::string& out, SeriesBudget& budget, const StatusFacts& st
   family("weir_source_loads_total", "counter", "Texts that were put in force.",
          [](const SourceFacts& source) { return source.loads; });
   family("weir_source_failures_total", "counter",
-         "Texts that could not be had, or were refused; what was in force stayed.",
+         "Texts that could not be fetched or were rejected; the previous text stays in use.",
          [](const SourceFacts& source) { return source.failures; });
 }
 
@@ -191,7 +191,7 @@ void write_shared_views(std::string& out, SeriesBudget& budget, const policies::
          "Bytes of other replicas' counts that came from Redis.",
          [](const Sharing& sharing) { return sharing.received; });
   family("weir_view_shared_lost_total", "counter",
-         "Counts of keys that other replicas do not see, for want of room.",
+         "Counts of keys that other replicas do not see because memory was full.",
          [](const Sharing& sharing) { return sharing.lost; });
 }
 
@@ -222,7 +222,7 @@ void write_views(std::string& out, SeriesBudget& budget, const policies::PolicyS
   family("weir_view_events_total", "counter", "Events that a view has counted.",
          [](const Stats& stats) { return stats.counted.events; });
   family("weir_view_dropped_total", "counter",
-         "Events not counted for their key for want of room (limits.views).",
+         "Events not counted for their key because memory was full (limits.views).",
          [](const Stats& stats) { return stats.counted.dropped; });
   family("weir_view_late_total", "counter", "Events that came after all their windows had ended.",
          [](const Stats& stats) { return stats.counted.late; });

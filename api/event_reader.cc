@@ -113,8 +113,7 @@ EventReader::Wrong EventReader::check_says_something() const {
         member.name == "time" || member.name == "status" || member.name == "response";
     if (!aside && member.kind != Kind::null) return std::nullopt;
   }
-  return JsonWrong{
-      0, "this says nothing of what happened: give `event`, or the request's `method` and `path`"};
+  return JsonWrong{0, "give `event`, or `method` and `path`"};
 }
 
 // An event that a status decides (`is: login, when: status == 200`), reported by its own name with

@@ -39,7 +39,7 @@ std::optional<JsonWrong> LineJudge::judge(std::string_view object, Ask ask, Time
 std::optional<JsonWrong> LineJudge::settle(Ask ask, TimePoint now, std::string& out, Asker& asker) {
   if (ask == Ask::query) {
     metrics_.add(Metric::api_bad);
-    return JsonWrong{0, "an answer that is told of is no question: POST it to /v1/events"};
+    return JsonWrong{0, "a query cannot report an answer: send it to POST /v1/events"};
   }
   const auto worker = gate::Unsettled::worker_of(*reader_.settles());
   const bool elsewhere = worker && *worker != worker_ && *worker < workers_;

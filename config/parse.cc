@@ -63,8 +63,7 @@ constexpr Row<FileDraft> kFile[] = {
       R"({"type":"object","propertyNames":{"$ref":"#/$defs/name"},"additionalProperties":{"$ref":"#/$defs/table"}})",
       "map name: table", "", "Thresholds by dimension."},
      [](Reader& r, const Member& m, FileDraft& d) { read_tables(r, m, d.model->tables); }},
-    {{"defaults", R"({"$ref":"#/$defs/defaults"})", "map (below)", "",
-      "What policies are taken to say where they do not say it."},
+    {{"defaults", R"({"$ref":"#/$defs/defaults"})", "map (below)", "", "Defaults for policies."},
      [](Reader& r, const Member& m, FileDraft& d) {  // read_defaults_first() has read it
        if (!d.main) r.error(*m.key, "\"defaults\" stands only in the main file");
      }},

@@ -8,7 +8,7 @@
 namespace weir::gate {
 
 static_assert(limiter::SyncedMembers::kMembersOfPush <= CountExchange::kKeysOfBatch,
-              "a key that has as many members does not wait with the rest of them");
+              "a key with this many members is exchanged on its own");
 
 CountExchange::CountExchange(store::SharedStore& store, limiter::SyncTable& table,
                              const Shared& shared, net::Wheel& wheel, std::uint64_t origin)

@@ -226,8 +226,8 @@ void tell_unknown(const Replay& replay, Report& out) {
                           " refused events would have done next: the file shows them unrefused.");
   }
   out.unknown.push_back(
-      "What nobody wrote down: traffic that never reached the log, and fields that it does not "
-      "have.");
+      "What the file does not contain: traffic that never reached the log, and fields that the log "
+      "does not have.");
   for (const PolicyReport& policy : out.policies) {
     if (policy.missing > 0) {
       out.unknown.push_back("Policy " + policy.name + ": in " + human_count(policy.missing) +

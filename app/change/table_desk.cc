@@ -103,8 +103,7 @@ std::string TableDesk::load() {
   if (path_.empty()) return {};
   const std::string wrong = book_.load(path_);
   if (wrong.empty()) return {};
-  return path_ + ": " + wrong +
-         ": it holds what people have set in tables; mend it or move it away";
+  return path_ + ": " + wrong + ": it holds what people have set in tables; fix it or move it away";
 }
 
 void TableDesk::serve(Reload& reload, LetGo let_go, Overtaken overtaken) {
@@ -177,9 +176,10 @@ void TableDesk::tell_let_go(const std::vector<config::TableEdit>& before) const 
                 config::limit_text(cell.limit);
     }
     if (limits.empty()) continue;
-    log_.write(Level::info, LogLine("the file says what was set in a table: the file counts now")
-                                .add("table", edit.table)
-                                .add("limits", limits));
+    log_.write(Level::info,
+               LogLine("the file now contains the value that was set; the file applies from now on")
+                   .add("table", edit.table)
+                   .add("limits", limits));
     if (let_go_) let_go_(edit.table, limits);
   }
 }

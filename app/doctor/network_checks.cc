@@ -140,7 +140,8 @@ bool check_width(const char* setting, const std::vector<Cidr>& trust, Findings& 
     wide = true;
     out.problem("trust",
                 std::string(setting) + " has " + block.base.to_string() + "/" +
-                    std::to_string(block.bits) + ": strangers choose the address that is counted",
+                    std::to_string(block.bits) +
+                    " trusts the whole internet: any client can choose its address",
                 "name the networks of your load balancers alone, such as 10.0.0.0/8");
   }
   return wide;
@@ -208,7 +209,7 @@ void check_upstream(const config::Server& server, Findings& out) {
     return out.problem(
         "upstream",
         "can't resolve " + shown(at) + ": " + (why.empty() ? address.error().message() : why),
-        "requests get 503 until it resolves: mend the name, or the resolver of this machine "
+        "requests get 503 until it resolves: fix the name, or the resolver of this machine "
         "(/etc/resolv.conf)");
   }
   const std::string where =

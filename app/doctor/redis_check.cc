@@ -70,7 +70,7 @@ std::string_view advice_for(std::string_view error) {
   if (error.starts_with("READONLY"))
     return "it is a replica: name the master, or let Sentinels say who it is";
   if (error.starts_with("OOM")) return "raise its maxmemory, or give weir a Redis of its own";
-  if (error.starts_with("MISCONF")) return "it can't save its data: mend its disk, or see its log";
+  if (error.starts_with("MISCONF")) return "it can't save its data: fix its disk, or see its log";
   if (error.starts_with("NOREPLICAS"))
     return "bring back its replicas, or lower min-replicas-to-write";
   return "see the log of the server; until it takes writes, policies go on as their on_error says";
@@ -94,7 +94,7 @@ class ServerCheck {
   void look() {
     if (!talk_.open(at_, settings_.tls, settings_.server_name)) {
       return out_.problem("redis", name_ + ": " + talk_.why(),
-                          "mend the address in `redis:`, the network between, or TLS; until then "
+                          "fix the address in `redis:`, the network between, or TLS; until then "
                           "policies go on as their on_error says");
     }
     if (!log_in() || !greet()) return;
@@ -328,7 +328,7 @@ void check_redis(const config::Server& server, Findings& out) {
   SharedStoreSettings settings;
   std::string message;
   if (!read_shared_store(server, settings, message)) {
-    return out.problem("redis", message, "weir would not start: mend the file");
+    return out.problem("redis", message, "weir would not start: fix the file");
   }
   const bool sentinels = settings.store.mode == store::Settings::Mode::sentinel;
   // Each server once; no more than each names one other.

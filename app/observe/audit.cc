@@ -100,7 +100,7 @@ admin::AuditEntry Audit::overtaken(const admin::TableRecord& record) {
                                    ? "approved, and taken back by "
                                    : "approved by ";
   entry.after = {{"change", record.id}, {"decision", decision + record.decided_by}};
-  entry.reason = "somebody decided otherwise at another replica, and was first";
+  entry.reason = "another replica decided first";
   entry.shared = true;
   return entry;
 }

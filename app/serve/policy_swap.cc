@@ -58,7 +58,7 @@ asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::Polic
                                                  std::shared_ptr<policies::PolicySet> next) {
   if (const auto shares = what_shares(*next); !has_redis_ && shares) {
     co_return *shares +
-        " needs Redis, and this process was started without \"redis\": start it again";
+        " needs Redis, but weir was started without a `redis` section: restart weir";
   }
   Result<void> attached;
   std::vector<std::string> closed;  // and may come back

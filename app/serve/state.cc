@@ -273,7 +273,7 @@ void State::keep_used_in_part(const limiter::ListBank::Imported& taken) {
   const auto kept = link_file(path, path + ".bad");
   const std::string kept_as = kept ? path + ".bad" : "(" + kept.error().message() + ")";
   if (taken.spoilt != 0) {
-    log_.write(Level::error, LogLine("state file is spoilt; what can be read of it is used")
+    log_.write(Level::error, LogLine("state file is damaged; the readable part is used")
                                  .add("file", path)
                                  .add("bytes_lost", static_cast<std::int64_t>(taken.spoilt))
                                  .add("kept_as", kept_as));

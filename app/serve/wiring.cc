@@ -251,7 +251,7 @@ int Wiring::find_upstreams() {
   names_->begin(clock_.now(), kPatienceForNames);
   if (names_->why_not().empty()) return kOk;
   if (at.is_unix()) return fail(kNo, "proxy.upstream: " + names_->why_not());
-  log_.write(Level::warn, LogLine("nobody knows where the app is; requests get 503 until then")
+  log_.write(Level::warn, LogLine("proxy.upstream does not resolve; requests get 503 until it does")
                               .add("why", names_->why_not()));
   return kOk;
 }

@@ -89,7 +89,7 @@ Log::Log(Level level, bool json, int descriptor)
     : json_(std::make_shared<std::atomic<bool>>(json)),
       out_(descriptor,
            [json_now = json_](std::uint64_t lost) {
-             return printed(LogLine("lines of the log were lost: whoever reads it did not keep up")
+             return printed(LogLine("log lines were lost: the reader of stderr was too slow")
                                 .add("count", static_cast<std::int64_t>(lost)),
                             Level::warn, *json_now);
            }),

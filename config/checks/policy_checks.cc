@@ -235,8 +235,8 @@ void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
         window->length + (rough ? window->length / window->buckets : milliseconds{0});
     reader.problems().warning(
         ban.where,
-        "the end of this ban is not freedom: what was counted stays in the window of " +
-            format_duration(window->length) + ", so that the next event bans again",
+        "the ban ends before the count does: events stay in the window for " +
+            format_duration(window->length) + ", so the next event bans again",
         "add clear: true to the rung, or write for: " + format_duration(free) + " or more");
   }
 }

@@ -105,7 +105,7 @@ constexpr Row<Server::Authz> kClientIp[] = {
 
 constexpr Row<Server::Authz> kAuthz[] = {
     {{"client_ip", R"({"$ref":"#/$defs/authz_client_ip"})", "map (below)", "",
-      "Whose word about the caller's address is believed."},
+      "Proxies whose forwarding header is trusted."},
      [](Reader& r, const Member& m, Server::Authz& out) {
        const Seen seen = r.walk(*m.value, "\"client_ip\"", kClientIp, out);
        if (Reader::has(seen, kClientIp, "hops") && Reader::has(seen, kClientIp, "trust")) {

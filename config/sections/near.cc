@@ -111,7 +111,9 @@ void check_near(Reader& reader, const PolicyDef& policy) {
     const bool remembers = !rung.durations.empty() && !rung.list;
     if (remembers) {
       reader.problems().error(
-          rung.where, "a list of its own would hold places, and no other place is ever the same",
+          rung.where,
+          "the policy's own list would be keyed by place, and two events rarely have exactly the "
+          "same place",
           "write list: NAME, a list of a field that the event has, such as user or ip");
     }
   }

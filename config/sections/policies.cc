@@ -120,7 +120,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
          d.policy.clock = located(m, *clock);
      }},
     {{"late", shape::kDuration, "duration, 0s to 24h", "`0s`",
-      "With `clock: event`: how much older than the newest an event may be; what comes later is "
+      "With `clock: event`: how much older than the newest an event may be. Later events are "
       "not counted."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        if (const auto time = r.duration(m, milliseconds(0), milliseconds(86'400'000)))
@@ -134,7 +134,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"sequence",
       R"({"type":"array","minItems":2,"maxItems":8,"items":{"anyOf":[{"type":"string","minLength":1},{"$ref":"#/$defs/step"}]}})",
       "2 to 8 steps (below)", "",
-      "Events of one key, one after the other; `[a, no b]`: an a, and no b in time."},
+      "Events of one key in this order; `[a, no b]`: an a, and no b in time."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_sequence(r, m, d.pattern); }},
     {{"pair",
       R"({"type":"array","minItems":2,"maxItems":2,"items":{"anyOf":[{"type":"string","minLength":1},{"$ref":"#/$defs/step"}]}})",
@@ -164,8 +164,8 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      }},
     {{"share", R"({"anyOf":[{"enum":["local","redis"]},{"$ref":"#/$defs/share"}]})",
       "`local`, `redis` or `{redis: {sync: 200ms}}`", "`local`",
-      "Whose count (or pattern) it is: of this process, or of all replicas, who ask Redis each "
-      "time or exchange their counts."},
+      "Which processes count together: this one, or all replicas (each request asks Redis, or "
+      "counts are exchanged)."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_share(r, m, d.policy.share); }},
     {{"on_error", R"({"anyOf":[{"enum":["local","allow","deny"]},{"$ref":"#/$defs/on_error"}]})",
       "`local`, `{local: 0.2}`, `allow` or `deny`", "`local`",

@@ -110,11 +110,13 @@ constexpr Row<Redis> kRedis[] = {
        return is_tls(a) == is_tls(b) && same_in<kTls>(a, b);
      }},
     duration<&Redis::timeout, 5, 10'000>("timeout", "`50ms`",
-                                         "Without any answer for so long a connection is given up.",
+                                         "A connection without an answer for this long is closed.",
                                          TakesEffect::at_start),
-    duration<&Redis::budget, 1, 10'000>("budget", "`5ms`",
-                                        "What a request waits for Redis at most; then `on_error`.",
-                                        TakesEffect::at_start),
+    duration<&Redis::budget, 1, 10'000>(
+        "budget", "`5ms`",
+        "How long a request waits for Redis at most; then `on_error` "
+        "applies.",
+        TakesEffect::at_start),
     {{"secret", shape::kText, "text", "",
       "Keys the hashes of keys; the same on every replica. Rather from the environment, or a "
       "file."},

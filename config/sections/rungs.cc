@@ -133,7 +133,7 @@ constexpr Row<RungDraft> kRung[] = {
      read_durations},
     {{"forget", shape::kDuration, "duration, 1s to 366d",
       "that of the list, else the longest `for`",
-      "So long after the end of an entry an escalation begins anew."},
+      "Time after an entry ends until an escalation starts over."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.forget = m.key;
        if (const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366}))

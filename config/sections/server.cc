@@ -68,7 +68,7 @@ void warn_of_wide_trust(Reader& r, const Text& text, const Cidr& block) {
   if (block.bits >= widest) return;
   r.problems().warning(
       text.where,
-      quoted(text.value) + " trusts strangers: anybody there chooses the address that is counted",
+      quoted(text.value) + " trusts the whole internet: any client can choose its address",
       "name the networks of your load balancers, such as 10.0.0.0/8");
 }
 
@@ -136,13 +136,12 @@ constexpr Row<Server::Proxy> kProxy[] = {
      },
      same<&Server::Proxy::upstream>},
     {{"client_ip", R"({"$ref":"#/$defs/client_ip"})", "map (below)", "",
-      "Whose word about the caller's address is believed."},
+      "Proxies whose forwarding header is trusted."},
      [](Reader& r, const Member& m, Server::Proxy& out) {
        r.walk(*m.value, "\"client_ip\"", kClientIp, out);
      },
      same_in<kClientIp>},
-    {{"path", R"({"$ref":"#/$defs/path"})", "map (below)", "",
-      "What of a path means the same, and what has no one meaning."},
+    {{"path", R"({"$ref":"#/$defs/path"})", "map (below)", "", "How ambiguous paths are handled."},
      [](Reader& r, const Member& m, Server::Proxy& out) {
        r.walk(*m.value, "\"path\"", kPath, out.path);
      }},

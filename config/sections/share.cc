@@ -168,8 +168,8 @@ void check_shared_pattern(Reader& reader, PolicyDef& policy) {
   if (pattern.kind == PatternDef::Kind::pair && !pattern.within && !pattern.before &&
       !pattern.after) {
     reader.problems().error(policy.share->where,
-                            "without \"within\" a pair waits for the end of input, of which the "
-                            "shared store never hears",
+                            "without \"within\" a pair waits for the end of input, which never "
+                            "comes with share: redis",
                             "write within: 5s, or {before: 3s, after: 5s}");
   }
   if (policy.on_error && policy.on_error->part != 1) {

@@ -139,7 +139,7 @@ constexpr Row<WindowDraft> kWindow[] = {
       "threshold holds above the burst; what it refuses is not counted, and nothing is emptied."},
      read_rate},
     {{"burst", R"({"type":"number","exclusiveMinimum":0})", "number above 0",
-      "required with `rate`", "How much may come at once before the rate holds."},
+      "required with `rate`", "Events that may arrive at once."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.burst = m.key;
        read_capacity(r, m, "a burst is", d.window.capacity);

@@ -135,7 +135,7 @@ void ListCompiler::bind_events(List& list) {
 void ListCompiler::bind_release(const config::Text& release, List& list) {
   if (list.kind == ListKind::allow) {
     problems_.error(release.where,
-                    "who is on an allow list is not judged, so that nothing releases from it");
+                    "requests on an allow list are not judged, so they cannot release an entry");
     return;
   }
   const auto event = names_.find_event(release);

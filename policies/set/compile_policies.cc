@@ -356,8 +356,8 @@ void PolicyCompiler::warn_policy(const config::PolicyDef& def, const Policy& pol
       std::none_of(binding.key.begin(), binding.key.end(), asserted)) {
     problems_.warning(
         def.reset->where,
-        "reset on a key without the account: one's own right login clears the count of guesses "
-        "at others",
+        "a successful login resets the count of failed guesses for other accounts, because the key "
+        "lacks the account",
         "key the policy by the user, or leave out reset");
   }
 }

@@ -74,10 +74,9 @@ TEST(RateWindow, ABanThatEndsBeforeItsWindowIsNoFreedom) {
   const auto warned = [](const std::string& window, const std::string& then) {
     return read(window, then).warnings;
   };
-  EXPECT_EQ(
-      warned("1h", "[{over: 5, do: deny, for: 15m}]"),
-      "the end of this ban is not freedom: what was counted stays in the window of 1h, so that the "
-      "next event bans again | add clear: true to the rung, or write for: 1h1m or more\n");
+  EXPECT_EQ(warned("1h", "[{over: 5, do: deny, for: 15m}]"),
+            "the ban ends before the count does: events stay in the window for 1h, so the "
+            "next event bans again | add clear: true to the rung, or write for: 1h1m or more\n");
   EXPECT_EQ(warned("1h", "[{over: 5, do: deny, for: 1h}]"), "");
   EXPECT_EQ(warned("1h", "[{over: 5, do: deny, for: 15m, clear: true}]"), "");
   EXPECT_EQ(warned("10m", "[{over: 5, do: deny, for: [15m, 4h]}]"), "");

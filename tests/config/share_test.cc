@@ -166,8 +166,8 @@ TEST(Share, Patterns) {
             Texts{});
   EXPECT_EQ(problems_of_pattern("pair: [a, b], within: {before: 1s}, share: redis"), Texts{});
   EXPECT_EQ(problems_of_pattern("pair: [a, b], share: redis"),
-            (Texts{"without \"within\" a pair waits for the end of input, of which the shared "
-                   "store never hears (write within: 5s, or {before: 3s, after: 5s})"}));
+            (Texts{"without \"within\" a pair waits for the end of input, which never comes "
+                   "with share: redis (write within: 5s, or {before: 3s, after: 5s})"}));
   EXPECT_EQ(problems_of_pattern("sequence: [a, b], within: 1m, share: {redis: {sync: 1s}}"),
             (Texts{"asks Redis each time in spite of \"sync\": a pattern can't be added up "
                    "(write share: redis)"}));

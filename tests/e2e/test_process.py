@@ -271,7 +271,7 @@ class StalledLog(unittest.TestCase):
                 nonlocal text
                 with contextlib.suppress(BlockingIOError):
                     text += os.read(self.read_end, 1 << 20)
-                return b"lines of the log were lost" in text
+                return b"log lines were lost" in text
             eventually(resumed, 10, "the line that says so")
             begun = time.monotonic()
             self.assertEqual(weir.stop(10 * SLOW), 0)

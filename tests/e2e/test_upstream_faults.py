@@ -23,7 +23,7 @@ def took(function):
 class Names(unittest.TestCase):
     def test_a_name_that_nobody_knows_is_no_reason_not_to_start(self):
         weir = Weir("", "http://app.invalid:80")
-        weir.is_ready = lambda: weir.logged("nobody knows where the app is")
+        weir.is_ready = lambda: weir.logged("proxy.upstream does not resolve")
         with weir:
             reply = eventually(lambda: weir.health("/readyz?verbose"))
             self.assertEqual(reply.status, 503)
