@@ -42,6 +42,16 @@ TEST(RefusesAll, AHoneypotThatGuardsEveryRequest) {
   EXPECT_EQ(said_of(policy("watch: trap, key: ip, then: [{if: 'true', do: deny, for: 1h}]")), "");
 }
 
+TEST(RefusesAll, SaysWhichRequestsAConditionLeaves) {
+  const std::string said = said_of(
+      "events: {login: {match: POST /login}, failed: {is: login, when: 'status == 401'}}\n"
+      "policies: [{name: p, watch: failed, when: 'header.x_app == \"a\"', key: ip, window: 1m, "
+      "then: [{over: 0, do: deny}]}]\n");
+  EXPECT_EQ(said.substr(0, said.find(':')),
+            "policy \"p\" refuses every request for which header.x_app == \"a\" holds and that may "
+            "turn out to be \"failed\"");
+}
+
 TEST(RefusesAll, WhereOneRequestPassesTheThreshold) {
   const std::string wide[] = {
       "watch: request, key: ip, then: [{if: 'true', do: deny}]",

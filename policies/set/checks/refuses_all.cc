@@ -1,6 +1,7 @@
 #include "policies/set/checks/refuses_all.h"
 
 #include <algorithm>
+#include <string>
 
 #include "policies/lang/extractors.h"
 
@@ -85,6 +86,12 @@ bool refuses_before_answers(const PolicySet& set, const Policy& policy, const Bi
   return rung != nullptr && (rung->compare == Compare::over || rung->compare == Compare::at);
 }
 
+/// `for which ip == "192.0.2.1" holds and `; empty: all of them.
+std::string condition_text(const Binding& binding) {
+  if (always_holds(binding.when)) return {};
+  return "for which " + binding.when->canonical() + " holds and ";
+}
+
 }  // namespace
 
 void warn_of_refusing_all(const PolicySet& set, config::Problems& problems) {
@@ -96,8 +103,8 @@ void warn_of_refusing_all(const PolicySet& set, config::Problems& problems) {
       if (refuses_before_answers(set, policy, binding)) {
         problems.warning(
             policy.where,
-            "policy \"" + policy.name + "\" refuses every request that may turn out to be \"" +
-                set.events[binding.event].name +
+            "policy \"" + policy.name + "\" refuses every request " + condition_text(binding) +
+                "that may turn out to be \"" + set.events[binding.event].name +
                 "\": each counts as one until its answer, the first one too",
             "write over: 1, which refuses once one has been counted and leaves room for the "
             "request itself");
