@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <boost/json/array.hpp>
 
 #include "admin/keys.h"
@@ -6,6 +7,7 @@
 #include "admin/routes.h"
 #include "admin/views.h"
 #include "policies/set/describe.h"
+#include "policies/set/text_keys.h"
 
 namespace weir::admin {
 namespace {
@@ -38,6 +40,23 @@ json::object counts_of(const limiter::KeptReading& reading) {
           {"in_flight", reading.in_flight}};
 }
 
+/// The entries that the policy has made of the key on the lists of its rungs.
+std::vector<MadeEntry> entries_of(const Call& call, const CounterTarget& target) {
+  std::vector<MadeEntry> out;
+  for (const policies::Rung& rung : target.policy->rungs) {
+    if (!rung.list) continue;
+    const policies::List* const list = &call.set->lists[*rung.list];
+    const bool is_known = std::any_of(out.begin(), out.end(),
+                                      [&](const MadeEntry& each) { return each.first == list; });
+    if (is_known || list->of != target.policy->key_names) continue;
+    const auto key =
+        policies::list_key(*call.set, *list, as_views(target.parts), call.stores.secret);
+    auto entry = key ? call.stores.lists.get(list->id, *key, call.at.now) : std::nullopt;
+    if (entry) out.emplace_back(list, std::move(*entry));
+  }
+  return out;
+}
+
 net::HttpReply no_store(const std::string& why, const char* instead) {
   return problem(504, "the shared store has not answered: " + why + "; " + instead);
 }
@@ -57,6 +76,7 @@ boost::asio::awaitable<net::HttpReply> get_counters(Call& call) {
                        "?from=here (weir ctl counter --here) shows what this replica has counted");
   }
   if (!counts.fits) co_return problem(400, "the key does not fit the policy");
+  const std::vector<MadeEntry> made = entries_of(call, target);
   json::array rows;
   for (std::size_t i = 0; i < counts.rows.size(); ++i) {
     const Count& count = counts.rows[i];
@@ -65,7 +85,7 @@ boost::asio::awaitable<net::HttpReply> get_counters(Call& call) {
     row["window"] = window_value(*count.counter);
     row["from"] = count.all ? "store" : "here";
     row["here"] = count.all ? json::value(counts_of(count.here)) : json::value();
-    row["limits"] = rungs_of(call, *target.policy, i, {target.parts, {}}, nullptr);
+    row["limits"] = rungs_of(call, *target.policy, i, {target.parts, made}, nullptr);
     rows.push_back(std::move(row));
   }
   co_return json_reply({{"policy", target.policy->name},

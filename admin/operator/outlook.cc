@@ -54,7 +54,8 @@ std::string outlook_of_table(const policies::Rung& rung, const Threshold& thresh
   if (!grows || !threshold.reach->least.is_finite()) return out;
   if (!in_flight.is_zero() &&
       passes(rung.compare, stands + in_flight + one, threshold.reach->least))
-    return out + ": until they are answered, " + next + "may wait for them, by its own limit";
+    return out + ": until they are answered, " + next +
+           (refuses(rung.effect) ? "may wait for them" : chance(rung)) + ", by its own limit";
   const Number first =
       rung.compare == Compare::over ? threshold.reach->least + one : threshold.reach->least;
   return out + ": after " + (first - stands - one).to_string() + " more, " + next + chance(rung) +

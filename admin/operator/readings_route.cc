@@ -4,7 +4,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json/array.hpp>
 #include <charconv>
-#include <map>
 #include <memory>
 
 #include "admin/operator/counts.h"
@@ -73,70 +72,46 @@ json::value duration_value(const policies::Rung& rung) {
 class TableHits {
  public:
   TableHits(const policies::ThresholdTable& table, Compare compare)
-      : table_(table), compare_(compare) {
-    std::map<Number, Limit, Less> all;
-    table.each([&](const std::vector<std::string>& path, const Number& limit) {
-      if (!limit.is_finite()) return void(++unlimited_);
-      Limit& to = all[limit];
-      if (to.of.size() < kNamedMost) to.of.push_back(config::path_text(path));
-      ++to.cells;
-    });
-    left_out_ = all.size() > kLimitsMost ? all.size() - kLimitsMost : 0;
-    std::size_t i = 0;
-    for (auto& [number, limit] : all) {
-      // Where there are too many: at even distances, the first and the last with them.
-      const std::size_t next = limits_.size() * (all.size() - 1) / (kLimitsMost - 1);
-      if (left_out_ == 0 || i == next) {
-        numbers_.push_back(number);
-        limits_.push_back(std::move(limit));
-      }
-      ++i;
-    }
-    keys_.resize(numbers_.size() + 1);
-  }
+      : table_(table), compare_(compare), keys_(table.summary().limits.size() + 1) {}
 
   void add(const Number& reading) {
-    const auto first = compare_ == Compare::over
-                           ? std::lower_bound(numbers_.begin(), numbers_.end(), reading)
-                           : std::upper_bound(numbers_.begin(), numbers_.end(), reading);
-    ++keys_[static_cast<std::size_t>(first - numbers_.begin())];
+    const auto& limits = table_.summary().limits;
+    const auto is_below = [&](const Limit& limit) {
+      return compare_ == Compare::over ? limit.limit < reading : limit.limit <= reading;
+    };
+    const auto first = std::partition_point(limits.begin(), limits.end(), is_below);
+    ++keys_[static_cast<std::size_t>(first - limits.begin())];
   }
 
   json::value view() const {
+    const policies::ThresholdTable::Summary& summary = table_.summary();
     json::array limits;
     std::int64_t all = 0, below = 0;
     for (const std::int64_t keys : keys_) all += keys;
-    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    for (std::size_t i = 0; i < summary.limits.size(); ++i) {
+      const Limit& limit = summary.limits[i];
       below += keys_[i];
+      json::array of;
+      for (const auto& path : limit.of) of.emplace_back(utf8_text(config::path_text(path)));
       json::object row;
-      row["limit"] = number_value(numbers_[i]);
-      row["of"] = texts(limits_[i].of);
-      row["cells"] = limits_[i].cells;
+      row["limit"] = number_value(limit.limit);
+      row["of"] = std::move(of);
+      row["cells"] = limit.cells;
       row["keys"] = compare_ == Compare::under ? below : all - below;
       limits.push_back(std::move(row));
     }
     return json::object{{"name", table_.name()},
                         {"by", texts(table_.by())},
                         {"limits", std::move(limits)},
-                        {"left_out", left_out_},
-                        {"unlimited", unlimited_}};
+                        {"left_out", summary.left_out},
+                        {"unlimited", summary.unlimited}};
   }
 
  private:
-  static constexpr std::size_t kLimitsMost = 40, kNamedMost = 3;
-  struct Limit {
-    std::vector<std::string> of;
-    std::size_t cells = 0;
-  };
-  struct Less {
-    bool operator()(const Number& a, const Number& b) const { return a < b; }
-  };
+  using Limit = policies::ThresholdTable::Summary::Limit;
   const policies::ThresholdTable& table_;
   Compare compare_;
-  std::vector<Number> numbers_;  // ascending
-  std::vector<Limit> limits_;
-  std::vector<std::int64_t> keys_;  // by how many of the numbers lie below (`over`), or not above
-  std::size_t left_out_ = 0, unlimited_ = 0;
+  std::vector<std::int64_t> keys_;  // by how many of the limits lie below (`over`), or not above
 };
 
 /// The keys for which the rungs of one counter hold.
@@ -147,8 +122,8 @@ class RungHits {
       const policies::Rung& rung = policy.rungs[i];
       if (rung.counter != counter || rung.compare == Compare::none) continue;
       Hits hits{i, rung.compare, limit_of(policy, i), 0, nullptr};
-      if (const Threshold of = threshold_of(set, policy, i, {}); of.table != nullptr)
-        hits.table = std::make_unique<TableHits>(*of.table, rung.compare);
+      if (const auto* const table = table_of(set, policy, i); table != nullptr)
+        hits.table = std::make_unique<TableHits>(*table, rung.compare);
       rungs_.push_back(std::move(hits));
     }
   }

@@ -63,9 +63,10 @@ std::vector<Writer> writers_of(const policies::PolicySet& set,
 // now.
 boost::asio::awaitable<json::array> what_remains(const Call& call,
                                                  const std::vector<const policies::List*>& lists,
-                                                 KeyFacts key) {
+                                                 const std::vector<std::string>& parts,
+                                                 const std::vector<MadeEntry>& made) {
   json::array out;
-  const std::vector<std::string>& parts = key.parts;
+  const KeyFacts key{parts, made};
   // What an override has silenced lists again when its rungs are enforced again.
   const auto is_silenced = [&](const policies::Policy& policy) {
     return std::any_of(lists.begin(), lists.end(), [&](const policies::List* list) {
@@ -174,7 +175,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
   std::string source;  // the file or URL that an entry for the key comes from
   std::string token;
   json::array entries_before;
-  KeyFacts facts{target.parts, {}};
+  std::vector<MadeEntry> made;
   for (const policies::List* list : target.lists) {
     const Hash128 key = key_in(call, *list, target);
     auto before = call.stores.lists.get(list->id, key, call.at.now);
@@ -183,7 +184,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
     if (!call.stores.lists.remove(list->id, key, call.at.now)) continue;
     ++removed;
     if (before) entries_before.push_back(entry_view(call, *list, *before));
-    if (before) facts.entries.emplace_back(list, *before);
+    if (before) made.emplace_back(list, *before);
     UndoLog::Change change;
     change.token = token;
     change.what = std::string(forgives ? "forgave" : "removed") + " a key of " + list->name;
@@ -206,7 +207,7 @@ boost::asio::awaitable<net::HttpReply> remove_entry(Call& call) {
                       {{"removed", removed}});
   }
   json::array remains;
-  if (!forgives && !is_cut) remains = co_await what_remains(call, target.lists, std::move(facts));
+  if (!forgives && !is_cut) remains = co_await what_remains(call, target.lists, target.parts, made);
   json::object body;
   body["name"] = call.name();
   body["key"] = texts(target.parts);

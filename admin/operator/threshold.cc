@@ -12,9 +12,10 @@ namespace {
 namespace json = boost::json;
 
 /// The values of a table's dimensions that stand in the key of every event.
-std::vector<std::optional<std::string_view>> known_dimensions(
-    const policies::Policy& policy, std::size_t rung, const policies::ThresholdTable& table,
-    const std::vector<std::string>& parts) {
+std::vector<std::optional<std::string_view>> known_dimensions(const policies::Policy& policy,
+                                                              std::size_t rung,
+                                                              const policies::ThresholdTable& table,
+                                                              std::span<const std::string> parts) {
   std::vector<std::optional<std::string_view>> out(table.by().size());
   for (std::size_t dimension = 0; dimension < out.size(); ++dimension) {
     for (std::size_t part = 0; part < parts.size(); ++part) {
@@ -38,22 +39,31 @@ const Number* limit_of(const policies::Policy& policy, std::size_t rung) {
   return std::get_if<Number>(&policy.bindings.front().rungs[rung].limit.source);
 }
 
+const policies::ThresholdTable* table_of(const policies::PolicySet& set,
+                                         const policies::Policy& policy, std::size_t rung) {
+  const auto& source = policy.bindings.front().rungs[rung].limit.source;
+  const auto* const table = std::get_if<std::uint16_t>(&source);
+  return table == nullptr ? nullptr : set.tables[*table].get();
+}
+
 Threshold threshold_of(const policies::PolicySet& set, const policies::Policy& policy,
                        std::size_t rung, const KeyFacts& key) {
   Threshold out;
   const policies::Limit& limit = policy.bindings.front().rungs[rung].limit;
   if (const auto* const number = std::get_if<Number>(&limit.source)) out.limit = *number;
   out.expression = std::get_if<policies::Expression>(&limit.source);
-  const auto* const table = std::get_if<std::uint16_t>(&limit.source);
-  if (table == nullptr) return out;
-  out.table = set.tables[*table].get();
-  out.reach = out.table->reach(known_dimensions(policy, rung, *out.table, key.parts));
+  out.table = table_of(set, policy, rung);
+  if (out.table == nullptr) return out;
+  const auto known = known_dimensions(policy, rung, *out.table, key.parts);
+  out.reach = out.table->reach(known);
   if (out.reach && out.reach->always && out.reach->least == out.reach->most)
     out.limit = out.reach->least;
   for (const auto& [list, entry] : key.entries) {
     const auto& writes = policy.rungs[rung].list;
+    // Rungs of one action share a list: the limit may be another rung's.
     if (writes && &set.lists[*writes] == list && entry.policy == policy.name &&
-        entry.parts == key.parts)
+        std::equal(entry.parts.begin(), entry.parts.end(), key.parts.begin(), key.parts.end()) &&
+        out.table->may_give(entry.limit, known))
       out.listed_at = entry.limit;
   }
   return out;
@@ -96,7 +106,7 @@ std::string range_text(const Threshold& threshold) {
 json::value table_value(const Threshold& threshold) {
   if (threshold.table == nullptr) return nullptr;
   json::object out;
-  out["table"] = threshold.table->name();
+  out["name"] = threshold.table->name();
   out["by"] = texts(threshold.table->by());
   out["least"] = threshold.reach ? number_value(threshold.reach->least) : json::value();
   out["most"] = threshold.reach ? number_value(threshold.reach->most) : json::value();

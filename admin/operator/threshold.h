@@ -2,6 +2,7 @@
 
 #include <boost/json/value.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,11 +14,13 @@
 /// or the limits of a table, of which each event chooses one.
 namespace weir::admin {
 
-/// What operators know of the key that a reading is of.
+/// An entry that a policy has made, and the list that has it.
+using MadeEntry = std::pair<const policies::List*, limiter::ListEntry>;
+
+/// What operators know of the key that a reading is of. The caller keeps what it refers to.
 struct KeyFacts {
-  std::vector<std::string> parts;  ///< canonical; empty: of no key in particular
-  /// The entries that policies have made of it, and on which lists.
-  std::vector<std::pair<const policies::List*, limiter::ListEntry>> entries;
+  std::span<const std::string> parts;  ///< canonical; empty: of no key in particular
+  std::span<const MadeEntry> entries;  ///< of this key
 };
 
 struct Threshold {
@@ -33,6 +36,10 @@ Threshold threshold_of(const policies::PolicySet& set, const policies::Policy& p
 
 /// The threshold of a rung if it is a number, the same for all events; else null.
 const Number* limit_of(const policies::Policy& policy, std::size_t rung);
+
+/// The table that has the limits of a rung; null: none.
+const policies::ThresholdTable* table_of(const policies::PolicySet& set,
+                                         const policies::Policy& policy, std::size_t rung);
 
 bool passes(Compare compare, const Number& reading, const Number& limit);
 /// Whether a rung holds for this reading, with no further event; nothing: each event decides it.

@@ -342,7 +342,7 @@ class Inquiry {
   const Call& call_;
   std::vector<std::string_view> key_;
   std::map<std::string, std::vector<std::string>> makers_;  // of entries: policy, key
-  std::vector<std::pair<const policies::List*, limiter::ListEntry>> made_;  // by policies
+  std::vector<MadeEntry> made_;                             // by policies
   json::array entries_, counters_, policies_, unsearched_;
   const policies::List* worst_ = nullptr;  // the severest that acts, allow lists apart
   TimePoint worst_until_{};

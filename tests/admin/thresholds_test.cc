@@ -1,3 +1,4 @@
+#include "admin/operator/outlook.h"
 #include "admin/operator/threshold.h"
 #include "api_fixture.h"
 
@@ -47,7 +48,7 @@ TEST_F(ThresholdsTest, WhyNamesTheLimitThatWasPassedAndThoseOfTheTable) {
   reward("bob", "4000");
   const json::value row = rung("key=bob", "gold");
   EXPECT_TRUE(row.at("limit").is_null());
-  EXPECT_EQ(row.at("table"), json::value({{"table", "gold_limit"},
+  EXPECT_EQ(row.at("table"), json::value({{"name", "gold_limit"},
                                           {"by", {"shop", "os"}},
                                           {"least", 1500},
                                           {"most", 3000},
@@ -56,6 +57,61 @@ TEST_F(ThresholdsTest, WhyNamesTheLimitThatWasPassedAndThoseOfTheTable) {
   EXPECT_EQ(row.at("outlook"),
             json::value("the sum stands at 4000, listed at 3000; gold_limit has 1500 to 3000 by "
                         "shop, os: the next reward lists again while it does"));
+}
+
+TEST_F(ThresholdsTest, CountersTellByWhichLimitAKeyWasListed) {
+  reward("bob", "4000");
+  const json::value row = get("/v1/counters/gold?key=bob");
+  EXPECT_EQ(row.at("counters").at(0).at("limits").at(0).at("table").at("listed_at"),
+            json::value(3000));
+}
+
+TEST_F(ThresholdsTest, WhatIsInFlightMayJoinTheReading) {
+  const policies::Policy& policy = *process.set->find_policy("often");
+  const std::vector<std::string> bob{"bob"};
+  const admin::Threshold threshold = admin::threshold_of(*process.set, policy, 0, {bob, {}});
+  limiter::Reading reading;
+  reading.has_value = true;
+  reading.settled = Number(1);
+  reading.value = Number(3);
+  reading.in_flight = 2;
+  EXPECT_EQ(admin::outlook_text(*process.set, policy, 0, threshold, reading),
+            "the count stands at 1, and 2 in flight may join it; times has 3 to 5 by shop: until "
+            "they are answered, the next reward may wait for them, by its own limit");
+  reading.value = Number(2);
+  EXPECT_EQ(admin::outlook_text(*process.set, policy, 0, threshold, reading),
+            "the count stands at 1, and 1 in flight may join it; times has 3 to 5 by shop: after 2 "
+            "more, the next reward may be refused, by its own limit");
+}
+
+struct TwoTablesTest : ApiTest {
+  TwoTablesTest()
+      : ApiTest(R"(weir: 1
+fields: {user: header.x_user_id}
+events: {reward: {match: POST /reward, fields: {gold: int(header.x_gold), shop: header.x_shop}}}
+tables:
+  low: {by: [shop], values: {baidu: 10, "*": 20}}
+  high: {by: [shop], values: {baidu: 1000, "*": 2000}}
+policies:
+  - name: gold
+    watch: reward
+    key: user
+    metric: sum(gold)
+    window: 1h
+    then: [{over: low, do: graylist, for: 1h}, {over: high, do: graylist, for: 1h}]
+)") {}
+};
+
+TEST_F(TwoTablesTest, TheLimitOfAnotherRungIsNotThisOnes) {
+  process.judge("POST", "/reward", "192.0.2.1",
+                {{"x-user-id", "bob"}, {"x-gold", "500"}, {"x-shop", "baidu"}});
+  for (const char* target : {"/v1/why?key=bob", "/v1/counters/gold?key=bob"}) {
+    const json::object counter = get(target).at("counters").at(0).as_object();
+    const json::array& rungs =
+        counter.at(counter.contains("rungs") ? "rungs" : "limits").as_array();
+    EXPECT_EQ(rungs.at(0).at("table").at("listed_at"), json::value(10)) << target;
+    EXPECT_TRUE(rungs.at(1).at("table").at("listed_at").is_null()) << target;
+  }
 }
 
 TEST_F(ThresholdsTest, WhyLeavesOpenWhatTheNextEventDecides) {

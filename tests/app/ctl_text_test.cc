@@ -288,9 +288,9 @@ TEST(CtlText, ACounterShowsTheLimitsOfATable) {
         table + "}]}]}"));
     return text.substr(text.find("over"));
   };
-  EXPECT_EQ(rungs(R"({"table":"t","least":1500,"most":3000})"), "over t: deny (1500 to 3000)\n");
-  EXPECT_EQ(rungs(R"({"table":"t","least":1500,"most":1500})"), "over t: deny (1500)\n");
-  EXPECT_EQ(rungs(R"({"table":"t","least":null,"most":null})"), "over t: deny (no limit)\n");
+  EXPECT_EQ(rungs(R"({"name":"t","least":1500,"most":3000})"), "over t: deny (1500 to 3000)\n");
+  EXPECT_EQ(rungs(R"({"name":"t","least":1500,"most":1500})"), "over t: deny (1500)\n");
+  EXPECT_EQ(rungs(R"({"name":"t","least":null,"most":null})"), "over t: deny (no limit)\n");
   EXPECT_EQ(rungs("null"), "over t: deny\n");
 }
 

@@ -95,7 +95,7 @@ function counterCard(counter) {
     h('p', {class: 'big'}, number(counter.value), h('span', {class: 'fine'}, ` ${counter.what}`)),
     counter.in_flight ? h('p', {class: 'fine'}, t('{n} of these in flight', {n: number(counter.in_flight)})) : null,
     h('ul', {class: 'plain'}, counter.rungs.map((rung) => h('li', {class: rung.holds ? 'holds' : ''},
-      h('code', {}, rung.rung), rung.table ? [' ', h('a', {href: `#/tables/${encodeURIComponent(rung.table.table)}`}, t('table {name}', {name: rung.table.table}))] : null, rung.holds ? h('strong', {}, ` ${t('reached')}`) : null, rung.outlook ? h('p', {class: 'fine'}, rung.outlook) : null))),
+      h('code', {}, rung.rung), rung.table ? [' ', h('a', {href: `#/tables/${encodeURIComponent(rung.table.name)}`}, t('table {name}', {name: rung.table.name}))] : null, rung.holds ? h('strong', {}, ` ${t('reached')}`) : null, rung.outlook ? h('p', {class: 'fine'}, rung.outlook) : null))),
     button(t('Empty the count'), () => emptyCount(counter.policy, counter.key), {'aria-label': t('Empty the count of {policy}', {policy: counter.policy})}));
 }
 
