@@ -40,7 +40,7 @@ std::string_view trim(std::string_view text) {
 }
 
 std::string add_field(std::string_view name, const json::value& value, Made& made) {
-  if (!is_token(name)) return "a name in `headers` is no field name";
+  if (!is_token(name)) return "a name in `headers` is not a field name";
   if (!value.is_string()) return "a value in `headers` is a text, or a list of texts";
   const std::string_view text = trim(text_of(value));
   if (std::any_of(text.begin(), text.end(),
@@ -126,7 +126,7 @@ std::string read_description(const json::object& from, Made& made) {
   const json::value* const url = from.if_contains("url");
   if (url == nullptr) return "`url` is missing";
   if (const json::value* method = from.if_contains("method")) made.method = text_of(*method);
-  if (!is_token(made.method) || made.method.size() > 32) return "`method` is no HTTP method";
+  if (!is_token(made.method) || made.method.size() > 32) return "`method` is not an HTTP method";
   if (const json::value* headers = from.if_contains("headers")) {
     if (std::string wrong = read_fields(*headers, made); !wrong.empty()) return wrong;
   }
@@ -137,7 +137,7 @@ std::string read_description(const json::object& from, Made& made) {
   made.request.client = Address::v4(0x7f000001);
   if (const json::value* ip = from.if_contains("ip")) {
     const auto address = Address::parse(text_of(*ip));
-    if (!address) return "`ip` is no IP address";
+    if (!address) return "`ip` is not an IP address";
     made.request.client = *address;
   }
   if (const json::value* time = from.if_contains("time")) {

@@ -28,7 +28,7 @@ std::variant<json::object, net::HttpReply> read_object(
     return problem(400,
                    "the body is nested deeper than " + std::to_string(kJsonDepthMax) + " levels");
   }
-  if (error) return problem(400, "the body is no valid JSON: " + error.message());
+  if (error) return problem(400, "the body is not valid JSON: " + error.message());
   if (!value.is_object()) return problem(400, "the body must be a JSON object");
   for (const auto& [name, member] : value.get_object()) {
     const std::string_view text(name.data(), name.size());

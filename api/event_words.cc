@@ -77,7 +77,7 @@ EventReader::Wrong EventReader::read_record_time(std::optional<EpochUnit> unit,
 
 EventReader::Wrong EventReader::read_ip(const Member& member) {
   const auto address = member.kind == Kind::text ? Address::parse(member.text) : std::nullopt;
-  if (!address) return wrong(member, "`ip` is no IP address");
+  if (!address) return wrong(member, "`ip` is not an IP address");
   request_.client = *address;
   has_ip_ = true;
   return std::nullopt;
@@ -85,7 +85,7 @@ EventReader::Wrong EventReader::read_ip(const Member& member) {
 
 EventReader::Wrong EventReader::read_method(const Member& member) {
   if (member.kind != Kind::text || !is_token(member.text) || member.text.size() > 32) {
-    return wrong(member, "`method` is no HTTP method");
+    return wrong(member, "`method` is not an HTTP method");
   }
   if (std::any_of(member.text.begin(), member.text.end(), ascii::is_lower))
     return wrong(member, "a method is written in capitals; the proxy answers others with 400");
@@ -212,7 +212,7 @@ EventReader::Wrong EventReader::read_headers(const Member& member, std::vector<H
   if (Wrong bad = innermost_.read(member.text, member.at)) return bad;
   for (const Member& header : innermost_.members()) {
     if (!is_token(header.name)) {
-      return JsonWrong{header.name_at, "this is no name of a header"};
+      return JsonWrong{header.name_at, "this is not a header name"};
     }
     if (header.kind == Kind::null) continue;
     if (Wrong bad = add_header(header, header, out)) return bad;
@@ -235,7 +235,7 @@ EventReader::Wrong EventReader::read_cookie(const Member& member) {
     if (!text || text->find(';') != std::string_view::npos || has_control(*text)) {
       return wrong(cookie, "a cookie's value is a text without `;`, a number or a boolean");
     }
-    if (!is_token(cookie.name)) return JsonWrong{cookie.name_at, "this is no name of a cookie"};
+    if (!is_token(cookie.name)) return JsonWrong{cookie.name_at, "this is not a cookie name"};
     if (!scratch_.empty()) scratch_.append("; ");
     scratch_.append(cookie.name).append("=").append(*text);
   }

@@ -260,7 +260,7 @@ class JsonMembers::Scan {
       unsigned low = 0;
       const bool pair = unit < 0xdc00 && text_.substr(at_, 2) == "\\u" && (at_ += 2, hex4(low)) &&
                         low >= 0xdc00 && low < 0xe000;
-      if (!pair) return fail(begin, "half a surrogate pair is no character");
+      if (!pair) return fail(begin, "half a surrogate pair is not a character");
       unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
     }
     append_utf8(unit);

@@ -36,7 +36,7 @@ std::string_view read_target(std::string_view target, const PathRules& rules, st
       return "the target of the request has no path";
     target.remove_prefix(path);
   }
-  if (target.empty() || target.front() != '/') return "the target of the request is no path";
+  if (target.empty() || target.front() != '/') return "the target of the request is not a path";
   if (net::normal_path_room(target.size()) > room.size())
     return "the target of the request is too long";
   if (!std::all_of(target.begin(), target.end(), net::scan::is_target))

@@ -35,7 +35,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
                                              : deadline - std::max(kEarlier, (deadline - now) / 8);
     path_rules_ = service_.rules_.path;
     if (!reader_.parse(call.message(), messages_))
-      return fail(Status::internal, "the message is no CheckRequest");
+      return fail(Status::internal, "the message is not a CheckRequest");
     if (!service_.rules_.client.may_ask(call.peer()))
       return fail(Status::permission_denied, "this address may not ask: authz.client_ip.trust");
     const std::string& header = service_.rules_.client.header();

@@ -25,7 +25,7 @@ HealthService::Asked HealthService::read(net::grpc::Call& call) {
   const std::string_view bytes = call.message();
   if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     messages_.clear();
-    call.fail(Status::internal, "the message is no HealthCheckRequest");
+    call.fail(Status::internal, "the message is not a HealthCheckRequest");
     return Asked::failed;
   }
   const std::string_view name = request.service();

@@ -31,25 +31,25 @@ struct Question {
 std::string read_question(std::string_view text, Question& out) {
   boost::system::error_code error;
   const json::value value = json::parse(text, error);
-  if (error || !value.is_object()) return "the body is no JSON object";
+  if (error || !value.is_object()) return "the body is not a JSON object";
   const json::object& body = value.get_object();
   const json::value* const space = body.if_contains("namespace");
   const json::value* const values = body.if_contains("values");
   const json::value* const delta = body.if_contains("delta");
-  if (space == nullptr || !space->is_string()) return "\"namespace\" is no text";
-  if (values == nullptr || !values->is_object()) return "\"values\" is no map of texts";
+  if (space == nullptr || !space->is_string()) return "\"namespace\" is not text";
+  if (values == nullptr || !values->is_object()) return "\"values\" is not a map of texts";
   if (delta == nullptr || !(delta->is_uint64() || (delta->is_int64() && delta->get_int64() >= 0)))
-    return "\"delta\" is no whole number from 0 to 18446744073709551615";
+    return "\"delta\" is not a whole number from 0 to 18446744073709551615";
   out.space = space->get_string();
   out.delta = delta->is_uint64() ? kDeltaMost : std::min(delta->get_int64(), kDeltaMost);
   for (const auto& [name, one] : values->get_object()) {
-    if (!one.is_string()) return "\"values\" is no map of texts";
+    if (!one.is_string()) return "\"values\" is not a map of texts";
     out.values.emplace_back(std::string(name), std::string(one.get_string()));
   }
   std::sort(out.values.begin(), out.values.end());
   const json::value* const headers = body.if_contains("response_headers");
   if (headers != nullptr && !headers->is_null()) {
-    if (!headers->is_string()) return "\"response_headers\" is no text";
+    if (!headers->is_string()) return "\"response_headers\" is not text";
     out.headers = headers->get_string() == "DraftVersion03";
   }
   return {};

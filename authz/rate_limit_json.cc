@@ -111,24 +111,24 @@ class RequestReader {
     fail("\"" + std::string(what) + '"', why);
   }
   void unknown(std::string_view name, std::string_view where) {
-    fail_quoted(name, " is no member of " + std::string(where));
+    fail_quoted(name, " is not a member of " + std::string(where));
   }
 
   template <class F>
   void members(const json::value& value, std::string_view what, F&& each) {
-    if (!value.is_object()) return fail(what, " is no object");
+    if (!value.is_object()) return fail(what, " is not an object");
     for (const auto& [name, of] : value.get_object()) {
       if (!of.is_null()) each(std::string_view(name), of);
     }
   }
   template <class F>
   void list(const json::value& value, std::string_view what, std::size_t most, F&& each) {
-    if (!value.is_array()) return fail_quoted(what, " is no list");
+    if (!value.is_array()) return fail_quoted(what, " is not a list");
     if (value.get_array().size() > most) return fail(RateLimitCall::kTooLarge);
     for (const json::value& one : value.get_array()) each(one);
   }
   void text(const json::value& value, std::string_view what, std::string& out) {
-    if (!value.is_string()) return fail_quoted(what, " is no text");
+    if (!value.is_string()) return fail_quoted(what, " is not text");
     out.assign(value.get_string());
   }
   /// A number, or one as a text, as JSON of protobuf has those of 64 bits.
@@ -151,7 +151,7 @@ class RequestReader {
       if (!error && inner.is_number()) return number(inner, what, most);
     }
     if (out && *out <= most) return out;
-    fail_quoted(what, " is no number from 0 to " + std::to_string(most));
+    fail_quoted(what, " is not a number from 0 to " + std::to_string(most));
     return std::nullopt;
   }
 
@@ -284,10 +284,10 @@ bool is_text(std::string_view text) noexcept {
 }  // namespace
 
 std::string read_json(std::string_view text, rls::RateLimitRequest& out) {
-  if (!is_text(text)) return "the body is no UTF-8";
+  if (!is_text(text)) return "the body is not UTF-8";
   boost::system::error_code error;
   const json::value value = json::parse(text, error);
-  if (error) return "the body is no JSON";
+  if (error) return "the body is not JSON";
   json::basic_parser<Twice> twice(json::parse_options{});
   twice.write_some(false, text.data(), text.size(), error);
   if (const std::string& name = twice.handler().name; !name.empty())

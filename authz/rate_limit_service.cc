@@ -34,7 +34,7 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
     request_ = &request;
     if (size == RequestSize::unreadable ||
         !request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-      return fail(Status::internal, "the message is no RateLimitRequest");
+      return fail(Status::internal, "the message is not a RateLimitRequest");
     if (const std::int64_t given_back = read_request(request, call_); given_back != 0)
       service_.metrics_.add(telemetry::Metric::rate_limit_given_back, given_back);
     if (const std::string_view wrong = call_.wrong(); !wrong.empty())

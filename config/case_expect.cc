@@ -67,7 +67,7 @@ std::optional<Text> read_when(Reader& reader, const Member& m) {
   auto text = reader.text(m);
   if (!text) return text;
   if (parse_duration(text->value) || parse_date(text->value)) return text;
-  reader.error(*m.value, quoted(text->value) + " is no time",
+  reader.error(*m.value, quoted(text->value) + " is not a time",
                "write a duration since the case's start, such as 90s, or 2026-01-05T10:00:00Z");
   return std::nullopt;
 }

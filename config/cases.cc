@@ -22,7 +22,7 @@ void check_request(Reader& reader, const Member& m, const Text& line) {
       line.value.find(' ', blank + 1) == std::string::npos) {
     return;
   }
-  reader.error(*m.value, quoted(line.value) + " is no request",
+  reader.error(*m.value, quoted(line.value) + " is not a request",
                "write a method and a path or URL, such as POST /api/login");
 }
 
@@ -79,7 +79,7 @@ void read_answer(Reader& reader, const Member& m, CaseAnswer& out) {
   } else if (m.value->is_scalar() && m.value->text == "aborted") {
     out.end = CaseAnswer::End::aborted;
   } else if (m.value->is_scalar() && !parse_integer(m.value->text)) {
-    reader.error(*m.value, quoted(m.value->text) + " is no answer",
+    reader.error(*m.value, quoted(m.value->text) + " is not an answer",
                  "write a status such as 401, a map, failed or aborted");
   } else {
     set(reader.integer(m, 100, 599), out.status);
@@ -255,7 +255,7 @@ constexpr Row<CaseFile> kCases[] = {
      [](Reader& r, const Member& m, CaseFile&) {
        const auto word = r.scalar(m);
        if (word && *word != "1") {
-         r.error(*m.value, quoted(*word) + " is no version of the language", "write weir: 1");
+         r.error(*m.value, quoted(*word) + " is not a version of the language", "write weir: 1");
        }
      }},
     {{"config", shape::kText, "path, beside this file unless it begins with `/`",

@@ -46,7 +46,7 @@ std::string read_regular(const std::string& path, std::size_t most, std::string&
   if (::fstat(fd, &status) != 0) {
     why = std::strerror(errno);
   } else if (!S_ISREG(status.st_mode)) {
-    why = S_ISDIR(status.st_mode) ? "it is a directory" : "it is no regular file";
+    why = S_ISDIR(status.st_mode) ? "it is a directory" : "it is not a regular file";
   }
   while (why.empty() && text.size() < most) {
     char buffer[65536];
@@ -331,7 +331,7 @@ void place_files(Model& model, const std::string* directory, Problems& problems)
     struct stat status {};
     const bool there = ::stat(list.file->value.c_str(), &status) == 0;
     const std::string why = !there                     ? std::strerror(errno)
-                            : !S_ISREG(status.st_mode) ? "it is no regular file"
+                            : !S_ISREG(status.st_mode) ? "it is not a regular file"
                             : ::access(list.file->value.c_str(), R_OK) != 0 ? std::strerror(errno)
                                                                             : "";
     if (!why.empty())

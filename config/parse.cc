@@ -34,7 +34,7 @@ constexpr Row<FileDraft> kFile[] = {
      [](Reader& r, const Member& m, FileDraft&) {
        const auto word = r.scalar(m);
        if (word && *word != "1")
-         r.error(*m.value, quoted(*word) + " is no version of the language", "write weir: 1");
+         r.error(*m.value, quoted(*word) + " is not a version of the language", "write weir: 1");
      }},
     {{"include",
       R"({"anyOf":[{"$ref":"#/$defs/texts"},{"$ref":"#/$defs/remote"},{"type":"array","items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/remote"}]}}]})",

@@ -235,7 +235,7 @@ std::optional<TimePattern> TimePattern::compile(std::string_view pattern, Proble
       const char directive = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
       if (directive == '\0' || !has(kDirectives, directive)) {
         problem = {i, directive == '\0' ? std::size_t{1} : std::size_t{2},
-                   "\"" + std::string(pattern.substr(i, 2)) + "\" is no part of a time",
+                   "\"" + std::string(pattern.substr(i, 2)) + "\" is not a part of a time",
                    "known are %Y %y %m %b %d %e %j %H %I %p %M %S %z %Z %s %F %T %D %R %a and %%"};
         return std::nullopt;
       }

@@ -219,7 +219,7 @@ std::optional<Mapping::Field> parse_field(const Piece& piece, std::string& probl
     if (!row.more.empty()) problem = read_more(row, word, field);
     return problem.empty() ? std::optional(field) : std::nullopt;
   }
-  problem = "\"" + std::string(word) + "\" is no part of a request; known are " + known_parts();
+  problem = "\"" + std::string(word) + "\" is not a part of a request; known are " + known_parts();
   return std::nullopt;
 }
 

@@ -99,7 +99,7 @@ struct ViewReport {
 struct FileReport {
   std::string event, path;
   std::uint64_t rows = 0, bad = 0;
-  std::vector<std::string> faults;  ///< `access.log:7:12: this is no such time`
+  std::vector<std::string> faults;  ///< `access.log:7:12: the time does not have this format`
   std::uint64_t shown = 0;          ///< of the bad rows, in `faults`
 };
 

@@ -42,7 +42,7 @@ void Team::share_out() {
   }
   for (const Plan::Source& source : task_.plan.sources) {
     if (is_plain_file(source.path)) continue;
-    split_.text = source.path + " is no plain file, and is read once";
+    split_.text = source.path + " is not a plain file, and is read once";
     return;
   }
   const policies::PolicySet* const other = task_.other ? task_.other->set.get() : nullptr;

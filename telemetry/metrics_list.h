@@ -186,7 +186,7 @@
   X(grpc_shut_out_fields, counter, "weir_grpc_shut_out_total", "reason=\"fields\"", "")           \
   X(grpc_shut_out_buffers, counter, "weir_grpc_shut_out_total", "reason=\"buffers\"", "")         \
   X(grpc_malformed, counter, "weir_grpc_malformed_total", "",                                     \
-    "Frames to the gRPC door that are no valid HTTP/2.")                                          \
+    "Frames to the gRPC door that are not valid HTTP/2.")                                         \
   X(grpc_pings, counter, "weir_grpc_pings_total", "", "PINGs that the gRPC door was sent.")       \
   X(timeout_grpc_tls, counter, "weir_grpc_timeouts_total", "phase=\"tls\"",                       \
     "Deadlines of the gRPC door that passed, by phase.")                                          \

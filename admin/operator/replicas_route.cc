@@ -30,7 +30,7 @@ void take_status(json::object& row, const std::string& body) {
   boost::system::error_code broken;
   const json::value told = json::parse(body, broken);
   if (broken || !told.is_object()) {
-    row["why"] = "it is no weir";
+    row["why"] = "it is not weir";
     return;
   }
   const auto text = [&](const json::object& from, const char* name, const char* as) {

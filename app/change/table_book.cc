@@ -376,7 +376,7 @@ std::string TableBook::load(const std::string& path) {
     // Where the directory itself is of no use, weir runs without one, and says so.
     return ::access(path.c_str(), F_OK) != 0 ? std::string() : text.error().message();
   }
-  return from_json(*text) ? std::string() : "it is no book of tables";
+  return from_json(*text) ? std::string() : "it does not hold tables";
 }
 
 std::string TableBook::save(const std::string& path) const {

@@ -88,7 +88,7 @@ class DoorCheck {
       const auto address = net::SocketAddress::unix_path(path);
       if (address && try_to_connect(*address) == 0) return taken_by(listener_of(path));
     } else if (std::filesystem::exists(path, failed)) {
-      return out_.problem("ports", what_ + ": a file that is no socket has that name",
+      return out_.problem("ports", what_ + ": a file that is not a socket has that name",
                           "remove it, or choose another path");
     }
     std::string directory = std::filesystem::path(path).parent_path().string();

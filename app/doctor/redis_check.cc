@@ -226,10 +226,11 @@ class ServerCheck {
     if (reply == nullptr) return static_cast<void>(no_answer());
     if (!reply->is_error()) return;
     const std::string text(reply->text());
-    out_.problem("redis", name_ + ": CLUSTER SLOTS: " + text,
-                 text.starts_with("NOPERM")
-                     ? "give the user +cluster|slots"
-                     : "it is no node of a Cluster: name it in redis.url instead of redis.cluster");
+    out_.problem(
+        "redis", name_ + ": CLUSTER SLOTS: " + text,
+        text.starts_with("NOPERM")
+            ? "give the user +cluster|slots"
+            : "it is not a node of a Cluster: name it in redis.url instead of redis.cluster");
   }
 
   void look_at_clock() {

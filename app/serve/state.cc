@@ -151,13 +151,13 @@ std::string state_obstacle(const std::string& path) {
     // Where the parent is not there either, this is not the machine that the configuration is for.
     return errno == ENOENT ? std::string() : because("it can't be made");
   }
-  if (!S_ISDIR(about.st_mode)) return "it is no directory";
+  if (!S_ISDIR(about.st_mode)) return "it is not a directory";
   // As this user; of a read-only or immutable one the kernel says so, too.
   if (::access(path.c_str(), W_OK | X_OK) != 0) return because("nothing can be written there");
   for (const char* const name : {"lock", "secret"}) {
     const std::string file = path + "/" + name;
     if (::stat(file.c_str(), &about) != 0) continue;
-    if (!S_ISREG(about.st_mode)) return std::string(name) + " in it is no file";
+    if (!S_ISREG(about.st_mode)) return std::string(name) + " in it is not a file";
     if (::access(file.c_str(), R_OK | W_OK) != 0)
       return because(std::string(name) + " in it can't be written");
   }

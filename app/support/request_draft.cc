@@ -98,7 +98,7 @@ std::string RequestDraft::fill(RequestText text, std::size_t body_max,
   take_host();
   take_body(body_max);
   if (!std::all_of(text_.method.begin(), text_.method.end(), net::scan::is_token))
-    return "\"" + text_.method + "\" is no method: a word, such as GET";
+    return "\"" + text_.method + "\" is not a method: a word, such as GET";
   request_.method = text_.method;
   request_.client = text_.client;
   for (const auto& [name, value] : text_.headers) fields_.push_back({name, value});

@@ -38,7 +38,7 @@ asio::awaitable<Delivery> read_answer(Wire& wire) {
     const std::string_view bytes(room.data() + begin, end - begin);
     const net::HeadStatus status = net::parse_response_head(bytes, {}, {}, progress, *head);
     if (status == net::HeadStatus::refused)
-      co_return failure("read", "the answer is no HTTP/1.1 that weir takes");
+      co_return failure("read", "the answer is not HTTP/1.1 that weir takes");
     if (status == net::HeadStatus::complete) {
       if (!head->interim()) co_return Delivery{head->status, {}};
       begin += head->size;

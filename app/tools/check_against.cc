@@ -82,7 +82,7 @@ Against find_running(const std::string& given, const std::string& token_file) {
     if (configuration.good()) {
       out.running = policies::lineage_of(*configuration.set);
     } else {
-      out.problem = given + " is no good configuration: weir check " + given + " says why";
+      out.problem = given + " is not a good configuration: weir check " + given + " says why";
       out.code = kNo;
     }
     return out;

@@ -160,7 +160,7 @@ void read_attributes(const json::object& from, Attributes& out) {
 std::string read_check(std::string_view text, envoy::service::auth::v3::CheckRequest& out) {
   boost::system::error_code error;
   const json::value parsed = json::parse(text, error);
-  if (error) return "this is no JSON: " + error.message();
+  if (error) return "this is not JSON: " + error.message();
   if (!parsed.is_object()) return "a CheckRequest is an object";
   try {
     const json::object* const attributes = object(parsed.get_object(), "attributes");

@@ -32,7 +32,7 @@ std::variant<Door, int> door_of(const std::string& given) {
   if (given.starts_with("unix:")) {
     const auto address = net::SocketAddress::unix_path(given.substr(5));
     if (address) return Door{*address, given};
-    complain("\"" + given + "\" is no path of a socket");
+    complain("\"" + given + "\" is not a socket path");
     return kUsage;
   }
   std::string text = given.find("://") == std::string::npos ? "http://" + given : given;

@@ -82,7 +82,7 @@ class HaproxyReader {
       if (!counts && !tracks) return;
       return notes_.add(rule, section.kind == "defaults"
                                   ? "rules of defaults: write them into the sections that have them"
-                                  : "it limits connections that are no HTTP requests (mode tcp)");
+                                  : "it limits connections that are not HTTP requests (mode tcp)");
     }
     client(rule);
     const std::string action = haproxy_call(rule.action).first;

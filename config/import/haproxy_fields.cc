@@ -213,7 +213,7 @@ std::string number_comparison(const std::string& value, const HaproxyWords& word
     const auto low = parse_integer(words[i].substr(0, colon));
     const auto high = colon == std::string::npos ? low : parse_integer(words[i].substr(colon + 1));
     if (!low || !high || *low.value < 0 || (colon != std::string::npos && compare != "==")) {
-      why = words[i] + " is no number to compare with";
+      why = words[i] + " is not a number to compare with";
       return {};
     }
     out += (tests == 0 ? "" : " || ");
@@ -231,7 +231,7 @@ std::string address_comparison(const HaproxyWords& patterns, std::string& why) {
   std::string any;
   for (const std::string& pattern : patterns) {
     if (!Cidr::parse(pattern)) {
-      why = pattern + " is no network that weir reads";
+      why = pattern + " is not a network that weir reads";
       return {};
     }
     any += (any.empty() ? "" : " || ") + std::string("ip.cidr(") + expression_text(pattern) + ")";

@@ -309,7 +309,7 @@ Imported import_limitador(std::string_view text, const RefusedRules& refused) {
   limits.loose_words = true;
   const Tree tree = parse_tree(text, 0, problems, limits);
   if (tree.broken() || tree.root() == nullptr || !tree.root()->is_list()) {
-    out.error = "it is no list of limits";
+    out.error = "it is not a list of limits";
     for (const Problem& problem : problems.all()) {
       out.error = std::to_string(problem.where.line) + ": " + problem.message;
       break;

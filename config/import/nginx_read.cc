@@ -283,7 +283,7 @@ class NginxReader {
       return;
     }
     if (name.find('$') != std::string::npos)
-      return note(line, words, "a name with a variable is no host");
+      return note(line, words, "a name with a variable is not a host");
     name = ascii::lowered(name);
     const bool both = name.starts_with('.');
     if (both) name.insert(0, 1, '*');
@@ -399,7 +399,7 @@ class NginxReader {
     const std::size_t from = std::min(text.find_first_not_of('0'), text.size());
     const std::string_view digits = text.substr(from);  // it reads 010 as 10
     if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) {
-      refused(line, words, quoted(text) + " is no whole number from 1 on");
+      refused(line, words, quoted(text) + " is not a whole number from 1 on");
       return std::nullopt;
     }
     const auto parsed = parse_integer(digits);

@@ -156,7 +156,7 @@ class RuleReader {
     if (key == nullptr || !key->is_scalar() || key->text.empty())
       return error(key != nullptr ? *key : node, "a descriptor needs \"key\"");
     if (key->text.find('*') != std::string::npos) {
-      problems_.warning(key->where, "the * of the key " + quoted(key->text) + " is no pattern",
+      problems_.warning(key->where, "the * of the key " + quoted(key->text) + " is not a pattern",
                         "envoyproxy/ratelimit compares it with `key_value`: write a descriptor for "
                         "each key");
     }
@@ -265,7 +265,7 @@ class RuleReader {
       error(*unit, "a rate limit that is unlimited has no unit");
     } else if (!what.unlimited && found == kUnits.end()) {
       error(unit != nullptr ? *unit : node,
-            word.empty() ? "a rate limit needs \"unit\"" : quoted(word) + " is no unit",
+            word.empty() ? "a rate limit needs \"unit\"" : quoted(word) + " is not a unit",
             "write second, minute, hour, day, week, month or year");
     }
   }

@@ -56,7 +56,7 @@ constexpr Row<Server::Api::ForwardAuth> kForwardAuth[] = {
        for (const Member& pair : m.value->items) {
          const auto from = status_of(pair.key->text);
          if (!from) {
-           r.error(*pair.key, quoted(pair.key->text) + " is no status of a refusal",
+           r.error(*pair.key, quoted(pair.key->text) + " is not a status of a refusal",
                    "write a number from 300 to 599, such as 429");
            continue;
          }

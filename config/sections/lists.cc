@@ -46,7 +46,7 @@ std::optional<std::string> read_media_type(Reader& reader, const Member& m) {
                       name.find('/', slash + 1) == std::string_view::npos &&
                       name.find_first_of(" ,\"()<>@:\\[]?={}") == std::string_view::npos;
   if (is_one) return text;
-  reader.error(*m.value, "this is no media type", "write text/html or application/json");
+  reader.error(*m.value, "this is not a media type", "write text/html or application/json");
   return std::nullopt;
 }
 
@@ -164,7 +164,8 @@ void read_key(Reader& reader, const Member& m, const std::vector<KeyPart>& of, L
       hint = "the bits after the prefix must be zero: " + address->masked(n, n).to_string() + "/" +
              std::to_string(n);
     }
-    reader.problems().error(out.key[i].where, quoted(text) + " is no address or CIDR block", hint);
+    reader.problems().error(out.key[i].where, quoted(text) + " is not an address or CIDR block",
+                            hint);
   }
 }
 

@@ -142,7 +142,7 @@ bool check_stars(Reader& reader, const Member& m, std::string_view segment, bool
     return false;
   }
   if (segment == "**") {
-    reader.error(*m.value, "\"**\" is no segment of a route",
+    reader.error(*m.value, "\"**\" is not a segment of a route",
                  last ? "write *: at the end it stands for everything below"
                       : "write {name} for any one segment; or match \"* /*\", and test "
                         "path.matches(\"...\") under \"when\"");
@@ -190,10 +190,11 @@ void check_segments(Reader& reader, const Member& m, std::string_view route) {
       name.size() == segment.size() ? reader.problems().warning(m.value->where, message, hint)
                                     : reader.error(*m.value, message, hint);
     } else {
-      reader.problems().warning(m.value->where, message,
-                                "routes are no patterns: write {name} for a segment, * at the end, "
-                                "or test the path under "
-                                "\"when\"");
+      reader.problems().warning(
+          m.value->where, message,
+          "routes are not patterns: write {name} for a segment, * at the end, "
+          "or test the path under "
+          "\"when\"");
     }
   }
 }
@@ -241,13 +242,13 @@ void check_match(Reader& reader, const Member& m, const Text& match) {
     reader.error(*m.value, "\"match\" has one method, or * for any",
                  "write match: \"* " + path + "\", and when: '" + one_of(methods) + "'");
   } else if (!is_method(method)) {
-    reader.error(*m.value, quoted(method) + " is no method",
+    reader.error(*m.value, quoted(method) + " is not a method",
                  is_word(method) ? "write " + capitals(method) +
                                        ": a method is written in capitals; * means any"
                                  : "a method is written in capitals; * means any");
   } else if (route.empty() || route.front() != '/' || route.starts_with("//") ||
              route.find_first_of(" ?#") != std::string_view::npos) {
-    reader.error(*m.value, quoted(route) + " is no route", route_hint(method, route));
+    reader.error(*m.value, quoted(route) + " is not a route", route_hint(method, route));
   } else {
     if (method == "ANY" || method == "ALL") {
       reader.problems().warning(

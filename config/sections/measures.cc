@@ -58,7 +58,7 @@ void read_metric(Reader& reader, const Member& m, MetricDef& out) {
     const bool split =
         blank != std::string_view::npos &&  // `distinct user`
         std::find(allowed.begin(), allowed.end(), name.substr(0, blank)) != allowed.end();
-    reader.error(*m.value, quoted(name) + " is no metric",
+    reader.error(*m.value, quoted(name) + " is not a metric",
                  split ? "write " + std::string(name.substr(0, blank)) + "(" +
                              std::string(name.substr(blank + 1)) + ")"
                  : foreign.hint.empty() ? suggest(name, allowed)
@@ -102,7 +102,7 @@ bool read_masks(Reader& reader, const Member& m, std::string_view masks, KeyPart
   const bool v4 = first && *first.value >= 0 && *first.value <= 32;
   const bool v6 = first && !both && *first.value > 32 && *first.value <= 128;
   if (!(v4 || v6) || !second || *second.value < 0 || *second.value > 128) {
-    reader.error(*m.value, quoted(masks) + " is no mask",
+    reader.error(*m.value, quoted(masks) + " is not a mask",
                  "write ip/24 (IPv4, 0 to 32), ip/48 (IPv6, 33 to 128) or ip/24,56 (both)");
     return false;
   }
@@ -195,7 +195,7 @@ void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
     }
     const std::string parts = parts_of_key(field);
     return reader.error(
-        *m.value, quoted(field) + " is no field",
+        *m.value, quoted(field) + " is not a field",
         !foreign.hint.empty() ? std::string(foreign.hint)
         : !parts.empty()
             ? "write key: [" + parts + "]"

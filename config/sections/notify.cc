@@ -24,7 +24,7 @@ constexpr Row<NotifyDef> kNotify[] = {
              scheme == std::string::npos ? std::string::npos : url.find('/', scheme + 3);
          const std::string shown =
              path == std::string::npos ? url : url.substr(0, path + 1) + "****";
-         r.error(*m.value, quoted(shown) + " is no URL of a webhook", "write https://HOST/PATH");
+         r.error(*m.value, quoted(shown) + " is not a webhook URL", "write https://HOST/PATH");
        }
      }},
     {{"log", shape::kBoolean, "`true` or `false`", "`false`", "Write a log line."},

@@ -26,7 +26,7 @@ void read_part(Reader& r, const Member& m, double& out) {
   const bool good = !text.empty() && read.ec == std::errc{} &&
                     read.ptr == text.data() + text.size() && value >= 0 && value <= 1;
   if (!good)
-    return r.error(*m.value, quoted(*word) + " is no part of all", "write 1%, or 0.01; 1 is all");
+    return r.error(*m.value, quoted(*word) + " is not a share", "write 1%, or 0.01; 1 is all");
   out = value;
 }
 
@@ -49,7 +49,7 @@ void read_fields_of_lines(Reader& r, const Member& m, Server::AccessLog& out) {
     }
     const std::string_view near = nearest(text.value, names);
     r.problems().error(
-        text.where, quoted(text.value) + " is no field of the access log",
+        text.where, quoted(text.value) + " is not a field of the access log",
         near.empty() ? "there are " + all : "did you mean " + quoted(near) + "? there are " + all);
   }
   out.wants.fields = std::move(fields);
@@ -100,7 +100,7 @@ constexpr Row<Server::Tracing> kTracing[] = {
        const std::string_view url = text->value;
        const std::size_t end = std::min(url.find('/', 7), url.size());
        if (!url.starts_with("http://") || !parse_upstream(url.substr(0, end))) {
-         return r.error(*m.value, quoted(url) + " is no address of a collector",
+         return r.error(*m.value, quoted(url) + " is not an address of a collector",
                         "write http://127.0.0.1:4318; for a collector behind TLS, let one on this "
                         "machine pass the spans on");
        }

@@ -20,7 +20,7 @@ void read_header(Reader& r, const Member& m, std::string& out) {
       text->value.size() <= 64 && std::all_of(text->value.begin(), text->value.end(), [](char c) {
         return ascii::is_letter_or_digit(c) || c == '-' || c == '_';
       });
-  if (!token) return r.error(*m.value, quoted(text->value) + " is no name of a header");
+  if (!token) return r.error(*m.value, quoted(text->value) + " is not a header name");
   out = text->value;
 }
 
@@ -93,7 +93,7 @@ constexpr Row<RateLimit> kRateLimit[] = {
        if (!text) return;
        const auto part = parse_number(text->value);
        if (!part || !(part.value->as_real() >= 0 && part.value->as_real() <= 1))
-         return r.error(*m.value, quoted(text->value) + " is no part of a limit",
+         return r.error(*m.value, quoted(text->value) + " is not a part of a limit",
                         "write a number from 0 to 1, such as 0.8");
        out.near = part.value->as_real();
      }},

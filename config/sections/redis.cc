@@ -24,7 +24,7 @@ void read_nodes(Reader& r, const Member& m, std::vector<Located<RedisEndpoint>>&
     if (const auto node = parse_redis_endpoint(text.value, Port)) {
       out.push_back({*node, text.where});
     } else {
-      r.problems().error(text.where, quoted(text.value) + " is no host with a port",
+      r.problems().error(text.where, quoted(text.value) + " is not a host with a port",
                          "write redis-0.redis:" + std::to_string(Port));
     }
   }
@@ -68,7 +68,7 @@ constexpr Row<Redis> kRedis[] = {
        const auto url = parse_redis_url(out.url->value, &why);
        // The text may hold a password: it is not repeated.
        if (!url)
-         return r.error(*m.value, "this is no URL of a Redis server: " + why,
+         return r.error(*m.value, "this is not a URL of a Redis server: " + why,
                         "write redis://127.0.0.1:6379, or redis://HOST:PORT/DB");
        out.parsed_url = *url;
        if (!url->password.empty())

@@ -18,7 +18,7 @@ bool is_web_url(std::string_view text) {
 std::optional<Text> read_web_url(Reader& reader, const Member& m) {
   auto text = reader.text(m);
   if (!text || is_web_url(text->value)) return text;
-  reader.error(*m.value, quoted(text->value) + " is no URL that weir can fetch",
+  reader.error(*m.value, quoted(text->value) + " is not a URL that weir can fetch",
                "write https://HOST/PATH, without user name and fragment");
   return std::nullopt;
 }
@@ -56,7 +56,7 @@ constexpr Row<RemoteDef> kRemote[] = {
        const auto text = r.text(m);
        if (!text) return;
        if (text->value.size() != kKeyLength || text->value.back() != '=')
-         return r.error(*m.value, quoted(text->value) + " is no public key",
+         return r.error(*m.value, quoted(text->value) + " is not a public key",
                         "write the 32 bytes of an Ed25519 key in base64, 44 letters");
        out.signer = text;
      }},

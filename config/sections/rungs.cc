@@ -56,7 +56,7 @@ void read_threshold(Reader& reader, const Member& m, RungDraft& draft) {
         "write " + std::string(m.key->text) + ": " + meant->many + ", in: " + meant->window);
   }
   if (const std::string hint = hint_of_threshold(text->value); !hint.empty())
-    return reader.error(*m.value, quoted(text->value) + " is no threshold", hint);
+    return reader.error(*m.value, quoted(text->value) + " is not a threshold", hint);
   const auto number = parse_number(text->value);
   if (number) {
     draft.rung.limit = Located<Number>{*number.value, m.value->where};

@@ -32,7 +32,7 @@ void read_hosts(Reader& r, const Member& m, std::vector<std::string>& out) {
     if (good) {
       out.push_back(std::move(name));
     } else {
-      r.problems().error(text.where, quoted(text.value) + " is no host name",
+      r.problems().error(text.where, quoted(text.value) + " is not a host name",
                          "write weir.example or weir, without a port");
     }
   }
@@ -113,7 +113,7 @@ constexpr Row<PathRules> kPath[] = {
       "Paths with `%2F`, `%5C` or `\\`: 400 where a policy can refuse, or matched as they stand."},
      read_escapes<&PathRules::keep_encoded_slash>},
     {{"other_escapes", R"({"enum":["refuse","keep"]})", "`refuse` or `keep`", "`refuse`",
-      "Paths with escapes of control characters, or of bytes that are no UTF-8: the same choice."},
+      "Paths with escapes of control characters, or of bytes that are not UTF-8: the same choice."},
      read_escapes<&PathRules::keep_other_escapes>},
 };
 
@@ -486,7 +486,7 @@ void read_trust(Reader& r, const Member& m, std::vector<Cidr>& out) {
       out.push_back(*block);
       warn_of_wide_trust(r, text, *block);
     } else {
-      r.problems().error(text.where, quoted(text.value) + " is no address or CIDR block",
+      r.problems().error(text.where, quoted(text.value) + " is not an address or CIDR block",
                          "write 10.0.0.0/8; bits after the prefix are zero");
     }
   }
@@ -499,7 +499,7 @@ void read_header_name(Reader& r, const Member& m, std::string& out) {
   const bool token = name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
                        return ascii::is_lower(c) || ascii::is_digit(c) || c == '-';
                      });
-  if (!token) return r.error(*m.value, quoted(text->value) + " is no header name");
+  if (!token) return r.error(*m.value, quoted(text->value) + " is not a header name");
   out = std::move(name);
 }
 

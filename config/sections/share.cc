@@ -15,7 +15,7 @@ void read_part(Reader& r, const Member& m, OnErrorDef& out) {
   double part = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), part);
   if (error != std::errc{} || end != text->data() + text->size() || !(part > 0 && part <= 1)) {
-    return r.error(*m.value, "\"" + std::string(*text) + "\" is no part of the limits",
+    return r.error(*m.value, "\"" + std::string(*text) + "\" is not a part of the limits",
                    "write a number over 0, up to 1: with 5 replicas 0.2 keeps to the limit in all");
   }
   out.part = part;

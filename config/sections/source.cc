@@ -41,7 +41,7 @@ void read_csv(Reader& r, const Member& m, Parts& out) {
     const Text& column = out.def.columns[i];
     if (column.value == "_") continue;  // a skipped column
     if (!is_name(column.value, false)) {
-      r.problems().error(column.where, quoted(column.value) + " is no name for a column",
+      r.problems().error(column.where, quoted(column.value) + " is not a name for a column",
                          "a name is a letter or _, then letters, digits and _, at most 64; _ alone "
                          "skips a column");
     }

@@ -57,7 +57,7 @@ void read_node(Reader& reader, const Member& m, std::size_t depth, std::size_t d
     return;
   }
   if (is_endless(*word)) {
-    reader.error(*m.value, quoted(*word) + " is no number", "for no limit write unlimited");
+    reader.error(*m.value, quoted(*word) + " is not a number", "for no limit write unlimited");
     return;
   }
   out.limit = reader.take(*m.value, parse_number(*word));

@@ -41,7 +41,7 @@ void read_rate(Reader& r, const Member& m, WindowDraft& d) {
   const auto per = parse_duration(time);
   if (!many || !per) {
     const auto meant = meant_rate(*word);
-    return r.error(*m.value, quoted(*word) + " is no rate",
+    return r.error(*m.value, quoted(*word) + " is not a rate",
                    meant ? "did you mean \"" + meant->text() + "\"?" : std::string(kHint));
   }
   constexpr std::int64_t kMost = 1'000'000;  // limiter::kDrainsMax
@@ -112,7 +112,8 @@ constexpr Row<WindowDraft> kWindow[] = {
        const auto name = r.text(m);
        if (!name) return;
        if (TimeZone::find(name->value) == nullptr) {
-         return r.error(*m.value, quoted(name->value) + " is no time zone", zone_hint(name->value));
+         return r.error(*m.value, quoted(name->value) + " is not a time zone",
+                        zone_hint(name->value));
        }
        d.window.zone = *name;
      }},

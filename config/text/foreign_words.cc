@@ -208,7 +208,7 @@ constexpr ForeignRow kForeign[] = {
      "write over: 100", "over"},
     {"a rung", "second minute hour day month", "write over: 100, in: 1m", "over"},
     {"a rung", "response message error_message rejected_msg text html",
-     "write body: '...', and content_type: text/html where it is no plain text", "body"},
+     "write body: '...', and content_type: text/html where it is not plain text", "body"},
     {"a rung", "retry_after headers",
      "write tell: full (all of it), retry (when to come again) or nothing", "tell"},
     {"a rung", "rate requests_per_unit",

@@ -128,7 +128,8 @@ class Compiler {
       return add(from, row.kind, row.column, row.dash_is_null);
     }
     return fail(from, at_ - from,
-                "\"" + std::string(text_.substr(from, at_ - from)) + "\" is no directive of a log",
+                "\"" + std::string(text_.substr(from, at_ - from)) +
+                    "\" is not a directive of a log format",
                 std::string(kKnown));
   }
 
@@ -136,10 +137,10 @@ class Compiler {
     if (spelling == "t") return formed_time(from, name);
     const std::string column = column_of_header(name);
     if ((spelling != "i" && spelling != "o") || column.empty()) {
-      return fail(
-          from, at_ - from,
-          "\"" + std::string(text_.substr(from, at_ - from)) + "\" is no directive of a log",
-          std::string(kKnown));
+      return fail(from, at_ - from,
+                  "\"" + std::string(text_.substr(from, at_ - from)) +
+                      "\" is not a directive of a log format",
+                  std::string(kKnown));
     }
     const bool of_answer = spelling == "o";
     if (!of_answer && column == "host") return add(from, ItemKind::field, column, true);
@@ -222,7 +223,7 @@ std::optional<LogFormat> LogFormat::compile(std::string_view format, Problem& pr
   }
   if (format.find('%') == std::string_view::npos) {
     problem = {
-        0, format.size(), "\"" + std::string(format) + "\" is no format of a log",
+        0, format.size(), "\"" + std::string(format) + "\" is not a log format",
         "write common, combined, vhost_combined or directives such as '%h %l %u %t \"%r\" %>s %b'"};
     return std::nullopt;
   }

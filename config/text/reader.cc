@@ -145,7 +145,7 @@ std::optional<Text> Reader::expression(const Member& m) {
 std::optional<Text> Reader::name(const Member& m, std::string_view what, bool dash) {
   auto out = text(m);
   if (!out || is_name(out->value, dash)) return out;
-  error(*m.value, quoted(out->value) + " is no name for " + std::string(what),
+  error(*m.value, quoted(out->value) + " is not a name for " + std::string(what),
         dash ? "a name is a letter or _, then letters, digits, _ and -, at most 64"
              : "a name is a letter or _, then letters, digits and _, at most 64");
   return std::nullopt;

@@ -112,7 +112,7 @@ void fill_table(TableDef& table, std::string_view text, Problems& problems) {
       tell(line_number, number.message + ": " + number.hint);
       continue;
     } else {
-      std::string what = quoted(cells.back()) + " is no limit: a number or unlimited";
+      std::string what = quoted(cells.back()) + " is not a limit: a number or unlimited";
       if (may_be_header) what += "; a header names the fields of \"by\", in their order";
       tell(line_number, what);
       continue;

@@ -21,7 +21,7 @@ std::optional<TimeForm> parse_time_form(std::string_view text, TimePattern::Prob
   }
   if (text.find('%') == std::string_view::npos) {
     const std::string_view near = nearest(text, words);
-    problem = {0, text.size(), "\"" + std::string(text) + "\" is no form of a time",
+    problem = {0, text.size(), "\"" + std::string(text) + "\" is not a time format",
                near.empty() ? known_time_forms()
                             : "did you mean \"" + std::string(near) +
                                   "\"? Or a pattern such as '%d/%m/%Y:%H:%M:%S %z'"};

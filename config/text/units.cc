@@ -106,8 +106,8 @@ std::string hint_of_number(std::string_view text) {
 
 Parsed<milliseconds> bad_duration(std::string_view text) {
   if (std::string hint = hint_of_duration(text); !hint.empty())
-    return {std::nullopt, quoted(text) + " is no duration", std::move(hint)};
-  return {std::nullopt, quoted(text) + " is no duration",
+    return {std::nullopt, quoted(text) + " is not a duration", std::move(hint)};
+  return {std::nullopt, quoted(text) + " is not a duration",
           "a duration is written like 500ms, 15m or 1h30m"};
 }
 
@@ -182,7 +182,7 @@ std::string hint_of_listen(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon != std::string_view::npos && parse_port(text.substr(colon + 1)) &&
       is_host_name(text.substr(0, colon))) {
-    return "a name is no address: " + both(text.substr(colon + 1));
+    return "a name is not an address: " + both(text.substr(colon + 1));
   }
   return "write 0.0.0.0:8480, \"[::]:8480\" or unix:/run/weir/admin.sock";
 }
@@ -285,7 +285,7 @@ Parsed<milliseconds> parse_duration(std::string_view text) {
     }
     const auto index = static_cast<std::size_t>(unit - kUnits.begin());
     if (index < least)
-      return {std::nullopt, quoted(text) + " is no duration",
+      return {std::nullopt, quoted(text) + " is not a duration",
               "the larger unit comes first, and each once"};
     least = index + 1;
     if (static_cast<std::int64_t>(*amount) > (kLongestMs - total) / unit->ms) {
@@ -301,7 +301,8 @@ Parsed<std::uint64_t> parse_size(std::string_view text) {
   const auto amount =
       !rest.empty() && ascii::is_digit(rest.front()) ? take_digits(rest) : std::nullopt;
   if (!amount)
-    return {std::nullopt, quoted(text) + " is no size", "a size is written like 64KiB or 256MiB"};
+    return {std::nullopt, quoted(text) + " is not a size",
+            "a size is written like 64KiB or 256MiB"};
   if (rest.empty()) {
     return {std::nullopt, "size " + quoted(text) + " has no unit", "units are B, KiB, MiB and GiB"};
   }
@@ -316,7 +317,7 @@ Parsed<std::uint64_t> parse_size(std::string_view text) {
                                  : first == 'M' ? "MiB"
                                  : first == 'G' ? "GiB"
                                                 : "";
-  return {std::nullopt, quoted(text) + " is no size",
+  return {std::nullopt, quoted(text) + " is not a size",
           meant.empty() ? "units are B, KiB, MiB and GiB"
                         : "did you mean \"" + std::to_string(*amount) + std::string(meant) + "\"?"};
 }
@@ -325,7 +326,7 @@ Parsed<double> parse_distance(std::string_view text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
   const auto number = parse_number(text.substr(0, end));
   if (!number) {
-    return {std::nullopt, quoted(text) + " is no distance",
+    return {std::nullopt, quoted(text) + " is not a distance",
             "a distance is written like 500m or 2km"};
   }
   const std::string_view unit = text.substr(end);
@@ -333,11 +334,11 @@ Parsed<double> parse_distance(std::string_view text) {
   if (unit == "km") return {number.value->as_real() * 1000, "", ""};
   if (unit.empty())
     return {std::nullopt, "distance " + quoted(text) + " has no unit", "units are m and km"};
-  return {std::nullopt, quoted(text) + " is no distance", "units are m and km"};
+  return {std::nullopt, quoted(text) + " is not a distance", "units are m and km"};
 }
 
 Parsed<TimePoint> parse_date(std::string_view text) {
-  const Parsed<TimePoint> bad{std::nullopt, quoted(text) + " is no date",
+  const Parsed<TimePoint> bad{std::nullopt, quoted(text) + " is not a date",
                               "write 2027-01-01 or 2027-01-01T08:00:00+08:00"};
   const auto number = [&](std::size_t at, std::size_t length, int least, int most) -> int {
     int value = 0;
@@ -388,7 +389,7 @@ Parsed<std::int64_t> parse_integer(std::string_view text) {
     return {std::nullopt, quoted(text) + " does not fit into 64 bits",
             "a whole number is between -9223372036854775808 and 9223372036854775807"};
   if (error != std::errc{} || end != text.data() + text.size())
-    return {std::nullopt, quoted(text) + " is no whole number", ""};
+    return {std::nullopt, quoted(text) + " is not a whole number", ""};
   return {value, "", ""};
 }
 
@@ -411,14 +412,14 @@ Parsed<Number> parse_data_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (!starts || error != std::errc{} || end != text.data() + text.size() ||
       !std::isfinite(value)) {
-    return {std::nullopt, quoted(text) + " is no number", hint_of_number(text)};
+    return {std::nullopt, quoted(text) + " is not a number", hint_of_number(text)};
   }
   return {Number::real(value), "", ""};
 }
 
 Parsed<Endpoint> parse_listen(std::string_view text) {
   if (text.starts_with("unix:")) return unix_endpoint(text);
-  const Parsed<Endpoint> bad{std::nullopt, quoted(text) + " is no address to listen on",
+  const Parsed<Endpoint> bad{std::nullopt, quoted(text) + " is not an address to listen on",
                              hint_of_listen(text)};
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return bad;
@@ -443,7 +444,7 @@ Parsed<Endpoint> parse_listen(std::string_view text) {
 
 Parsed<Endpoint> parse_upstream(std::string_view text) {
   if (text.starts_with("unix:")) return unix_endpoint(text);
-  const Parsed<Endpoint> bad{std::nullopt, quoted(text) + " is no upstream",
+  const Parsed<Endpoint> bad{std::nullopt, quoted(text) + " is not an upstream",
                              hint_of_upstream(text)};
   if (text.starts_with("https://"))
     return {std::nullopt, "TLS to the upstream is not supported yet",

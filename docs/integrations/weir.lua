@@ -8,7 +8,7 @@ local COPIED = { "x-weir-verdict", "x-weir-policy", "x-weir-score", "x-weir-requ
 
 core.register_action("weir", { "http-req" }, function(txn, address)
   local headers = txn.http:req_get_headers()
-  -- What a client sends of these is no word of ours; lengths belong to a body that is not sent.
+  -- What a client sends of these is not a word of ours; lengths belong to a body that is not sent.
   for _, name in ipairs({ "content-length", "transfer-encoding", "connection", "expect", "upgrade" }) do
     headers[name] = nil
   end

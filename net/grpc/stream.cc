@@ -189,7 +189,7 @@ void Stream::on_fields_end() {
   if (!is_grpc_) return answer_http("415");
   if (too_many_fields_) return fail(Status::resource_exhausted, "too much metadata");
   if (path_ != Path::known) return fail(Status::unimplemented, "no such method here");
-  if (bad_timeout_) return fail(Status::internal, "grpc-timeout is no timeout");
+  if (bad_timeout_) return fail(Status::internal, "grpc-timeout is not a timeout");
   const TimePoint now = ctx_.worker.now();
   if (deadline_ <= now) return fail(Status::deadline_exceeded, "the deadline has passed");
   if (deadline_ < now + ctx_.settings.message) ctx_.worker.wheel().arm(*this, deadline_);

@@ -15,7 +15,7 @@
   X(connect, 405, "connect", "CONNECT is not for this server")                                  \
   X(version, 505, "version", "HTTP/1.1 and HTTP/1.0 are spoken here")                           \
   X(target, 400, "target",                                                                      \
-    "the target is no path and no http:// URL, or has a byte that must be escaped")             \
+    "the target is neither a path nor an http:// URL, or has a byte that must be escaped")      \
   X(fragment, 400, "fragment", "a target has no fragment")                                      \
   X(target_too_long, 414, "target-too-long", "the target is too long")                          \
   X(target_authority, 400, "target-authority", "the host in the target is not valid")           \
@@ -32,7 +32,7 @@
   X(host_repeated, 400, "host-repeated", "there are several Host fields")                       \
   X(host_invalid, 400, "host-invalid", "the Host field is not valid")                           \
   X(length_repeated, 400, "content-length-repeated", "there are several Content-Length values") \
-  X(length_invalid, 400, "content-length-invalid", "the Content-Length is no number")           \
+  X(length_invalid, 400, "content-length-invalid", "the Content-Length is not a number")        \
   X(length_with_coding, 400, "content-length-with-coding",                                      \
     "there are both Content-Length and Transfer-Encoding")                                      \
   X(coding_unknown, 400, "transfer-coding", "the only transfer coding here is chunked")         \

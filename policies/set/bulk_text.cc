@@ -120,7 +120,7 @@ class BulkReader {
       const auto end = end_of(parts[fields]);
       if (!end)
         return quoted_start(parts[fields]) +
-               " is no end: write 2027-01-01, RFC 3339 or Unix seconds";
+               " is not an end time: write 2027-01-01, RFC 3339 or Unix seconds";
       if (*end <= now_) {
         ++out_.ended;
         return {};
@@ -145,7 +145,7 @@ class BulkReader {
       if (parts[i].empty()) return "a field is empty";
       if (i < slots.size() && slots[i].is_address) {
         const auto address = address_part(slots[i], parts[i]);
-        if (!address) return quoted_start(parts[i]) + " is no address";
+        if (!address) return quoted_start(parts[i]) + " is not an address";
         builder_.add_address(*address);
       } else {
         builder_.add_text(parts[i]);

@@ -170,7 +170,7 @@ void ListCompiler::check_entry(const List& list, std::size_t part, config::Text&
     if (Address::parse(text.value)) return;
     problems_.error(text.where,
                     Cidr::parse(text.value) ? "networks stand only in lists of an address alone"
-                                            : "\"" + text.value + "\" is no address",
+                                            : "\"" + text.value + "\" is not an address",
                     "write the list of " + list.of[part] + ", or single addresses");
     return;
   }

@@ -17,9 +17,9 @@ namespace {
 using config::LogFormat;
 
 constexpr std::string_view kNoRequest = "no HTTP request";
-constexpr std::string_view kNoAddress = "the caller is no address";
+constexpr std::string_view kNoAddress = "the caller is not an address";
 constexpr std::string_view kBadPath = "a path that the proxy refuses";
-constexpr std::string_view kBadStatus = "this is no status";
+constexpr std::string_view kBadStatus = "this is not a status";
 
 std::optional<int> status_of(std::string_view text) noexcept {
   int code = 0;

@@ -13,7 +13,7 @@ using config::SourceDef;
 using policies::Preset;
 
 constexpr std::string_view kEmptyTime = "the time is empty";
-constexpr std::string_view kBadTime = "this is no such time";
+constexpr std::string_view kBadTime = "the time does not have this format";
 
 class Csv final : public Format {
  public:

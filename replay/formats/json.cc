@@ -17,7 +17,7 @@ using policies::Extracted;
 using policies::PathStep;
 
 constexpr std::string_view kBrokenJson = "broken JSON";
-constexpr std::string_view kNoObject = "this is no JSON object";
+constexpr std::string_view kNoObject = "this is not a JSON object";
 constexpr std::string_view kNoSuchTime = "it has no such time";
 constexpr std::string_view kTimeIsNone =
     "its time is unreadable, or not between 1970 and the year 9999";

@@ -14,7 +14,7 @@ using Kind = config::LogFormat::Item::Kind;
 
 constexpr std::string_view kLiteral = "the line is not of this format";
 constexpr std::string_view kShort = "the line ends too early";
-constexpr std::string_view kTime = "this is no such time";
+constexpr std::string_view kTime = "the time does not have this format";
 constexpr std::string_view kTail = "text behind the last value";
 
 /// Where `byte` stands at or behind `at`; npos: nowhere. Most values end within a few bytes, where

@@ -27,10 +27,10 @@ constexpr std::string_view kUnknownTime =
     "its time is in no form that is known without being told: say ts.seconds, ts.millis, "
     "ts.micros, ts.nanos or a pattern such as 'ts.%d.%m.%Y %H:%M:%S'";
 constexpr std::string_view kNoMappedRequest = "it has no method and path";
-constexpr std::string_view kNoMappedAddress = "the caller is no address";
-constexpr std::string_view kNoMappedStatus = "this is no status";
+constexpr std::string_view kNoMappedAddress = "the caller is not an address";
+constexpr std::string_view kNoMappedStatus = "this is not a status";
 constexpr std::string_view kBadPath = "a path that the proxy refuses";
-constexpr std::string_view kNoMappedJson = "this is no JSON object";
+constexpr std::string_view kNoMappedJson = "this is not a JSON object";
 
 class Mapped final : public Format {
  public:
@@ -181,7 +181,7 @@ class Mapped final : public Format {
   void take_form(const TimeForm& form) {
     formed_.emplace(form);
     numbers_ = form.unit.has_value();
-    wrong_time_ = numbers_ ? "its time is no number of " + std::string(row_of(*form.unit).noun) +
+    wrong_time_ = numbers_ ? "its time is not a number of " + std::string(row_of(*form.unit).noun) +
                                  " between 1970 and the year 9999"
                            : "its time is not in the form " + form.pattern;
   }

@@ -263,7 +263,7 @@ void Connection::replied() {
   const SharedError error = judge_greeting(reply);
   if (error != SharedError::none) {
     const bool replica = error == SharedError::read_only && !reply.is_error();
-    return fail(error, replica ? "it is no master" : std::string(reply.text()));
+    return fail(error, replica ? "it is not a master" : std::string(reply.text()));
   }
   if (++greeted_ < greeting_size_) return;
   state_ = State::ready;

@@ -52,7 +52,7 @@ TEST(Json, ReadsThresholdsThatFitInto64Bits) {
                             "-9223372036854777856.0", "1e30", "-1e300"})
     EXPECT_EQ(read(large), "\"deny.over\" is too large" + range) << large;
   for (const char* none : {"\"20\"", "true", "null", "[]", "{}"})
-    EXPECT_EQ(read(none), "\"deny.over\" is no number" + range) << none;
+    EXPECT_EQ(read(none), "\"deny.over\" is not a number" + range) << none;
 }
 
 }  // namespace weir::admin::json_test

@@ -138,7 +138,7 @@ policies:
 )");
   EXPECT_THAT(text,
               HasSubstr(":6:33: the event login has no field \"nmae\"; did you mean \"name\"?"));
-  EXPECT_THAT(text, HasSubstr(":7:44: `ip` is no IP address"));
+  EXPECT_THAT(text, HasSubstr(":7:44: `ip` is not an IP address"));
 }
 
 TEST_F(CasesTest, AJsonAnswerIsOneWhereverItsHeadersStand) {
@@ -357,7 +357,7 @@ TEST_F(CasesTest, MistakesOfBothFilesAreToldAtOnce) {
   EXPECT_THAT(told("config: none.yaml"), HasSubstr("unknown key \"reqest\""));
   scratch.write("bad.yaml", "weir: 1\npolicys: []\n");
   EXPECT_THAT(told("config: bad.yaml"), HasSubstr("unknown key \"policys\""));
-  EXPECT_THAT(told("config: bad.yaml"), HasSubstr("\"POST\" is no request"));
+  EXPECT_THAT(told("config: bad.yaml"), HasSubstr("\"POST\" is not a request"));
   const std::string text = run(R"(
       - {at: 5s, request: GET /}
       - {at: 4s, request: GET /}

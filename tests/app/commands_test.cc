@@ -87,7 +87,7 @@ TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
       {{"explain"},
        "URL is required: what is asked for, a path or a URL\ntry: weir explain /api/login"},
       {{"ctl"}, "try \"weir ctl --help\""},
-      {{"ctl", "view", "a/b"}, "is no name of a view"},
+      {{"ctl", "view", "a/b"}, "is not a view name"},
       {{"dev", "3000", "--recipe", "logn"}, "weir: no recipe \"logn\"; did you mean \"login\"?\n"},
       {{"dev", "99999"}, "weir: APP: \"http://127.0.0.1:99999\" has no port between 1 and 65535\n"},
       {{"dev", "3000", "--listen", "nowhere"}, "weir: --listen: "},
@@ -98,7 +98,7 @@ TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
       {{"serve", "--listen", "nowhere"}, "weir: --listen: "},
       {{"serve", "--upstream", "ftp://x"}, "weir: --upstream: "},
       {{"serve", "--log-level", "loud"}, "--log-level: loud not in {trace,debug,info,warn,error}"},
-      {{"explain", "-c", "good.yaml", "-X", "GE T", "/"}, "\"GE T\" is no method"},
+      {{"explain", "-c", "good.yaml", "-X", "GE T", "/"}, "\"GE T\" is not a method"},
   };
   for (const Case& c : kCases) {
     const Outcome outcome = run(c.arguments);
@@ -118,7 +118,7 @@ TEST_F(CommandsTest, WordsAtTheWrongPlaceAreToldWithTheLineThatIsMeant) {
   };
   const Case kCases[] = {
       {{"good.yaml"},
-       "weir: \"good.yaml\" is no command\ntry: weir serve -c good.yaml, or weir check "
+       "weir: \"good.yaml\" is not a command\ntry: weir serve -c good.yaml, or weir check "
        "good.yaml\n"},
       {{"serve", "good.yaml"},
        "weir: \"good.yaml\": a file is named by -c\ntry: weir serve -c good.yaml\n"},
@@ -288,7 +288,7 @@ TEST_F(CommandsTest, output_that_can_not_be_written_is_4) {
   EXPECT_EQ(shell(schema + " >/dev/full 2>said"), 4);
   EXPECT_THAT(scratch.read("said"), HasSubstr("the output can't be written: No space left"));
   EXPECT_EQ(shell("{ " + schema + "; echo $? >code; } | head -c 1 >first"), 0);
-  EXPECT_EQ(scratch.read("code"), "0\n") << "who has seen enough is no failure";
+  EXPECT_EQ(scratch.read("code"), "0\n") << "who has seen enough is not a failure";
 }
 
 TEST_F(CommandsTest, schema_is_json_and_has_a_reference) {
@@ -310,7 +310,7 @@ TEST_F(CommandsTest, check_warns_of_a_state_directory_that_can_not_be_written) {
                                  (scratch / "file") + "}\n");
   const Outcome outcome = run({"check"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("state.dir: it is no directory"));
+  EXPECT_THAT(outcome.out, HasSubstr("state.dir: it is not a directory"));
   EXPECT_EQ(run({"check", "--strict"}).code, 3);
 }
 
@@ -349,7 +349,7 @@ TEST_F(CommandsTest, limits_of_limitador_that_can_not_be_compiled_are_left_out_w
       limits + "- {namespace: n, max_value: 1, seconds: 60, conditions: [\"x = 'a'\"]}\n");
   const Outcome broken = run({"check"});
   EXPECT_EQ(broken.code, 1);
-  EXPECT_THAT(broken.out + broken.err, HasSubstr("line 8: \"=\" is no operator"));
+  EXPECT_THAT(broken.out + broken.err, HasSubstr("line 8: \"=\" is not an operator"));
 }
 
 TEST_F(CommandsTest, serve_says_why_it_can_not_start) {

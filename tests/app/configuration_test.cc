@@ -150,7 +150,7 @@ TEST(Configuration, WhatCannotBeReadHidesNothing) {
        "events: {a: {is: b}, b: {is: a}}\n" +
            policies("watch: [a, b], when: user == 1", "watch: b, when: 'ip + 1 > 2'"),
        {2, 5}},
-      {"a field that is no text",
+      {"a field that is not text",
        "fields: {user: [body.username], tier: header.x_tier}\n" + login +
            policies("watch: login, when: 'size(user) > 5 and user + 1 > 2'",
                     "watch: login, when: nobody == 1"),

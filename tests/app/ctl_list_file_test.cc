@@ -88,7 +88,7 @@ TEST(CtlListFile, ReadsCsvAndJson) {
        {"user", "device"},
        "record 1: commas separate the columns, not tabs"},
       {"a semicolon in a key", "a;b\n", {"user"}, R"([{"key":["a;b"]}])"},
-      {"no object in it", "[7]", {"user"}, "entry 1 is no object"},
+      {"no object in it", "[7]", {"user"}, "entry 1 is not an object"},
   };
   for (const Case& each : cases) {
     SCOPED_TRACE(each.name);

@@ -29,7 +29,8 @@ TEST(FailIf, what_is_no_condition) {
     EXPECT_FALSE(FailIf::parse(text, problem)) << text;
   }
   FailIf::parse("refuse>1", problem);
-  EXPECT_EQ(problem, "\"refuse\" is no action; known are flag, graylist, delay, challenge, deny");
+  EXPECT_EQ(problem,
+            "\"refuse\" is not an action; known are flag, graylist, delay, challenge, deny");
 }
 
 }  // namespace

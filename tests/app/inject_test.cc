@@ -236,7 +236,7 @@ TEST(Inject, says_why_not) {
       {job, classic(), "job/j: with --classic its pods would never complete"},
       {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, ports: [{containerPort: "
        "x}]}]}}",
-       native(), "pod/p: x is no port number (1 to 65535); pass --app-port"},
+       native(), "pod/p: x is not a port number (1 to 65535); pass --app-port"},
       {"{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, ports: [{containerPort: "
        "80}]}, "
        "{name: b, ports: [{containerPort: 8482}]}]}}",
@@ -253,10 +253,10 @@ TEST(Inject, says_why_not) {
        native(), "listens on 8483, which is weir's"},
       {"{kind: Pod, metadata: {name: p, annotations: {weir.example/app-port: '70000'}}, spec: "
        "{containers: [{name: a}]}}",
-       native(), "pod/p: 70000 is no port number (1 to 65535)"},
+       native(), "pod/p: 70000 is not a port number (1 to 65535)"},
       {"kind: Pod\nmetadata: {name: p}\nspec:\n  volumes:\n  containers: [{name: a, ports: "
        "[{containerPort: 80}]}]\n",
-       native(), "\"volumes\" is no list"},
+       native(), "\"volumes\" is not a list"},
   };
   for (const Case& c : kCases) {
     const Injected out = inject(c.text, "x.yaml", c.options);

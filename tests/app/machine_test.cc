@@ -40,7 +40,7 @@ TEST(Machine, chooses_threads_by_what_it_is_granted) {
       {"a quota of eight on a node of four", {}, 4, 8.0, 4},
       {"a quota of eight on a node of 64", {}, 64, 8.0, 8},
       {"what is configured counts", 5, 2, 0.5, 5},
-      {"zero is no number of threads", 0, 2, {}, 1},
+      {"zero is not a number of threads", 0, 2, {}, 1},
       {"an affinity that could not be read", {}, 0, {}, 1},
   };
   for (const Case& c : kCases)

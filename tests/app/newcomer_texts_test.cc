@@ -69,7 +69,8 @@ TEST(NewcomerTexts, WhatAPolicyWatches) {
       {"events: {e: {match: {method: post, path: /a}}}\n",
        "2:21 \"match\" is a method and a route in one text, not a map | write match: POST /a"},
       {"events: {e: {match: GET /a/**}}\n",
-       "2:21 \"**\" is no segment of a route | write *: at the end it stands for everything below"},
+       "2:21 \"**\" is not a segment of a route | write *: at the end it stands for everything "
+       "below"},
   });
 }
 
@@ -86,8 +87,8 @@ TEST(NewcomerTexts, Keys) {
        "3:23 this subtracts: a name has no \"-\" in it | write header.x_device: _ stands for -"},
       {keyed("key: {header: X-Device}"),
        "3:18 a part of a key is a field, not a map or list | write key: header.x_device"},
-      {keyed("key: ip + path"), "3:18 \"ip + path\" is no field | write key: [ip, path]"},
-      {keyed("key: '$remote_addr'"), "3:18 \"$remote_addr\" is no field | write ip"},
+      {keyed("key: ip + path"), "3:18 \"ip + path\" is not a field | write key: [ip, path]"},
+      {keyed("key: '$remote_addr'"), "3:18 \"$remote_addr\" is not a field | write ip"},
   });
 }
 
@@ -107,18 +108,18 @@ TEST(NewcomerTexts, Thresholds) {
        "window: "
        "write over: 20, in: 1m"},
       {rung("over: '>20', do: deny"),
-       "3:27 \">20\" is no threshold | the key says how it is compared: write over: 20"},
+       "3:27 \">20\" is not a threshold | the key says how it is compared: write over: 20"},
       {rung("over: '<= 20', do: deny"),
-       "3:27 \"<= 20\" is no threshold | the key says how it is compared: write at: 20"},
-      {rung("over: 1k, do: deny"), "3:27 \"1k\" is no threshold | write 1000"},
-      {rung("over: 1_000, do: deny"), "3:27 \"1_000\" is no threshold | write 1000"},
+       "3:27 \"<= 20\" is not a threshold | the key says how it is compared: write at: 20"},
+      {rung("over: 1k, do: deny"), "3:27 \"1k\" is not a threshold | write 1000"},
+      {rung("over: 1_000, do: deny"), "3:27 \"1_000\" is not a threshold | write 1000"},
       {rung("over: inf, do: deny"),
        "3:27 field \"inf\" is not provided by event \"request\" | for no limit leave out the rung, "
        "and in a table write unlimited"},
       {"tables: {t: {by: path, values: {/a: inf, /b: .inf, /c: nan, '*': 5}}}\n",
-       "2:37 \"inf\" is no number | for no limit write unlimited\n"
-       "2:46 \".inf\" is no number | for no limit write unlimited\n"
-       "2:56 \"nan\" is no number"},
+       "2:37 \"inf\" is not a number | for no limit write unlimited\n"
+       "2:46 \".inf\" is not a number | for no limit write unlimited\n"
+       "2:56 \"nan\" is not a number"},
       {windowed("20/m"),
        "3:21 \"20/m\" is a rate, and a window is a time | write window: 1m, then: [{over: 20, do: "
        "deny}]; or, for a steady pace, window: {rate: 20/m, burst: 20}"},
@@ -142,15 +143,15 @@ TEST(NewcomerTexts, Rungs) {
       {rung("over: 5, do: [flag, deny]"),
        "3:34 a rung does one thing | write a rung for each, with a threshold of its own"},
       {rung("over: 5, do: deny, for: forever"),
-       "3:45 \"forever\" is no duration | a duration has an end: write a length such as 30d; "
+       "3:45 \"forever\" is not a duration | a duration has an end: write a length such as 30d; "
        "entries "
        "of a list may have none"},
       {windowed("60"),
        "3:21 duration \"60\" has no unit | write 60s or 60m; units are ms, s, m, h and d"},
-      {windowed("1hour"), "3:21 \"1hour\" is no duration | did you mean \"1h\"?"},
+      {windowed("1hour"), "3:21 \"1hour\" is not a duration | did you mean \"1h\"?"},
       {policy("watch: request, key: ip, metric: distinct user, window: 1m, then: [{over: 5, do: "
               "deny}]"),
-       "3:46 \"distinct user\" is no metric | write distinct(user)"},
+       "3:46 \"distinct user\" is not a metric | write distinct(user)"},
       {policy("watch: request, key: ip, share: true, window: 1m, then: [{over: 5, do: deny}]"),
        "3:45 invalid value \"true\" for \"share\"; allowed: local, redis | write redis"},
   });
@@ -162,22 +163,22 @@ TEST(NewcomerTexts, TimeZones) {
   };
   expect_all({
       {zone("CST"),
-       "3:41 \"CST\" is no time zone | CST is the time of China, Chicago or Cuba: write "
+       "3:41 \"CST\" is not a time zone | CST is the time of China, Chicago or Cuba: write "
        "Asia/Shanghai, America/Chicago ..."},
       {zone("+08:00"),
-       "3:41 \"+08:00\" is no time zone | write Asia/Shanghai, or \"Etc/GMT-8\", which is +8 h: "
+       "3:41 \"+08:00\" is not a time zone | write Asia/Shanghai, or \"Etc/GMT-8\", which is +8 h: "
        "its "
        "sign is the other way round"},
       {zone("UTC-5"),
-       "3:41 \"UTC-5\" is no time zone | write a place such as Asia/Shanghai, or \"Etc/GMT+5\", "
+       "3:41 \"UTC-5\" is not a time zone | write a place such as Asia/Shanghai, or \"Etc/GMT+5\", "
        "which "
        "is -5 h: its sign is the other way round"},
-      {zone("Asia/Beijing"), "3:41 \"Asia/Beijing\" is no time zone | write Asia/Shanghai"},
+      {zone("Asia/Beijing"), "3:41 \"Asia/Beijing\" is not a time zone | write Asia/Shanghai"},
       {zone("local"),
-       "3:41 \"local\" is no time zone | write the zone's name, such as Asia/Shanghai: a "
+       "3:41 \"local\" is not a time zone | write the zone's name, such as Asia/Shanghai: a "
        "configuration means the same on every machine"},
       {zone("+05:30"),
-       "3:41 \"+05:30\" is no time zone | write a name of the IANA database (tzdata), such as "
+       "3:41 \"+05:30\" is not a time zone | write a name of the IANA database (tzdata), such as "
        "Asia/Shanghai or UTC"},
   });
 }
@@ -189,32 +190,35 @@ TEST(NewcomerTexts, Sections) {
       {"policies:\n  name: p\n  watch: request\n",
        "3:3 \"policies\" must be a list | begin each policy with - name: ..."},
       {"admin: {listen: 8481}\n",
-       "2:17 \"8481\" is no address to listen on | write 127.0.0.1:8481 for this machine alone, "
+       "2:17 \"8481\" is not an address to listen on | write 127.0.0.1:8481 for this machine "
+       "alone, "
        "0.0.0.0:8481 for all addresses"},
       {"proxy: {listen: '*:8480', upstream: 'http://a'}\n",
-       "2:17 \"*:8480\" is no address to listen on | write 0.0.0.0:8480 for all addresses"},
+       "2:17 \"*:8480\" is not an address to listen on | write 0.0.0.0:8480 for all addresses"},
       {"health: {listen: 'http://127.0.0.1:8482/'}\n",
-       "2:18 \"http://127.0.0.1:8482/\" is no address to listen on | write 127.0.0.1:8482"},
+       "2:18 \"http://127.0.0.1:8482/\" is not an address to listen on | write 127.0.0.1:8482"},
       {"api: {listen: 127.0.0.1}\n",
-       "2:15 \"127.0.0.1\" is no address to listen on | add the port: 127.0.0.1:8480"},
+       "2:15 \"127.0.0.1\" is not an address to listen on | add the port: 127.0.0.1:8480"},
       {"grpc: {listen: weir:8483}\n",
-       "2:16 \"weir:8483\" is no address to listen on | a name is no address: write 127.0.0.1:8483 "
+       "2:16 \"weir:8483\" is not an address to listen on | a name is not an address: write "
+       "127.0.0.1:8483 "
        "for this machine alone, 0.0.0.0:8483 for all addresses"},
       {"admin: {listen: /run/weir.sock}\n",
-       "2:17 \"/run/weir.sock\" is no address to listen on | write unix:/run/weir.sock"},
+       "2:17 \"/run/weir.sock\" is not an address to listen on | write unix:/run/weir.sock"},
       {"admin: {port: 8481}\n",
        "2:9 unknown key \"port\" in \"admin\" | write listen: 127.0.0.1:8481"},
       {"admin: 127.0.0.1:8481\n",
        "2:8 \"admin\" must be a map of keys and values, not a text | write admin: {listen: "
        "127.0.0.1:8481}"},
       {"proxy: {upstream: 127.0.0.1:3000}\n",
-       "2:19 \"127.0.0.1:3000\" is no upstream | write http://127.0.0.1:3000"},
-      {"proxy: {upstream: 3000}\n", "2:19 \"3000\" is no upstream | write http://127.0.0.1:3000"},
+       "2:19 \"127.0.0.1:3000\" is not an upstream | write http://127.0.0.1:3000"},
+      {"proxy: {upstream: 3000}\n",
+       "2:19 \"3000\" is not an upstream | write http://127.0.0.1:3000"},
       {"proxy: {upstream: 'http://app:3000/api'}\n",
        "2:19 an upstream has no path | write http://app:3000; weir sends the path that the client "
        "asks for"},
       {"redis: {url: 127.0.0.1:6379}\n",
-       "2:14 this is no URL of a Redis server: it begins with redis://, rediss:// or unix:// | "
+       "2:14 this is not a URL of a Redis server: it begins with redis://, rediss:// or unix:// | "
        "write redis://127.0.0.1:6379, or redis://HOST:PORT/DB"},
       {"redis: redis://127.0.0.1:6379\n",
        "2:8 \"redis\" must be a map of keys and values, not a text | write redis: {url: "

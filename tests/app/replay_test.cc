@@ -219,7 +219,7 @@ TEST_F(ReplayCommandTest, what_is_wrong_is_told_by_its_exit_code) {
        "--against is told in reports"},
       {{"--event", "login=logins.csv", "--fail-if", "refuse>1"},
        2,
-       "--fail-if: \"refuse\" is no action"},
+       "--fail-if: \"refuse\" is not an action"},
       {{"--event", "login=logins.csv", "--log", "combined"}, 2, "and no --event is one"},
       {{"--event", "login=logins.csv", "-o", "yaml"},
        2,

@@ -436,7 +436,7 @@ TEST(State, says_what_stands_in_the_way_of_a_directory) {
   EXPECT_EQ(state_obstacle(scratch.path()), "");
   EXPECT_EQ(state_obstacle(scratch / "not/there"), "") << "it may be made, or mounted, there";
   scratch.write("file", "");
-  EXPECT_EQ(state_obstacle(scratch / "file"), "it is no directory");
+  EXPECT_EQ(state_obstacle(scratch / "file"), "it is not a directory");
 }
 
 TEST(StateDirectory, is_one_process_s_and_its_secret_is_its_own) {

@@ -72,7 +72,7 @@ TEST_F(Names, a_name_is_asked_for_again_every_ten_seconds) {
   EXPECT_EQ(asked, 1);
   next = found({"192.0.2.2", "192.0.2.1"});
   EXPECT_FALSE(it.tick(now + seconds(10)));
-  EXPECT_FALSE(it.tick(now + seconds(11))) << "another order is no news";
+  EXPECT_FALSE(it.tick(now + seconds(11))) << "another order is not news";
   next = found({"192.0.2.3"});
   EXPECT_FALSE(it.tick(now + seconds(20)));
   EXPECT_TRUE(it.tick(now + seconds(21)));

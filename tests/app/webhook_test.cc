@@ -80,7 +80,7 @@ TEST(Webhook, ReadsAnswersInPiecesAndAfterInterimOnes) {
 TEST(Webhook, SaysWhyThereIsNoAnswer) {
   OriginServer garbage(saying({"SSH-2.0-OpenSSH_9.2\r\n\r\n"}));
   EXPECT_EQ(post(address_of(garbage), "{}").error,
-            "read: the answer is no HTTP/1.1 that weir takes");
+            "read: the answer is not HTTP/1.1 that weir takes");
   OriginServer closing(saying({"HTTP/1.1 200 OK\r\nA: b"}));
   EXPECT_EQ(post(address_of(closing), "{}").error, "read: End of file");
   OriginServer endless(saying({"HTTP/1.1 200 OK\r\nA: " + std::string(40'000, 'x') + "\r\n\r\n"}));

@@ -225,7 +225,7 @@ TEST(CheckRequest, FactsOfRoutesAndFilters) {
   EXPECT_TRUE(claim("admin").value.as_boolean());
   EXPECT_EQ(claim("none").why, MissReason::absent);
   EXPECT_EQ(claim("nobody").why, MissReason::absent);
-  EXPECT_EQ(claim("roles").why, MissReason::unreadable) << "a list is no single value";
+  EXPECT_EQ(claim("roles").why, MissReason::unreadable) << "a list is not a single value";
   EXPECT_EQ(find({{"jwt"}, {"claims"}, {"roles"}, {"", 0, true}}).value.as_text(), "buyer");
   EXPECT_EQ(find({{"jwt"}, {"claims"}, {"roles"}, {"", 1, true}}).why, MissReason::absent);
   EXPECT_EQ(find({{"route"}, {"plan"}}).value.as_text(), "free");

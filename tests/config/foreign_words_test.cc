@@ -41,7 +41,7 @@ TEST(ForeignWords, stand_for_keys_of_their_place) {
       if (row.place != table.what) continue;
       places.insert(row.place);
       if (!row.means.empty()) {
-        EXPECT_EQ(keys.count(row.means), 1U) << row.means << " is no key of " << table.what;
+        EXPECT_EQ(keys.count(row.means), 1U) << row.means << " is not a key of " << table.what;
       }
       for (const std::string_view word : words_of(row))
         EXPECT_EQ(keys.count(word), 0U) << word << " is a key of " << table.what;

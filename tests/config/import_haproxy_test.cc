@@ -262,8 +262,8 @@ TEST(ImportHaproxySections, ConnectionsThatAreNoRequestsAreANote) {
                  "  stick-table type ip size 1k store conn_rate(60s)\n"
                  "  tcp-request connection track-sc0 src\n"
                  "  tcp-request connection reject if { sc_conn_rate(0) gt 2 }\n"),
-            (Lines{"5: it limits connections that are no HTTP requests (mode tcp)",
-                   "6: it limits connections that are no HTTP requests (mode tcp)"}));
+            (Lines{"5: it limits connections that are not HTTP requests (mode tcp)",
+                   "6: it limits connections that are not HTTP requests (mode tcp)"}));
 }
 
 TEST(ImportHaproxySections, WhoTheClientIsIsANote) {

@@ -100,7 +100,7 @@ TEST(ImportNginxPaths, HoldWithTheSlashAtTheEnd) {
   EXPECT_EQ(location("/"), "");
   EXPECT_EQ(when("server { location = /login { } location / { limit_req zone=a; } }"),
             "!(uri == \"/login\")")
-      << "a slash at the end is no way round the limit";
+      << "a slash at the end is not a way round the limit";
   EXPECT_NE(import("server { location /login/ { limit_req zone=a; } }").yaml.find("\n  uri: "),
             std::string::npos);
 }
@@ -169,13 +169,13 @@ TEST(ImportNginx, TellsWhatNginxRefuses) {
     if (!note.starts_with(begin) || !note.ends_with(end)) return note;
     return note.substr(begin.size(), note.size() - begin.size() - end.size());
   };
-  EXPECT_EQ(of("limit_req zone=a burst=abc"), "\"abc\" is no whole number from 1 on");
-  EXPECT_EQ(of("limit_req zone=a burst=-1"), "\"-1\" is no whole number from 1 on");
-  EXPECT_EQ(of("limit_req zone=a burst=0"), "\"0\" is no whole number from 1 on");
-  EXPECT_EQ(of("limit_req zone=a delay="), "\"\" is no whole number from 1 on");
+  EXPECT_EQ(of("limit_req zone=a burst=abc"), "\"abc\" is not a whole number from 1 on");
+  EXPECT_EQ(of("limit_req zone=a burst=-1"), "\"-1\" is not a whole number from 1 on");
+  EXPECT_EQ(of("limit_req zone=a burst=0"), "\"0\" is not a whole number from 1 on");
+  EXPECT_EQ(of("limit_req zone=a delay="), "\"\" is not a whole number from 1 on");
   EXPECT_EQ(of("limit_req zone=a foo=2"), "it has no parameter foo=2");
   EXPECT_EQ(of("limit_req burst=3"), "zone= is missing");
-  EXPECT_EQ(of("limit_conn a many"), "\"many\" is no whole number from 1 on");
+  EXPECT_EQ(of("limit_conn a many"), "\"many\" is not a whole number from 1 on");
   EXPECT_EQ(of("limit_conn a"), "it needs a zone and a number");
   EXPECT_EQ(told("limit_req_zone $uri zone=b:1m rate=1r/s foo;"),
             "2: limit_req_zone $uri zone=b:1m rate=1r/s foo: it has no parameter foo: nginx "

@@ -340,7 +340,7 @@ TEST_F(Directory, what_cannot_be_read_is_told) {
   ASSERT_EQ(loaded.problems.errors(), 3u);
   EXPECT_NE(shown(loaded).find("missing.yaml\": No such file"), std::string::npos);
   EXPECT_NE(shown(loaded).find("dir\": it is a directory"), std::string::npos);
-  EXPECT_NE(shown(loaded).find("pipe\": it is no regular file"), std::string::npos);
+  EXPECT_NE(shown(loaded).find("pipe\": it is not a regular file"), std::string::npos);
   const Loaded none = load_file(path("none.yaml"), {});
   EXPECT_EQ(shown(none),
             path("none.yaml") +

@@ -38,7 +38,7 @@ TEST(RateWindow, SaysWhatIsMeantByARateInAnotherPlace) {
                   "deny}]; or, for a steady pace, window: {rate: 10/m, burst: 10}");
   }
   EXPECT_EQ(error("{rate: 10r/s, burst: 5}", "[{do: deny}]"),
-            "\"10r/s\" is no rate | did you mean \"10/s\"?");
+            "\"10r/s\" is not a rate | did you mean \"10/s\"?");
   EXPECT_EQ(error("1m", "[{over: 10r/s, do: deny}]"),
             "\"10r/s\" is a rate, and a threshold is a number | write over: 10, in: 1s");
   EXPECT_EQ(error("1m", "[{over: 10/m, do: deny}]"), "") << "an event may have a field m";

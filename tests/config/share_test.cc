@@ -188,7 +188,7 @@ TEST(Share, WhatCannotBe) {
                    "(write share: redis)"}));
   EXPECT_EQ(
       problems_of(kRedis, "share: redis, on_error: {local: 2}, " + kRest),
-      (Texts{"\"2\" is no part of the limits "
+      (Texts{"\"2\" is not a part of the limits "
              "(write a number over 0, up to 1: with 5 replicas 0.2 keeps to the limit in all)"}));
   EXPECT_EQ(problems_of(kRedis, "share: redis, then: [{if: 'true', do: flag}]"),
             (Texts{"a policy that counts nothing has nothing to share "

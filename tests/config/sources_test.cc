@@ -34,11 +34,11 @@ TEST(Sources, ThatMakeNoSenseAreErrors) {
   const auto list = [](const std::string& source) {
     return first_problem("lists: {a: {of: ip, kind: deny, " + source + "}}\n");
   };
-  EXPECT_EQ(list("url: ftp://x/y"), "\"ftp://x/y\" is no URL that weir can fetch");
+  EXPECT_EQ(list("url: ftp://x/y"), "\"ftp://x/y\" is not a URL that weir can fetch");
   EXPECT_EQ(list("url: {every: 5m}"), "what is fetched needs \"url\"");
   EXPECT_EQ(list("file: x, url: https://x/y"), "a list has \"file\" or \"url\", not both");
   EXPECT_EQ(list("url: {url: https://x/y, sha256: abc}"), "\"abc\" is neither a SHA-256 nor a URL");
-  EXPECT_EQ(list("url: {url: https://x/y, signed_by: abc}"), "\"abc\" is no public key");
+  EXPECT_EQ(list("url: {url: https://x/y, signed_by: abc}"), "\"abc\" is not a public key");
   EXPECT_EQ(list("url: http://x/y"), "anybody on the way can change what comes over http://");
   EXPECT_EQ(list("url: {redis: key}"),
             "a list does not come from a Redis key: entries of all replicas are those of \"share: "

@@ -38,7 +38,7 @@ TEST(TimePattern, reads_what_logs_write) {
       {"a fraction", "%Y/%m/%d %H:%M:%S", "2016/01/01 00:30:04.91", 1451608204910},
       {"a fraction with a comma", "%F %T", "2016-01-01 00:30:04,9", 1451608204900},
       {"more digits than milliseconds", "%F %T", "2016-01-01 00:30:04.0129999", 1451608204012},
-      {"a point that is no fraction", "%F %T.", "2016-01-01 00:30:04.", 1451608204000},
+      {"a point that is not a fraction", "%F %T.", "2016-01-01 00:30:04.", 1451608204000},
       {"month and weekday by name, any case", "%A %e %B %Y %R", "friday  1 JANUARY 2016 00:30",
        1451608200000},
       {"May is both long and short", "%B %d %Y", "May 17 2015", 1431820800000},
@@ -72,8 +72,8 @@ TEST(TimePattern, tells_what_is_wrong_with_a_pattern) {
     const char* message;
   };
   const Case kCases[] = {
-      {"%Y-%m-%d %Q", 9, 2, "\"%Q\" is no part of a time"},
-      {"%Y-%m-%d %", 9, 1, "\"%\" is no part of a time"},
+      {"%Y-%m-%d %Q", 9, 2, "\"%Q\" is not a part of a time"},
+      {"%Y-%m-%d %", 9, 1, "\"%\" is not a part of a time"},
       {"%H:%M", 0, 5, "a time needs its year, month and day"},
       {"%b %d %H:%M:%S", 0, 14, "a time needs its year, month and day"},
       {"", 0, 0, "a time needs its year, month and day"},

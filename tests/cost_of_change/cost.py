@@ -56,7 +56,7 @@ class Cost(unittest.TestCase):
                     else:
                         self.assertEqual(read(ROOT, edit.file).count(edit.text), 1,
                                          f"{edit.text!r} stands not once in {edit.file}: bring changes.py up to date")
-                    self.assertTrue(PRODUCT.search(edit.file), f"{edit.file} is no file of the product")
+                    self.assertTrue(PRODUCT.search(edit.file), f"{edit.file} is not a file of the product")
 
     def test_no_change_costs_more_than_its_goal(self):
         for change in CHANGES:

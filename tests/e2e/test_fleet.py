@@ -195,7 +195,7 @@ class Fleet(unittest.TestCase):
         code, text = ctl(first, "policy", "gold", "restore", "--here")
         self.assertEqual(code, 1)
         self.assertIn("holds on all replicas", text)
-        self.assertEqual(self.audited(second, "override.set")[-1]["reason"], "all of them", "what holds here alone is no news")
+        self.assertEqual(self.audited(second, "override.set")[-1]["reason"], "all of them", "what holds here alone is not news")
 
     def test_what_is_set_while_redis_is_away_is_told_when_it_is_back(self):
         first, second, third = self.all

@@ -38,7 +38,7 @@ class Import(unittest.TestCase):
             "limits.yaml:4: the limit: cannot compare int with string",
             "limits.yaml:5: the limit: the pattern of matches() must be a string literal, since it is read when the file is loaded",
             "limits.yaml:6: descriptors.exists(d, d.a == 'x'): it asks for all descriptors at once: each is an event of its own here",
-            "limits.yaml:7: the limit: \"=\" is no operator",
+            "limits.yaml:7: the limit: \"=\" is not an operator",
             "4 things were not carried over: see the comments at the top"])
         self.write("weir.yaml", done.stdout)
         checked = self.weir("check", "--strict", "weir.yaml")
@@ -74,7 +74,7 @@ class Import(unittest.TestCase):
         self.write("limits.yaml", "a: b\n")
         done = self.weir("import", "limitador", "limits.yaml")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("limits.yaml: it is no list of limits", done.stderr)
+        self.assertIn("limits.yaml: it is not a list of limits", done.stderr)
 
 
 if __name__ == "__main__":

@@ -238,7 +238,7 @@ class Operator(unittest.TestCase):
         self.assertEqual([self.status("198.51.100.1", "/flood") for _ in range(5)], [200] * 4 + [429])
         for arguments, code, words in (
                 (("policy", "login-per-ip", "shadow"), 2, "--for"),
-                (("policy", "login-per-ip", "quiet", "--for", "1m"), 2, "is no change of a policy"),
+                (("policy", "login-per-ip", "quiet", "--for", "1m"), 2, "is not a change of a policy"),
                 (("policy", "login-per-ip", "set", "over", "--for", "1m"), 2, "is not like over=20"),
                 (("policy", "login-per-ip", "set", "over=99999999999999999999", "--for", "1m"), 2, "9223372036854775807"),
                 (("policy", "login-per-ip", "set", "over=few", "--for", "1m"), 2, '"few" is no'),

@@ -213,8 +213,8 @@ policies:
         self.assertIn('the first line names no column "uri"; it has when, ip, verb', done.stderr)
         self.write("bad.ndjson", '{"t":1,"i":"x","m":"GET","p":"/"}\n{"i":"::1","m":"GET","p":"/"}\n{"t":1,"i":"::1","p":"/"}\n{"t":1,"i":"::1","m":"GET","p":"/%zz"}\nnonsense\n')
         done = self.replay("--event", "request=bad.ndjson", "--map", "ts=t,ip=i,method=m,path=p")
-        for says in ("the caller is no address", "it has no time", "it has no method and path", "a path that the proxy refuses",
-                     "this is no JSON object"):
+        for says in ("the caller is not an address", "it has no time", "it has no method and path", "a path that the proxy refuses",
+                     "this is not a JSON object"):
             self.assertIn(says, done.stdout + done.stderr)
         self.assertEqual(done.returncode, 1)
 
@@ -382,7 +382,7 @@ policies:
             done = subprocess.run([os.environ["WEIR_BINARY"], "replay", "--event", "request=-", "--threads", "4"], cwd=self.directory, stdin=rows,
                                   capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stderr.splitlines(), ["weir: --threads 4: one thread judges, another one reads: - is no plain file, and is read once"])
+        self.assertEqual(done.stderr.splitlines(), ["weir: --threads 4: one thread judges, another one reads: - is not a plain file, and is read once"])
         self.assertEqual(self.good("--event", "request=access.log"), done.stdout.replace("- as request", "access.log as request"))
         done = self.replay("--event", "request=access.log")
         self.assertEqual((done.returncode, done.stderr), (0, ""))

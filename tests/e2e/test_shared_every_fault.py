@@ -157,7 +157,7 @@ class PlayedFaults(FaultCase):
 
 
 class Forgetting(FaultCase):
-    """Under load, with so large a budget that a busy machine is no fault."""
+    """Under load, with so large a budget that a busy machine is not a fault."""
 
     def loses(self, *words):
         """Gives how often that was said to Redis, and what the load saw."""

@@ -100,7 +100,7 @@ class UpstreamFaults(unittest.TestCase):
         heads = {
             "/cut": b"HTTP/1.1 200 OK\r\nContent-Le",
             "/nothing": b"",
-            "/nonsense": b"\x16\x03\x01 this is no HTTP\r\n\r\n",
+            "/nonsense": b"\x16\x03\x01 this is not HTTP\r\n\r\n",
             "/two-lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
             "/signed": b"HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nab",
             "/overflow": b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nab",

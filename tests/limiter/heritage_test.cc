@@ -393,7 +393,7 @@ TEST(Heritage, OnlyWhatFits) {
   EXPECT_EQ(inherited(spec_of(Metric::count, Window::ring, 3'600'000),
                       spec_of(Metric::count, Window::ring, 600'000)),
             0)
-      << "a minute is no part of ten seconds";
+      << "a minute is not a part of ten seconds";
   EXPECT_EQ(inherited(spec_of(Metric::count, Window::ring, 600'000, 7'200'000),
                       spec_of(Metric::count, Window::ring, 3'600'000)),
             10);

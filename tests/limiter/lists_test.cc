@@ -305,7 +305,7 @@ TEST(StaticList, MatchesKeysAndBlocksUntilTheyEnd) {
   EXPECT_EQ(list.find(key_of(2), nullptr, at(0)), nullptr);
   EXPECT_EQ(found("10.1.2.3", at(0)), "10.0.0.0/8");
   EXPECT_EQ(found("::ffff:10.1.2.3", at(0)), "10.0.0.0/8");
-  EXPECT_EQ(found("11.1.2.3", at(0)), "") << "::/0 is no IPv4 block";
+  EXPECT_EQ(found("11.1.2.3", at(0)), "") << "::/0 is not an IPv4 block";
   EXPECT_EQ(found("203.0.113.9", at(0)), "203.0.113.0/24");
   EXPECT_EQ(found("203.0.113.9", at(1000)), "");
   EXPECT_NE(found("2001:db8::1", at(0)), "");

@@ -124,7 +124,7 @@ TEST_F(GrpcMalformed, lists_of_fields_that_are_no_request_fail_their_call_alone)
               return out;
             }())},
            {"two content-length", whole(with({{"content-length", "6"}, {"content-length", "6"}}))},
-           {"a content-length that is no number", whole(with({{"content-length", "6x"}}))},
+           {"a content-length that is not a number", whole(with({{"content-length", "6x"}}))},
            {"less than content-length", whole(with({{"content-length", "7"}}))},
            {"more than content-length", whole(with({{"content-length", "5"}}))},
            {"nothing for a content-length",

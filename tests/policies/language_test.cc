@@ -302,7 +302,7 @@ policies:
   EXPECT_EQ(told,
             "limits.csv:2: this line has 2 columns, and 3 are wanted: the fields of \"by\", then "
             "the limit\n"
-            "limits.csv:3: \"many\" is no limit: a number or unlimited\n"
+            "limits.csv:3: \"many\" is not a limit: a number or unlimited\n"
             "limits.csv:6: a quote that does not end\n"
             "limits.csv:5: these values stood in a line before\n");
 
@@ -318,9 +318,10 @@ policies:
   std::ofstream(directory / "limits.csv") << "os,ocpc,limit\nios,baidu,7\n";
   loaded = config::load_file((directory / "weir.yaml").string(), {});
   ASSERT_EQ(loaded.problems.all().size(), 1U);
-  EXPECT_EQ(loaded.problems.all().front().message,
-            "limits.csv:1: \"limit\" is no limit: a number or unlimited; a header names the fields "
-            "of \"by\", in their order");
+  EXPECT_EQ(
+      loaded.problems.all().front().message,
+      "limits.csv:1: \"limit\" is not a limit: a number or unlimited; a header names the fields "
+      "of \"by\", in their order");
   std::filesystem::remove_all(directory);
 }
 

@@ -26,7 +26,7 @@ TEST(PatternUnread, is_refused_where_the_policy_refuses) {
   EXPECT_EQ(judged.effect, "defect");
   EXPECT_EQ(judged.status, 400);
   EXPECT_EQ(world.send(order(kOther)), "pass");
-  EXPECT_EQ(world.send(TestRequest("POST /pay")), "pass") << "tin is no step";
+  EXPECT_EQ(world.send(TestRequest("POST /pay")), "pass") << "tin is not a step";
   EXPECT_EQ(world.send(order(kClean)), "pass");
   EXPECT_EQ(world.send(TestRequest("POST /pay")), "deny");
 }

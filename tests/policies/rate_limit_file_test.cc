@@ -199,7 +199,7 @@ descriptors:
   EXPECT_TRUE(service.call("d", {a}).over);
   EXPECT_FALSE(service.call("d", {a, unknown}).over);
   EXPECT_FALSE(service.call("d", {unknown}).over);
-  EXPECT_TRUE(service.call("d", {a, b}).over) << "what is unlimited is no quota";
+  EXPECT_TRUE(service.call("d", {a, b}).over) << "what is unlimited is not a quota";
 }
 
 TEST(EnvoyRateLimitFile, EntriesNeverRunTogether) {
@@ -328,7 +328,7 @@ TEST(EnvoyRateLimitFile, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(problems_of("").front(), "1: \"domain\" is missing: the file is empty");
   EXPECT_EQ(one("- {value: x}\n"), "3: a descriptor needs \"key\"");
   EXPECT_EQ(one("- {key: a, rate_limit: {unit: fortnight, requests_per_unit: 1}}\n"),
-            "3: \"fortnight\" is no unit");
+            "3: \"fortnight\" is not a unit");
   EXPECT_EQ(one("- {key: a, rate_limit: {requests_per_unit: 1}}\n"),
             "3: a rate limit needs \"unit\"");
   EXPECT_EQ(one("- {key: a, rate_limit: {unlimited: true, unit: day}}\n"),
@@ -357,7 +357,7 @@ TEST(EnvoyRateLimitFile, SaysWhatIsWrongWithIt) {
             "3: each of \"replaces\" is a map with a \"name\"");
   EXPECT_EQ(one("- {key: a}\n"), "nothing");
   EXPECT_EQ(one("- {key: 'a*', rate_limit: {unit: day, requests_per_unit: 1}}\n"),
-            "3: the * of the key \"a*\" is no pattern");
+            "3: the * of the key \"a*\" is not a pattern");
 }
 
 }  // namespace

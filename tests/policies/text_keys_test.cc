@@ -51,7 +51,7 @@ TEST_F(TextKeys, NameTheNetworkThatAnAddressIsIn) {
   EXPECT_EQ(value({"203.0.113.0", "ann"}), 3);
   EXPECT_EQ(value({"203.0.114.7", "ann"}), 0);
   order(world, Value::text("unknown"), ann);
-  EXPECT_EQ(value({"unknown", "ann"}), -1) << "what is no address is no key";
+  EXPECT_EQ(value({"unknown", "ann"}), -1) << "what is not an address is not a key";
 }
 
 TEST_F(TextKeys, LeavingAPartOutLeavesTheMaskOn) {

@@ -78,7 +78,7 @@ TEST(Csv, bad_rows_are_named_and_passed_over) {
           "x,1\nx,y,z,1\nx,y,\nx,y,abc\nx,y,1\n\"x\"z,y,1\n\"x,y,1\nok,y,2\n\"x\",y\n\"x\",y,1,\n"),
       ElementsAre("5 1000 a=x", "8 2000 a=ok", "1!4 fewer values than columns",
                   "2!6 more values than columns", "3!5 the time is empty",
-                  "4!5 this is no such time", "6!4 text behind a closing quote",
+                  "4!5 the time does not have this format", "6!4 text behind a closing quote",
                   "7!1 a quote that nothing closes", "9!6 fewer values than columns",
                   "10!8 more values than columns"));
 }
@@ -96,7 +96,7 @@ TEST(Csv, times_by_a_pattern) {
                       "2016/01/01 00:30:04.91,x\n2016/01/01 00:30:04,y\n2016/01/01 "
                       "00:30:04.9,z\n2016-01-01,w\n"),
               ElementsAre("1 1451608204910 a=x", "2 1451608204000 a=y", "3 1451608204900 a=z",
-                          "4!1 this is no such time"));
+                          "4!1 the time does not have this format"));
 }
 
 TEST(Records, TimesAreNumbersOfTheUnitThatTheirSourceNames) {
@@ -178,11 +178,11 @@ TEST(Json, bad_rows) {
   EXPECT_THAT(rows_of("{json: true, time: {field: ts, as: seconds}}", {"a"},
                       "{\"ts\":1,\"a\":}\n[1]\n{\"a\":1}\n{\"ts\":\"x\"}\n{\"ts\":true}\n{\"ts\":"
                       "1\n\"x\"\n{\"ts\":5}x\n{\"ts\":-1}\n"),
-              ElementsAre(HasSubstr("1!13 broken JSON"), "2!1 this is no JSON object",
+              ElementsAre(HasSubstr("1!13 broken JSON"), "2!1 this is not a JSON object",
                           "3!1 it has no such time",
                           "4!2 its time is unreadable, or not between 1970 and the year 9999",
                           "5!2 its time is unreadable, or not between 1970 and the year 9999",
-                          HasSubstr("6!8 broken JSON"), "7!1 this is no JSON object",
+                          HasSubstr("6!8 broken JSON"), "7!1 this is not a JSON object",
                           HasSubstr("8!9 broken JSON"),
                           "9!2 its time is unreadable, or not between 1970 and the year 9999"));
 }
@@ -205,7 +205,7 @@ TEST(AccessLog, the_course_format) {
           "83.149.9.216 - - 17/13/2015:10:05:03 +0000 GET /\n83.149.9.216 x - 17\n1.2.3.4 - -\n"),
       ElementsAre("1 1431857103000 ip=83.149.9.216 user=null method=GET url=/a/b.png path=/a/b.png",
                   "2 1431828303000 ip=83.149.9.216 user=bob method=GET url=/?flav=rss20 path=/",
-                  "3!18 this is no such time", "4!13 the line is not of this format",
+                  "3!18 the time does not have this format", "4!13 the line is not of this format",
                   "5!12 the line ends too early"));
 }
 
@@ -312,8 +312,8 @@ TEST(Requests, what_is_no_request_is_a_bad_row) {
           "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET /%zz HTTP/1.1\" 400 17 \"-\" \"-\"\n"
           "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" abc 17 \"-\" \"-\"\n"
           "nonsense\n"),
-      ElementsAre("1!1 no HTTP request", "2!1 the caller is no address",
-                  "3!47 a path that the proxy refuses", "4!59 this is no status",
+      ElementsAre("1!1 no HTTP request", "2!1 the caller is not an address",
+                  "3!47 a path that the proxy refuses", "4!59 this is not a status",
                   "5!9 the line ends too early"));
 }
 
@@ -344,7 +344,8 @@ TEST(Requests, formats_of_ones_own) {
   EXPECT_THAT(
       requests_of("%t %h", "x"),
       ElementsAre("requests need their caller, method and URL: %h and \"%r\", or %m and %U"));
-  EXPECT_THAT(requests_of("%t %Q", "x"), ElementsAre(HasSubstr("\"%Q\" is no directive of a log")));
+  EXPECT_THAT(requests_of("%t %Q", "x"),
+              ElementsAre(HasSubstr("\"%Q\" is not a directive of a log format")));
 }
 
 TEST(Requests, AFormatSaysHowItsTimesAreWritten) {
@@ -365,7 +366,7 @@ TEST(Requests, AFormatSaysHowItsTimesAreWritten) {
       wanted);
   EXPECT_THAT(
       requests_of("%{usec_frac}t %h \"%r\" %>s", "x"),
-      ElementsAre("\"usec_frac\" is no form of a time; write %{sec}t, %{msec}t, %{usec}t or "
+      ElementsAre("\"usec_frac\" is not a time format; write %{sec}t, %{msec}t, %{usec}t or "
                   "a pattern such as %{%Y-%m-%d %H:%M:%S}t"));
 }
 

@@ -102,7 +102,7 @@ TEST(Mapping, SaysWhyATimeIsNotRead) {
   };
   EXPECT_THAT(rows(".seconds", ""), ElementsAre("2!1 it has no time"));
   EXPECT_THAT(rows(".micros", "noon"),
-              ElementsAre("2!1 its time is no number of microseconds between 1970 and the year "
+              ElementsAre("2!1 its time is not a number of microseconds between 1970 and the year "
                           "9999"));
   EXPECT_THAT(rows(".%d.%m.%Y", "21/11/2026"),
               ElementsAre("2!1 its time is not in the form %d.%m.%Y"));
@@ -113,14 +113,14 @@ TEST(Mapping, SaysWhyATimeIsNotRead) {
 TEST(Mapping, NamesTheFormsThatItKnows) {
   EXPECT_EQ(
       problem_of("ts.second=t"),
-      "\"ts.second\": \"second\" is no form of a time; did you mean \"seconds\"? Or a pattern "
+      "\"ts.second\": \"second\" is not a time format; did you mean \"seconds\"? Or a pattern "
       "such as '%d/%m/%Y:%H:%M:%S %z'");
   EXPECT_EQ(problem_of("ts.iso=t"),
-            "\"ts.iso\": \"iso\" is no form of a time; seconds, millis, micros, nanos or a pattern "
+            "\"ts.iso\": \"iso\" is not a time format; seconds, millis, micros, nanos or a pattern "
             "such as '%d/%m/%Y:%H:%M:%S %z'");
   EXPECT_THAT(problem_of("ts.=t"), HasSubstr("needs a form after the dot: seconds, millis, "));
   EXPECT_THAT(problem_of("ts.%H:%M=t"), HasSubstr("a time needs its year, month and day"));
-  EXPECT_THAT(problem_of("ts.%Y-%m-%d %Q=t"), HasSubstr("\"%Q\" is no part of a time"));
+  EXPECT_THAT(problem_of("ts.%Y-%m-%d %Q=t"), HasSubstr("\"%Q\" is not a part of a time"));
   EXPECT_THAT(problem_of("ts.%Y-%m-%d"), HasSubstr("write PART=NAME"));
   EXPECT_THAT(problem_of("ts=a,time.millis=b"), HasSubstr("gives a part again"));
   EXPECT_THAT(problem_of("tss=t"), HasSubstr("known are ts, time, ts.FORM, "));
@@ -158,7 +158,7 @@ TEST(Mapping, QuotesAreForCommasAndEqualsSigns) {
   EXPECT_THAT(problem_of("ts=,ip=ip"), HasSubstr("not \"ts=\""));
   EXPECT_THAT(problem_of("ts=a,"), HasSubstr("not \"\""));
   // What follows a pattern is another part, also if it is misspelt.
-  EXPECT_THAT(problem_of("ts.%d.%m.%Y=t,pth=p"), HasSubstr("\"pth\" is no part of a request"));
+  EXPECT_THAT(problem_of("ts.%d.%m.%Y=t,pth=p"), HasSubstr("\"pth\" is not a part of a request"));
 }
 
 TEST(Mapping, BuildsObjectsOfBodiesFromTheirMembers) {

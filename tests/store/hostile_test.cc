@@ -85,7 +85,7 @@ TEST(Hostile, WhateverAPeerAnswersIsAnErrorInTime) {
       {"deep nesting", nested(100), SharedError::malformed},
       {"an answer to another question", "+OK\r\n", SharedError::malformed},
       {"an answer that is too short", "*1\r\n:1700000000000\r\n", SharedError::malformed},
-      {"an answer that is no number", "*2\r\n:1\r\n$-1\r\n", SharedError::malformed},
+      {"an answer that is not a number", "*2\r\n:1\r\n$-1\r\n", SharedError::malformed},
       {"an answer without a flag", "*2\r\n:1700000000000\r\n:1\r\n", SharedError::malformed,
        SharedVerb::read},
       {"an answer with texts for numbers", "*3\r\n:1\r\n:1\r\n$1\r\nx\r\n", SharedError::malformed,

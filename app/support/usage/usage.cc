@@ -221,8 +221,8 @@ int usage(const std::string& message, const std::string& see) {
 
 int explain_unknown_command(const std::string& word, const std::vector<std::string>& names) {
   if (is_configuration(word)) {
-    complain("\"" + word + "\" is no command\ntry: " + weir_line({"serve", "-c", word}) + ", or " +
-             weir_line({"check", word}));
+    complain("\"" + word + "\" is not a command\ntry: " + weir_line({"serve", "-c", word}) +
+             ", or " + weir_line({"check", word}));
     return kUsage;
   }
   return usage(with_suggestion("unknown command \"" + word + "\"", word, names), "weir");

@@ -155,7 +155,7 @@ bool CaseRun::prepare(Flight& flight) {
   const std::string ip = step.ip ? flight.fill(step.ip->value) : std::string(kClient);
   const auto client = Address::parse(ip);
   if (!client) {
-    fail(flight, step.where, "\"" + ip + "\" is no address");
+    fail(flight, step.where, "\"" + ip + "\" is not an address");
     return false;
   }
   text.client = *client;

@@ -221,7 +221,7 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
       ->type_name("NAME")
       ->check([](const std::string& s) {
         const bool name = config::is_name(s, true);
-        return name ? std::string() : "\"" + s + "\" is no name of a view";
+        return name ? std::string() : "\"" + s + "\" is not a view name";
       });
   view->add_option("--windows", flags->windows, "So many complete windows at most")
       ->type_name("N")
@@ -276,7 +276,7 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   undo->add_option("token", flags->token, "What the change has printed")
       ->type_name("TOKEN")
       ->check([](const std::string& s) {
-        return s.empty() ? std::string("an empty word is no token") : std::string();
+        return s.empty() ? std::string("an empty word is not a token") : std::string();
       });
 }
 
@@ -306,8 +306,9 @@ void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
         ->type_name("DURATION")
         ->default_str(each == top ? "2s" : "500ms");
     each->add_option("-n,--count", flags->watch.count,
-                     each == top ? "So many times; else until Ctrl-C, or once if it is no terminal"
-                                 : "So many verdicts; else until Ctrl-C")
+                     each == top
+                         ? "So many times; else until Ctrl-C, or once if it is not a terminal"
+                         : "So many verdicts; else until Ctrl-C")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000'000'000));
     each->add_option("--policy", flags->watch.policy,

@@ -152,11 +152,12 @@ std::string read_csv(std::string_view text, const std::vector<std::string>& part
 std::string read_json(std::string_view text, json::array& entries) {
   boost::system::error_code broken;
   json::value whole = json::parse({text.data(), text.size()}, broken);
-  if (broken) return "this is no JSON: " + broken.message();
+  if (broken) return "this is not JSON: " + broken.message();
   const json::value* rows = whole.is_array() ? &whole : member(whole, "entries");
   if (rows == nullptr || !rows->is_array()) return "a list of entries, or an object with `entries`";
   for (const json::value& row : rows->get_array()) {
-    if (!row.is_object()) return "entry " + std::to_string(entries.size() + 1) + " is no object";
+    if (!row.is_object())
+      return "entry " + std::to_string(entries.size() + 1) + " is not an object";
     json::object entry;
     for (const auto& [name, value] : row.get_object()) {
       const std::string_view key(name.data(), name.size());

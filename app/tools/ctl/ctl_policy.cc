@@ -60,10 +60,11 @@ int change_policy(const AdminDoor& door, const PolicyFlags& flags, const Globals
     if (flags.change.size() > 1) return complain_usage(verb + " takes no more words");
     body["mode"] = verb;
   } else {
-    return complain_usage("\"" + verb +
-                          "\" is no change of a policy; there are shadow, enforce, disabled, set "
-                          "and restore" +
-                          meant_change(verb));
+    return complain_usage(
+        "\"" + verb +
+        "\" is not a change of a policy; there are shadow, enforce, disabled, set "
+        "and restore" +
+        meant_change(verb));
   }
   if (verb != "restore" && !timed)
     return complain_usage(

@@ -44,7 +44,7 @@ config::Parsed<TimePoint> parse_past(std::string_view text, TimePoint now) {
   auto date = config::parse_date(text);
   if (!date) {
     date.message = "\"" + std::string(text) +
-                   "\" is no time: write 14:00, 2h (ago), or 2027-01-01T08:00:00+08:00";
+                   "\" is not a time: write 14:00, 2h (ago), or 2027-01-01T08:00:00+08:00";
   }
   return date;
 }

@@ -290,7 +290,7 @@ std::string null_list(const Pod& pod) {
   for (const char* key : {"initContainers", "volumes"}) {
     const YAML::Node list = at_path(pod.spec, {key});
     if (list.IsDefined() && !list.IsSequence())
-      return pod.title() + ": \"" + key + "\" is no list; take the line out, or write []";
+      return pod.title() + ": \"" + key + "\" is not a list; take the line out, or write []";
   }
   return {};
 }
@@ -322,7 +322,7 @@ std::string why_refused(const Pod& pod, const InjectOptions& options) {
   if (std::find(std::begin(kPorts), std::end(kPorts), pod.port) != std::end(kPorts))
     return pod.title() + ": the app can't listen on " + pod.port + ", which is weir's";
   if (!pod.port.empty() && !is_port_number(pod.port))
-    return pod.title() + ": " + pod.port + " is no port number (1 to 65535); pass --app-port";
+    return pod.title() + ": " + pod.port + " is not a port number (1 to 65535); pass --app-port";
   return {};
 }
 

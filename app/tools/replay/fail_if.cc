@@ -27,7 +27,7 @@ std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem)
   const std::string_view word = trimmed(text.substr(0, sign));
   const auto action = action_called(word);
   if (!action) {
-    problem = "\"" + std::string(word) + "\" is no action; known are " + known_actions();
+    problem = "\"" + std::string(word) + "\" is not an action; known are " + known_actions();
     return std::nullopt;
   }
   out.action = *action;
@@ -44,7 +44,7 @@ std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem)
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), out.bound);
   if (error != std::errc{} || end != rest.data() + rest.size() || !std::isfinite(out.bound) ||
       out.bound < 0) {
-    problem = "\"" + std::string(rest) + "\" is no number";
+    problem = "\"" + std::string(rest) + "\" is not a number";
     return std::nullopt;
   }
   return out;

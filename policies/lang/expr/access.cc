@@ -173,7 +173,7 @@ class Access {
         } else if (const auto wire = wire_header_name(*name)) {
           argument.name = *wire;
         } else {
-          return checker_.fail(*steps_[used_], quoted(*name) + " is no name of a header");
+          return checker_.fail(*steps_[used_], quoted(*name) + " is not a header name");
         }
         ++used_;
         break;

@@ -177,7 +177,7 @@ class CallCheck {
         hint = good ? "the bits after the prefix must be zero"
                     : std::string("a prefix has 0 to ") + (v4 ? "32" : "128") + " bits";
       }
-      return checker_.fail(at, quoted(text) + " is no network", std::move(hint));
+      return checker_.fail(at, quoted(text) + " is not a network", std::move(hint));
     }
     if (!std::holds_alternative<std::vector<Cidr>>(*payload_)) *payload_ = std::vector<Cidr>{};
     std::get<std::vector<Cidr>>(*payload_).push_back(*parsed);

@@ -210,7 +210,7 @@ bool Checker::to_address(const Ast& address, Ast& literal) {
   const auto parsed = Address::parse(text);
   if (!parsed) {
     const bool network = Cidr::parse(text).has_value();
-    return fail(literal, quoted(text) + " is no IP address",
+    return fail(literal, quoted(text) + " is not an IP address",
                 network ? "for a network write " + source(address) + ".cidr(" + quoted(text) + ")"
                         : std::string());
   }

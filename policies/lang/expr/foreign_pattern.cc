@@ -187,7 +187,7 @@ ForeignPattern foreign_pattern(const Subject& subject, std::string_view text, Co
     return {"only matches() takes patterns", anchored(subject, text, how), false};
   const bool one_of = plain || how == Compared::part;
   if (const Pieces parts = split(text, "|"); one_of && !parts.empty())
-    return {"the | is no \"or\"", any_test(subject, parts, how), how != Compared::whole};
+    return {"the | does not mean \"or\"", any_test(subject, parts, how), how != Compared::whole};
   if (is_any_of(subject, {"path", "url"})) {
     if (const std::string_view segment = named_segment(text); !segment.empty()) {
       return {std::string(segment) + " stands for itself", as_expression(subject, text, how),

@@ -96,10 +96,10 @@ class Lexer {
         "*",  "/",  "%",  "(",  ")",  "[",  "]", ".", ",", "?", ":"};
     token.kind = Token::Kind::mark;
     const std::string_view rest = text_.substr(at_);
-    if (rest.starts_with("<>")) return fail(at_, "\"<>\" is no operator", "write !=");
+    if (rest.starts_with("<>")) return fail(at_, "\"<>\" is not an operator", "write !=");
     for (const char* const matching : {"=~", "!~", "~"}) {
       if (rest.starts_with(matching))
-        return fail(at_, "\"" + std::string(matching) + "\" is no operator",
+        return fail(at_, "\"" + std::string(matching) + "\" is not an operator",
                     "write path.matches(\"^/api/\"), with ! before it for the contrary");
     }
     for (const std::string_view mark : kMarks) {
@@ -110,11 +110,11 @@ class Lexer {
     }
     switch (peek()) {
       case '=':
-        return fail(at_, "\"=\" is no operator", "write == to compare");
+        return fail(at_, "\"=\" is not an operator", "write == to compare");
       case '&':
-        return fail(at_, "\"&\" is no operator", "write && or and");
+        return fail(at_, "\"&\" is not an operator", "write && or and");
       case '|':
-        return fail(at_, "\"|\" is no operator", "write || or or");
+        return fail(at_, "\"|\" is not an operator", "write || or or");
       case '{':
       case '}':
         return fail(at_, "maps are not part of the language");
