@@ -9,7 +9,7 @@ import subprocess
 from statistics import median
 
 from . import conditions, load, products
-from .process import Child, Failure, favour, free_port, pinned, scratch
+from .process import Child, favour, free_port, pinned, scratch
 
 ALONE = "Envoy alone"
 WAYS = {  # label: (gRPC, Unix socket); None: nobody is asked
@@ -28,19 +28,6 @@ def add_arguments(parser):
     parser.add_argument("--seconds", type=float, default=3.0, help="length of one run")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each way")
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.md")
-
-
-def envoy():
-    """The newest Envoy that scripts/deps peers has installed."""
-    where = os.environ.get("WEIR_PEERS") or os.path.join(products.ROOT, "build", "peers")
-    found = {}
-    for name in os.listdir(where) if os.path.isdir(where) else []:
-        path = os.path.join(where, name, "envoy", "_bin", "envoy")
-        if name.startswith("envoy-") and os.path.exists(path):
-            found[tuple(map(int, name.removeprefix("envoy-").split(".")))] = path
-    if not found:
-        raise Failure("there is no Envoy here: scripts/deps peers")
-    return found[max(found)]
 
 
 def address(port=None, path=None):
@@ -96,7 +83,7 @@ class Site:
         path = os.path.join(directory, "envoy.json")
         with open(path, "w", encoding="utf-8") as f:
             json.dump({"static_resources": {"listeners": listeners, "clusters": clusters}}, f)
-        self.launch("envoy", [envoy(), "-c", path, "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "error"], directory)
+        self.launch("envoy", [products.envoy(), "-c", path, "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "error"], directory)
         for port in self.ports.values():
             self.children[-1].wait_listening(port, 30)
 
@@ -165,6 +152,6 @@ def run(o):
     table = "\n".join(lines)
     print(table)
     if o.save:
-        version = subprocess.run([envoy(), "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip().splitlines()[-1].split("version: ")[-1]
+        version = subprocess.run([products.envoy(), "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip().splitlines()[-1].split("version: ")[-1]
         conditions.save(o.save, "Envoy that asks weir", {"weir": products.Weir.version(), "Envoy": version}, table, "\n".join(raw))
     return 0

@@ -172,12 +172,12 @@ class Envoy(Product):
         return super().values() | {"ENVOY_APP": address, "ENVOY_LIMIT": 5 if self.deny else NEVER}
 
     def command(self):
-        return [find("envoy"), "-c", self.write_config("envoy.yaml.in"), "--concurrency", "1", "--disable-hot-restart",
+        return [envoy(), "-c", self.write_config("envoy.yaml.in"), "--concurrency", "1", "--disable-hot-restart",
                 "--log-level", "error"]
 
     @staticmethod
     def version():
-        return output([find("envoy"), "--version"])
+        return output([envoy(), "--version"]).split("version: ")[-1]
 
 
 ALL = {"weir": Weir, "weir-card": WeirCard, "weir-record": WeirRecord, "weir-many": WeirMany,
@@ -188,9 +188,21 @@ ALL = {"weir": Weir, "weir-card": WeirCard, "weir-record": WeirRecord, "weir-man
 def find(name):
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not path:
-        hint = "get it from https://www.envoyproxy.io" if name == "envoy" else "run scripts/deps"
-        raise Failure(f"{name} is not installed: {hint}")
+        raise Failure(f"{name} is not installed: run scripts/deps")
     return path
+
+
+def envoy():
+    """The newest Envoy that scripts/deps peers has installed."""
+    where = os.environ.get("WEIR_PEERS") or os.path.join(ROOT, "build", "peers")
+    found = {}
+    for name in os.listdir(where) if os.path.isdir(where) else []:
+        path = os.path.join(where, name, "envoy", "_bin", "envoy")
+        if name.startswith("envoy-") and os.path.exists(path):
+            found[tuple(map(int, name.removeprefix("envoy-").split(".")))] = path
+    if not found:
+        raise Failure("Envoy is not installed: run scripts/deps peers")
+    return found[max(found)]
 
 
 def output(command):
