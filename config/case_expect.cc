@@ -159,6 +159,8 @@ constexpr auto kVerdicts = [] {
   return out;
 }();
 
+using RungIndex = WholeNumber<0, 1'000>;
+using ExpectedHold = TimeSpan<0, kDay>;
 constexpr Row<CaseExpect> kExpect[] = {
     {{"verdict", kSchemaOf<kVerdicts>, kValuesOf<kVerdicts>, "",
       "What becomes of the event; `refused`: for a body or key that can't be read."},
@@ -168,10 +170,9 @@ constexpr Row<CaseExpect> kExpect[] = {
      }},
     {{"by", shape::kText, "a policy or list", "", "Whose word the verdict is."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.by = r.text(m); }},
-    {{"rung", R"({"type":"integer","minimum":0})", "0 to 1000", "",
-      "The policy's rung that decided, the first being 0."},
+    {RungIndex::doc("rung", "", "The policy's rung that decided, the first being 0."),
      [](Reader& r, const Member& m, CaseExpect& out) {
-       if (const auto value = r.integer(m, 0, 1000)) out.rung = located(m, *value);
+       if (const auto value = RungIndex::read(r, m)) out.rung = located(m, *value);
      }},
     {{"value", R"({"type":["number","string","boolean"]})", "number or text", "",
       "The value that was compared."},
@@ -198,11 +199,9 @@ constexpr Row<CaseExpect> kExpect[] = {
      [](Reader& r, const Member& m, CaseExpect& out) {
        if (const auto value = r.integer(m, 0, kMany)) out.score = located(m, *value);
      }},
-    {{"hold", shape::kDuration, "duration", "", "How long `delay` holds the request."},
+    {ExpectedHold::doc("hold", "", "How long `delay` holds the request."),
      [](Reader& r, const Member& m, CaseExpect& out) {
-       if (const auto value = r.duration(m, milliseconds{0}, milliseconds{86'400'000})) {
-         out.hold = located(m, *value);
-       }
+       if (const auto value = ExpectedHold::read(r, m)) out.hold = located(m, *value);
      }},
     {{"upstream", shape::kTextMap, "map name: value", "",
       "Header fields that weir adds for the app."},

@@ -11,7 +11,8 @@ namespace weir::config {
 namespace {
 
 constexpr std::int64_t kRepeatMax = 1'000'000;
-constexpr milliseconds kCaseLongest{std::int64_t{366} * 86'400'000};
+constexpr std::int64_t kCaseLongest = 366 * kDay;
+using CaseSpan = TimeSpan<0, kCaseLongest>;
 constexpr std::string_view kAny = R"({"description":"Any value."})";
 constexpr std::string_view kCaseTime = R"({"type":"string","minLength":1})";
 
@@ -41,9 +42,7 @@ void take_form(Reader& reader, const Member& m, CaseStep& out) {
 }
 
 constexpr Row<CaseAnswer> kAnswer[] = {
-    {{"status", R"({"type":"integer","minimum":100,"maximum":599})", "100 to 599", "200",
-      "Its status."},
-     [](Reader& r, const Member& m, CaseAnswer& out) { set(r.integer(m, 100, 599), out.status); }},
+    number<&CaseAnswer::status, 100, 599>("status", "200", "Its status."),
     {{"headers", shape::kTextMap, "map name: value", "", "Header fields."},
      [](Reader& r, const Member& m, CaseAnswer& out) {
        const auto said = read_text_map(r, m);  // before what `json` has said of its body
@@ -123,10 +122,9 @@ constexpr Row<CaseStep> kCaseStep[] = {
     {{"at", kCaseTime, "duration since the case's start, or a time", "as the step before",
       "When it happens: `90s`, `2026-01-05T10:00:00Z`."},
      [](Reader& r, const Member& m, CaseStep& out) { out.at = read_when(r, m); }},
-    {{"after", shape::kDuration, "duration", "", "When it happens, since the step before."},
+    {CaseSpan::doc("after", "", "When it happens, since the step before."),
      [](Reader& r, const Member& m, CaseStep& out) {
-       if (const auto value = r.duration(m, milliseconds{0}, kCaseLongest))
-         out.after = located(m, *value);
+       if (const auto value = CaseSpan::read(r, m)) out.after = located(m, *value);
      }},
     {{"happened", kCaseTime, "duration since the case's start, or a time", "",
       "What the event says itself, where it comes late: for policies with `clock: event`."},
@@ -173,20 +171,11 @@ constexpr Row<CaseStep> kCaseStep[] = {
       "Of the call: the entries of its descriptor, or of each of several, in their order. What is "
       "expected is of the first that is refused, else of the last."},
      read_call_descriptors},
-    {{"hits_addend", R"({"type":"integer","minimum":0})", "0 to 4294967295", "1",
-      "Of the call: how many hits it adds."},
-     [](Reader& r, const Member& m, CaseStep& out) {
-       set(r.integer(m, 0, 4'294'967'295), out.hits_addend);
-     }},
-    {{"repeat", R"({"type":"integer","minimum":1,"maximum":1000000})", "1 to 1000000", "1",
-      "So many times; `<n>` in the step's texts is the number of each, from 1."},
-     [](Reader& r, const Member& m, CaseStep& out) {
-       set(r.integer(m, 1, kRepeatMax), out.repeat);
-     }},
-    {{"every", shape::kDuration, "duration", "`0s`", "Between repetitions."},
-     [](Reader& r, const Member& m, CaseStep& out) {
-       set(r.duration(m, milliseconds{0}, kCaseLongest), out.every);
-     }},
+    number<&CaseStep::hits_addend, 0, 4'294'967'295>("hits_addend", "1",
+                                                     "Of the call: how many hits it adds."),
+    number<&CaseStep::repeat, 1, kRepeatMax>(
+        "repeat", "1", "So many times; `<n>` in the step's texts is the number of each, from 1."),
+    duration<&CaseStep::every, 0, kCaseLongest>("every", "`0s`", "Between repetitions."),
     {{"expect", R"({"anyOf":[{"type":"string"},{"type":"object"}]})", "a verdict, or a map (below)",
       "", "What is expected, of each repetition. A step of `expect` alone looks at the state."},
      [](Reader& r, const Member& m, CaseStep& out) { read_expect(r, m, out.expect); }},

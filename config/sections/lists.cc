@@ -62,6 +62,7 @@ struct ListDraft {
   const Node* content_type = nullptr;
 };
 
+using ListSize = WholeNumber<1, 10'000'000>;
 constexpr Row<ListDraft> kList[] = {
     {{"of", shape::kTexts, "a field, or a list of fields; `ip/24,56` masks IPv4,IPv6 as in keys",
       "required",
@@ -77,19 +78,16 @@ constexpr Row<ListDraft> kList[] = {
        d.effect = m.value;
        set(m, read_effect(r, m), d.list.effect);
      }},
-    {{"hold", shape::kDuration, "duration, 1ms to 1m", "",
-      "How long `effect: delay` holds a request."},
+    {HoldSpan::doc("hold", "", "How long `effect: delay` holds a request."),
      [](Reader& r, const Member& m, ListDraft& d) {
        d.hold = m.key;
-       set(r.duration(m, milliseconds{1}, std::chrono::minutes{1}), d.list.hold);
+       set(HoldSpan::read(r, m), d.list.hold);
      }},
     {{"trusted", shape::kBoolean, "`true` or `false`", "`false`",
       "Accept an allow list of a field that the client itself asserts."},
      [](Reader& r, const Member& m, ListDraft& d) { set(r.boolean(m), d.list.trusted); }},
-    {{"max", shape::kCount, "1 to 10000000", "100000", "Entries at most."},
-     [](Reader& r, const Member& m, ListDraft& d) {
-       set(r.integer(m, 1, 10'000'000), d.list.max);
-     }},
+    {ListSize::doc("max", "100000", "Entries at most."),
+     [](Reader& r, const Member& m, ListDraft& d) { set(ListSize::read(r, m), d.list.max); }},
     {{"tell", shape::kTell, kValuesOf<kTells>, "`nothing`", "How much a refused caller is told."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.tell = read_tell(r, m); }},
     {{"status", shape::kStatus, "400 to 599", "403", "Status of refusals."},
@@ -131,11 +129,11 @@ constexpr Row<ListDraft> kList[] = {
       "that "
       "challenges or denies lets such requests through. Not of an allow list."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.release = r.text(m); }},
-    {{"forget", shape::kDuration, "duration, 1s to 366d", "",
-      "After so long without an entry an escalation begins anew, where its rung does not say."},
+    {ForgetSpan::doc(
+         "forget", "",
+         "After so long without an entry an escalation begins anew, where its rung does not say."),
      [](Reader& r, const Member& m, ListDraft& d) {
-       const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366});
-       if (v) d.list.forget = located(m, *v);
+       if (const auto v = ForgetSpan::read(r, m)) d.list.forget = located(m, *v);
      }},
 };
 

@@ -24,6 +24,7 @@ void read_field(Reader& reader, const Member& m, Text& out) {
   }
 }
 
+using GeohashLength = WholeNumber<1, 12>;
 constexpr Row<NearDraft> kNear[] = {
     {{"lon", R"({"type":["string","null"]})", "a field; alone: `lon`", "required",
       "Degrees east of Greenwich, -180 to 180."},
@@ -49,11 +50,11 @@ constexpr Row<NearDraft> kNear[] = {
        }
        d.near.radius = *metres;
      }},
-    {{"cell", R"({"type":"integer","minimum":1,"maximum":12})", "1 to 12", "",
-      "Events in one geohash cell of so many letters count together."},
+    {GeohashLength::doc("cell", "",
+                        "Events in one geohash cell of so many letters count together."),
      [](Reader& r, const Member& m, NearDraft& d) {
        d.cell = m.key;
-       set(r.integer(m, 1, 12), d.near.cell);
+       set(GeohashLength::read(r, m), d.near.cell);
      }},
 };
 

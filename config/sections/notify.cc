@@ -29,11 +29,8 @@ constexpr Row<NotifyDef> kNotify[] = {
      }},
     {{"log", shape::kBoolean, "`true` or `false`", "`false`", "Write a log line."},
      [](Reader& r, const Member& m, NotifyDef& out) { set(r.boolean(m), out.log); }},
-    {{"per_minute", shape::kCount, "1 to 10000", "10",
-      "Messages a minute at most, then a summary."},
-     [](Reader& r, const Member& m, NotifyDef& out) {
-       if (const auto n = r.integer(m, 1, 10'000)) out.per_minute = static_cast<unsigned>(*n);
-     }},
+    number<&NotifyDef::per_minute, 1, 10'000>("per_minute", "10",
+                                              "Messages a minute at most, then a summary."),
 };
 
 }  // namespace

@@ -36,17 +36,16 @@ constexpr Row<StepDraft> kStep[] = {
      [](Reader& r, const Member& m, StepDraft& d) { d.step.when = r.expression(m); }},
 };
 
+using PairSide = TimeSpan<0, kWindowLongest.count()>;
 constexpr Row<PatternDraft> kWithin[] = {
-    {{"before", shape::kDuration, "duration, 0s to 31d", "`0s`",
-      "How much earlier the second may be than the first, inclusive."},
+    {PairSide::doc("before", "`0s`",
+                   "How much earlier the second may be than the first, inclusive."),
      [](Reader& r, const Member& m, PatternDraft& d) {
-       if (const auto t = r.duration(m, milliseconds{0}, kWindowLongest))
-         d.def.before = located(m, *t);
+       if (const auto t = PairSide::read(r, m)) d.def.before = located(m, *t);
      }},
-    {{"after", shape::kDuration, "duration, 0s to 31d", "`0s`", "How much later, inclusive."},
+    {PairSide::doc("after", "`0s`", "How much later, inclusive."),
      [](Reader& r, const Member& m, PatternDraft& d) {
-       if (const auto t = r.duration(m, milliseconds{0}, kWindowLongest))
-         d.def.after = located(m, *t);
+       if (const auto t = PairSide::read(r, m)) d.def.after = located(m, *t);
      }},
 };
 
@@ -155,7 +154,7 @@ void read_within(Reader& reader, const Member& m, PatternDraft& draft) {
     draft.sides = m.value;
     reader.walk(*m.value, "\"within\"", kWithin, draft);
     if (m.value->items.empty()) reader.error(*m.value, "\"within\" is an empty map");
-  } else if (const auto t = reader.duration(m, kWindowShortest, kWindowLongest)) {
+  } else if (const auto t = WindowSpan::read(reader, m)) {
     draft.def.within = located(m, *t);
   }
 }

@@ -15,6 +15,9 @@ std::optional<Mode> read_mode(Reader& reader, const Member& m) { return reader.w
 
 namespace {
 
+using KeyCount = WholeNumber<1, 1'000'000'000>;
+using Lateness = TimeSpan<0, kDay>;
+using CounterVersion = WholeNumber<1, 1'000'000>;
 constexpr Row<PolicyDraft> kPolicy[] = {
     {{"name", shape::kName, "name", "required", "In verdicts, metrics and lists."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
@@ -86,9 +89,9 @@ constexpr Row<PolicyDraft> kPolicy[] = {
        if (const auto n = r.integer(m, 1, 100'000))
          d.policy.keep = located(m, static_cast<std::size_t>(*n));
      }},
-    {{"keys", shape::kCount, "1 to 1000000000", "`limits.keys`", "Keys of this counter at most."},
+    {KeyCount::doc("keys", "`limits.keys`", "Keys of this counter at most."),
      [](Reader& r, const Member& m, PolicyDraft& d) {
-       if (const auto n = r.integer(m, 1, 1'000'000'000))
+       if (const auto n = KeyCount::read(r, m))
          d.policy.keys = located(m, static_cast<std::size_t>(*n));
      }},
     {{"announce", shape::kBoolean, "`true` or `false`", "`false`",
@@ -119,17 +122,16 @@ constexpr Row<PolicyDraft> kPolicy[] = {
                m, {{"wall", PolicyClock::wall}, {"event", PolicyClock::event}}))
          d.policy.clock = located(m, *clock);
      }},
-    {{"late", shape::kDuration, "duration, 0s to 24h", "`0s`",
-      "With `clock: event`: how much older than the newest an event may be. Later events are "
-      "not counted."},
+    {Lateness::doc("late", "`0s`",
+                   "With `clock: event`: how much older than the newest an event may be. Later "
+                   "events are not counted."),
      [](Reader& r, const Member& m, PolicyDraft& d) {
-       if (const auto time = r.duration(m, milliseconds(0), milliseconds(86'400'000)))
-         d.policy.late = located(m, *time);
+       if (const auto time = Lateness::read(r, m)) d.policy.late = located(m, *time);
      }},
-    {{"version", shape::kCount, "1 to 1000000", "1",
-      "Part of the counter's identity: another number starts afresh."},
+    {CounterVersion::doc("version", "1",
+                         "Part of the counter's identity: another number starts afresh."),
      [](Reader& r, const Member& m, PolicyDraft& d) {
-       if (const auto n = r.integer(m, 1, 1'000'000)) d.policy.version = located(m, *n);
+       if (const auto n = CounterVersion::read(r, m)) d.policy.version = located(m, *n);
      }},
     {{"sequence",
       R"({"type":"array","minItems":2,"maxItems":8,"items":{"anyOf":[{"type":"string","minLength":1},{"$ref":"#/$defs/step"}]}})",

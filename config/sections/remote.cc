@@ -30,11 +30,8 @@ constexpr Row<RemoteDef> kRemote[] = {
     {{"redis", shape::kText, "name of a key", "",
       "In `include:` instead of `url`: a string in the store of `redis:`."},
      [](Reader& r, const Member& m, RemoteDef& out) { set(r.text(m), out.redis_key); }},
-    {{"every", shape::kDuration, "duration, 1s to 31d", "`1m`",
-      "How often weir asks whether it has changed (by ETag and Last-Modified)."},
-     [](Reader& r, const Member& m, RemoteDef& out) {
-       set(r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 31}), out.every);
-     }},
+    duration<&RemoteDef::every, kSecond, 31 * kDay>(
+        "every", "`1m`", "How often weir asks whether it has changed (by ETag and Last-Modified)."),
     {{"sha256", shape::kText, "64 hex digits, or a URL", "",
       "What the text must hash to, or where that stands as the first word (fetched with each new "
       "text)."},

@@ -92,6 +92,7 @@ void read_durations(Reader& reader, const Member& m, RungDraft& draft) {
   }
 }
 
+using RungScore = WholeNumber<1, 1'000'000>;
 constexpr Row<RungDraft> kRung[] = {
     {{"over", shape::kLimit, "number, table or expression", "", "Holds when the value is greater."},
      read_threshold<Compare::over>},
@@ -131,20 +132,17 @@ constexpr Row<RungDraft> kRung[] = {
       "",
       "How long the key is remembered: for what the policy judges, or for all by a named `list`."},
      read_durations},
-    {{"forget", shape::kDuration, "duration, 1s to 366d",
-      "that of the list, else the longest `for`",
-      "Time after an entry ends until an escalation starts over."},
+    {ForgetSpan::doc("forget", "that of the list, else the longest `for`",
+                     "Time after an entry ends until an escalation starts over."),
      [](Reader& r, const Member& m, RungDraft& d) {
        d.forget = m.key;
-       if (const auto v = r.duration(m, milliseconds{1'000}, std::chrono::hours{24 * 366}))
-         d.rung.forget = located(m, *v);
+       if (const auto v = ForgetSpan::read(r, m)) d.rung.forget = located(m, *v);
      }},
-    {{"hold", shape::kDuration, "duration, 1ms to 1m", "over a `rate`: until its turn comes",
-      "How long `do: delay` holds a request."},
+    {HoldSpan::doc("hold", "over a `rate`: until its turn comes",
+                   "How long `do: delay` holds a request."),
      [](Reader& r, const Member& m, RungDraft& d) {
        d.hold = m.key;
-       if (const auto v = r.duration(m, milliseconds{1}, std::chrono::minutes{1}))
-         d.rung.hold = located(m, *v);
+       if (const auto v = HoldSpan::read(r, m)) d.rung.hold = located(m, *v);
      }},
     {{"list", shape::kName, "a list", "a list of the policy's own",
       "The list that the key goes on."},
@@ -152,10 +150,9 @@ constexpr Row<RungDraft> kRung[] = {
        d.list = m.key;
        d.rung.list = r.text(m);
      }},
-    {{"score", R"({"type":"integer","minimum":1,"maximum":1000000})", "1 to 1000000", "",
-      "Added to the request's score, which goes upstream."},
+    {RungScore::doc("score", "", "Added to the request's score, which goes upstream."),
      [](Reader& r, const Member& m, RungDraft& d) {
-       if (const auto n = r.integer(m, 1, 1'000'000)) d.rung.score = located(m, *n);
+       if (const auto n = RungScore::read(r, m)) d.rung.score = located(m, *n);
      }},
     {{"clear", shape::kBoolean, "`true` or `false`", "`false`",
       "Empties the window that the rung reads, for all rungs of the policy that read it; no policy "

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/text/fields.h"
 #include "config/text/reader.h"
 
 /// One function per section of a file; each appends what it read to the model's part. The names of
@@ -42,6 +43,10 @@ void read_trust(Reader& reader, const Member& m, std::vector<Cidr>& out);
 void read_header_name(Reader& reader, const Member& m, std::string& out);
 inline constexpr milliseconds kWindowShortest{1};
 inline constexpr milliseconds kWindowLongest = std::chrono::hours{24 * 31};
+using WindowSpan = TimeSpan<kWindowShortest.count(), kWindowLongest.count()>;
+/// How long `delay` holds a request, and after how long an escalation starts over.
+using HoldSpan = TimeSpan<1, kMinute>;
+using ForgetSpan = TimeSpan<kSecond, 366 * kDay>;
 void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
 /// `on_score`: the rungs that stand there with `score_over`, as `over`.
 void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out,

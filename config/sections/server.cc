@@ -10,7 +10,6 @@
 namespace weir::config {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000, kMinute = 60 * kSecond, kHour = 60 * kMinute;
 constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30;
 constexpr TakesEffect kAtStart = TakesEffect::at_start;
 

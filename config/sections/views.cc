@@ -10,7 +10,8 @@
 namespace weir::config {
 namespace {
 
-constexpr std::int64_t kTopMax = 10'000;
+using TopRows = WholeNumber<1, 10'000>;
+using ExpectedMembers = WholeNumber<1, 100'000'000>;
 constexpr std::int64_t kSketchWindowsMax = 100;
 
 struct ViewDraft {
@@ -22,10 +23,9 @@ struct ViewDraft {
 };
 
 constexpr Row<ViewDef> kTop[] = {
-    {{"n", R"({"type":"integer","minimum":1,"maximum":10000})", "1 to 10000", "required",
-      "So many rows of each value."},
+    {TopRows::doc("n", "required", "So many rows of each value."),
      [](Reader& r, const Member& m, ViewDef& out) {
-       if (const auto n = r.integer(m, 1, kTopMax)) {
+       if (const auto n = TopRows::read(r, m)) {
          out.top = located(m, static_cast<std::size_t>(*n));
        }
      }},
@@ -68,7 +68,7 @@ constexpr Row<ViewDraft> kView[] = {
      [](Reader& r, const Member& m, ViewDraft& d) {
        if (m.value->is_map()) {
          r.walk(*m.value, "\"top\"", kTop, d.view);
-       } else if (const auto n = r.integer(m, 1, kTopMax)) {
+       } else if (const auto n = TopRows::read(r, m)) {
          d.view.top = located(m, static_cast<std::size_t>(*n));
        }
      }},
@@ -78,11 +78,12 @@ constexpr Row<ViewDraft> kView[] = {
        d.method = m.key;
        set(r.word(m, kMethods), d.view.method);
      }},
-    {{"expect", R"({"type":"integer","minimum":1,"maximum":100000000})", "1 to 100000000",
-      "1000000", "With `bloom`: distinct members of a window, those of all keys together."},
+    {ExpectedMembers::doc(
+         "expect", "1000000",
+         "With `bloom`: distinct members of a window, those of all keys together."),
      [](Reader& r, const Member& m, ViewDraft& d) {
        d.expect = m.key;
-       set(r.integer(m, 1, 100'000'000), d.view.expect);
+       set(ExpectedMembers::read(r, m), d.view.expect);
      }},
     {{"error", R"({"type":"number","minimum":0.0001,"maximum":0.5})",
       "0.0001 to 0.5; `hll`: from 0.002", "0.01",

@@ -26,7 +26,9 @@ struct WindowDraft {
   const Node* hop = nullptr;
 };
 
-constexpr milliseconds kEveryLongest = std::chrono::hours{24 * 366};
+using EverySpan = TimeSpan<1, 366 * kDay>;
+using BucketCount = WholeNumber<1, 3600>;
+using LastEvents = WholeNumber<1, 50'000>;
 
 /// `10/s`, `100/15m`: how many in which time, in lowest terms.
 void read_rate(Reader& r, const Member& m, WindowDraft& d) {
@@ -66,16 +68,17 @@ void read_capacity(Reader& r, const Member& m, std::string_view what, Number& ou
 }
 
 constexpr Row<WindowDraft> kWindow[] = {
-    {{"last", shape::kDuration, "duration, 1ms to 31d", "", "A window that slides."},
+    {WindowSpan::doc("last", "", "A window that slides."),
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.last = m.key;
-       set(r.duration(m, kWindowShortest, kWindowLongest), d.window.length);
+       set(WindowSpan::read(r, m), d.window.length);
      }},
-    {{"buckets", R"({"type":"integer","minimum":1,"maximum":3600})", "1 to 3600", "60",
-      "Parts of a sliding window: it never undercounts, and overcounts by at most one part."},
+    {BucketCount::doc(
+         "buckets", "60",
+         "Parts of a sliding window: it never undercounts, and overcounts by at most one part."),
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.buckets = m.key;
-       if (const auto n = r.integer(m, 1, 3600)) d.window.buckets = static_cast<unsigned>(*n);
+       if (const auto n = BucketCount::read(r, m)) d.window.buckets = static_cast<unsigned>(*n);
      }},
     {{"exact", shape::kBoolean, "`true` or `false`", "`false`",
       "Keep each event, and read the true value."},
@@ -83,12 +86,12 @@ constexpr Row<WindowDraft> kWindow[] = {
        d.exact = m.key;
        set(r.boolean(m), d.window.exact);
      }},
-    {{"every", shape::kDuration, "duration, 1ms to 366d", "",
-      "Fixed windows, one after the other; over 31d only of counts and sums, without `from: "
-      "first`."},
+    {EverySpan::doc("every", "",
+                    "Fixed windows, one after the other; over 31d only of counts and sums, without "
+                    "`from: first`."),
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.every = m.key;
-       set(r.duration(m, kWindowShortest, kEveryLongest), d.window.length);
+       set(EverySpan::read(r, m), d.window.length);
      }},
     {{"from", R"({"enum":["epoch","first"]})", "`epoch` or `first`", "`epoch`",
       "Whether fixed windows begin at multiples of their length or at the key's first event."},
@@ -117,11 +120,10 @@ constexpr Row<WindowDraft> kWindow[] = {
        }
        d.window.zone = *name;
      }},
-    {{"events", R"({"type":"integer","minimum":1,"maximum":50000})", "1 to 50000", "",
-      "The last so many events; with `last` none older than that."},
+    {LastEvents::doc("events", "", "The last so many events; with `last` none older than that."),
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.events = m.key;
-       set(r.integer(m, 1, 50'000), d.window.events);
+       set(LastEvents::read(r, m), d.window.events);
      }},
     {{"leaky", R"({"type":"number","exclusiveMinimum":0})", "number above 0", "",
       "A leaky bucket of this capacity; a rung without threshold fires above it and empties it."},
@@ -129,11 +131,11 @@ constexpr Row<WindowDraft> kWindow[] = {
        d.leaky = m.key;
        read_capacity(r, m, "a bucket holds", d.window.capacity);
      }},
-    {{"drain", shape::kDuration, "duration, 1ms to 31d", "required with `leaky`",
-      "The time in which one drains from the bucket."},
+    {WindowSpan::doc("drain", "required with `leaky`",
+                     "The time in which one drains from the bucket."),
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.drain = m.key;
-       set(r.duration(m, kWindowShortest, kWindowLongest), d.window.drain);
+       set(WindowSpan::read(r, m), d.window.drain);
      }},
     {{"rate", shape::kText, "`10/s`, `600/m`, `100/15m`", "",
       "A steady rate, with a `burst` on top: a bucket that drains so fast. A rung without "
@@ -149,7 +151,7 @@ constexpr Row<WindowDraft> kWindow[] = {
       "Only in views: a result every so often."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.hop = m.key;
-       set(r.duration(m, kWindowShortest, kWindowLongest), d.window.hop);
+       set(WindowSpan::read(r, m), d.window.hop);
      }},
 };
 
@@ -272,7 +274,7 @@ std::optional<WindowDef> read(Reader& reader, const Member& m, bool view) {
     return std::nullopt;
   }
   if (m.value->is_scalar()) {
-    const auto length = reader.duration(m, kWindowShortest, kWindowLongest);
+    const auto length = WindowSpan::read(reader, m);
     if (!length) return std::nullopt;
     if (view) {
       reader.error(*m.value, "a view needs \"hop\", a result every so often",

@@ -103,7 +103,7 @@ struct Step {
   std::string_view name;
 };
 
-/// As format_duration() and format_size() write it.
+/// As human_duration() and format_size() write it.
 constexpr void add_amount(ShortText& out, std::int64_t amount, Unit unit) {
   constexpr std::array<Step, 5> kTimes{
       Step{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}};
@@ -151,30 +151,54 @@ struct Bounds {
   }();
 };
 
-template <auto Field, Unit unit, std::int64_t Least, std::int64_t Most>
-void read(Reader& reader, const Member& m, OwnerOf<Field>& out) {
-  if constexpr (unit == Unit::ms) {
-    set(reader.duration(m, milliseconds{Least}, milliseconds{Most}), out.*Field);
-  } else if constexpr (unit == Unit::byte) {
-    set(reader.size(m, Least, Most), out.*Field);
-  } else {
-    set(reader.integer(m, Least, Most), out.*Field);
+/// The description of such a key, and its reader, for rows that do more with the value than keep
+/// it.
+template <Unit unit, std::int64_t Least, std::int64_t Most>
+struct Ranged {
+  static constexpr KeyDoc doc(std::string_view name, std::string_view fallback,
+                              std::string_view help) {
+    using In = Bounds<unit, Least, Most>;
+    return {name,
+            unit == Unit::ms     ? shape::kDuration
+            : unit == Unit::byte ? shape::kSize
+                                 : In::kSchema.view(),
+            In::kWords.view(), fallback, help};
   }
-}
+  static auto read(Reader& reader, const Member& m) {
+    if constexpr (unit == Unit::ms) {
+      return reader.duration(m, milliseconds{Least}, milliseconds{Most});
+    } else if constexpr (unit == Unit::byte) {
+      return reader.size(m, Least, Most);
+    } else {
+      return reader.integer(m, Least, Most);
+    }
+  }
+};
 
 template <auto Field, Unit unit, std::int64_t Least, std::int64_t Most>
 constexpr Row<OwnerOf<Field>> row(std::string_view name, std::string_view fallback,
                                   std::string_view help, TakesEffect when) {
-  using In = Bounds<unit, Least, Most>;
-  const std::string_view schema = unit == Unit::ms     ? shape::kDuration
-                                  : unit == Unit::byte ? shape::kSize
-                                                       : In::kSchema.view();
-  return {{name, schema, In::kWords.view(), fallback, help},
-          read<Field, unit, Least, Most>,
+  using Key = Ranged<unit, Least, Most>;
+  return {Key::doc(name, fallback, help),
+          [](Reader& reader, const Member& m, OwnerOf<Field>& out) {
+            set(Key::read(reader, m), out.*Field);
+          },
           when == TakesEffect::at_start ? same<Field> : nullptr};
 }
 
 }  // namespace fields
+
+// --- keys within bounds ---
+
+/// In ms, as the bounds of durations are.
+inline constexpr std::int64_t kSecond = 1'000, kMinute = 60 * kSecond, kHour = 60 * kMinute,
+                              kDay = 24 * kHour;
+
+template <std::int64_t Least, std::int64_t Most>
+using WholeNumber = fields::Ranged<fields::Unit::one, Least, Most>;
+/// The bounds are in ms.
+template <std::int64_t Least, std::int64_t Most>
+using TimeSpan = fields::Ranged<fields::Unit::ms, Least, Most>;
 
 // --- rows ---
 
