@@ -5,6 +5,8 @@
 #include "admin/explainer.h"
 #include "admin/routes.h"
 #include "config/text/units.h"
+#include "core/chars/ascii.h"
+#include "core/chars/token.h"
 #include "core/json_numbers.h"
 #include "net/http/fields.h"
 #include "net/http/scan.h"
@@ -29,20 +31,10 @@ struct Made {
   net::NormalTarget normal;
 };
 
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), net::scan::is_token);
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 std::string add_field(std::string_view name, const json::value& value, Made& made) {
   if (!is_token(name)) return "a name in `headers` is not a field name";
   if (!value.is_string()) return "a value in `headers` is a text, or a list of texts";
-  const std::string_view text = trim(text_of(value));
+  const std::string_view text = ascii::trimmed(text_of(value));
   if (std::any_of(text.begin(), text.end(),
                   [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; })) {
     return "a value in `headers` has a control character";

@@ -5,6 +5,7 @@
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
 #include "core/chars/percent.h"
+#include "core/chars/token.h"
 #include "core/time_pattern.h"
 #include "net/http/fields.h"
 #include "net/http/target.h"
@@ -20,13 +21,6 @@ namespace {
 constexpr std::int64_t kLastMillisecond = 253'402'300'799'999;  // of the year 9999
 
 JsonWrong wrong(const JsonMember& member, std::string what) { return {member.at, std::move(what)}; }
-
-bool is_token(std::string_view text) {
-  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return ascii::is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
-  });
-}
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) {

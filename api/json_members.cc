@@ -263,25 +263,8 @@ class JsonMembers::Scan {
       if (!pair) return fail(begin, "half a surrogate pair is not a character");
       unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
     }
-    append_utf8(unit);
+    append_utf8(unescaped_, unit);
     return true;
-  }
-
-  void append_utf8(unsigned code) {
-    const auto put = [this](unsigned byte) { unescaped_.push_back(static_cast<char>(byte)); };
-    if (code < 0x80) return put(code);
-    if (code < 0x800) {
-      put(0xc0 | code >> 6);
-    } else {
-      if (code < 0x10000) {
-        put(0xe0 | code >> 12);
-      } else {
-        put(0xf0 | code >> 18);
-        put(0x80 | (code >> 12 & 0x3f));
-      }
-      put(0x80 | (code >> 6 & 0x3f));
-    }
-    put(0x80 | (code & 0x3f));
   }
 
   std::string_view text_;

@@ -12,40 +12,6 @@
 namespace weir::authz {
 namespace {
 
-template <class Word>
-std::uint64_t word_at(const char* at) noexcept {
-  Word word = 0;
-  std::memcpy(&word, at, sizeof word);
-  return word;
-}
-
-/// Words that may overlap, since most texts here are short.
-bool is_ascii(std::string_view text) noexcept {
-  constexpr std::uint64_t kHighBits = 0x8080'8080'8080'8080;
-  const char* const end = text.data() + text.size();
-  std::uint64_t all = 0;
-  if (text.size() >= 8) {
-    for (const char* at = text.data(); end - at > 8; at += 8) all |= word_at<std::uint64_t>(at);
-    all |= word_at<std::uint64_t>(end - 8);
-  } else if (text.size() >= 4) {
-    all = word_at<std::uint32_t>(text.data()) | word_at<std::uint32_t>(end - 4);
-  } else {
-    for (const char c : text) all |= static_cast<unsigned char>(c);
-  }
-  return (all & kHighBits) == 0;
-}
-
-bool is_utf8(std::string_view text) noexcept {
-  if (is_ascii(text)) [[likely]]
-    return true;
-  while (!text.empty()) {
-    const std::size_t length = decode_utf8(text).length;
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 /// A field of protobuf's type `string`.
 bool read_text(std::string_view bytes, std::string_view& out) noexcept {
   out = bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/chars/token.h"
 #include "core/kept_memory.h"
 #include "net/http/client_address.h"
 #include "net/http/fields.h"
@@ -63,11 +64,6 @@ const google::protobuf::Struct* name_space(const CheckFields::Metadata* metadata
     if (key == name) return &value;
   }
   return nullptr;
-}
-
-/// Whether the text is a token of RFC 9110. Clients may send unknown methods.
-bool is_method_token(std::string_view text) noexcept {
-  return !text.empty() && std::all_of(text.begin(), text.end(), net::scan::is_token);
 }
 
 }  // namespace
@@ -150,7 +146,7 @@ std::string_view CheckReader::read(std::string_view client_word, const CheckRule
     return field.empty() ? pseudo : field;
   };
   request_.method = said_or(fields_.method, method_);
-  if (!is_method_token(request_.method)) return "the method of the request is missing or none";
+  if (!is_token(request_.method)) return "the method of the request is missing or none";
   request_.host = read_host(said_or(fields_.host, authority_), host_room_);
   const std::string_view scheme = said_or(fields_.scheme, scheme_);
   const bool https = net::same_ignoring_case(scheme, "https") ||

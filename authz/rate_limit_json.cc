@@ -272,19 +272,10 @@ json::object json_of(const rls::RateLimitResponse::DescriptorStatus& status) {
   return out;
 }
 
-bool is_text(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = decode_utf8(text).length;
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string read_json(std::string_view text, rls::RateLimitRequest& out) {
-  if (!is_text(text)) return "the body is not UTF-8";
+  if (!is_utf8(text)) return "the body is not UTF-8";
   boost::system::error_code error;
   const json::value value = json::parse(text, error);
   if (error) return "the body is not JSON";

@@ -23,15 +23,6 @@ std::uint32_t narrow(std::int64_t number) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, kUint32Most));
 }
 
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = decode_utf8(text).length;
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 /// Each `Name: value` line as a header value.
 template <class Add>
 void add_lines(std::string_view lines, Add add) {

@@ -164,11 +164,6 @@ bool is_hidden(const std::string& path) {
   return path[slash == std::string::npos ? 0 : slash + 1] == '.';
 }
 
-/// Cases of `weir test` stand beside the policies that they test.
-bool is_case_file(std::string_view path) {
-  return path.ends_with("_test.yaml") || path.ends_with("_test.yml");
-}
-
 bool is_directory(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
@@ -373,6 +368,10 @@ Loaded finish(std::vector<SourceText> texts, const Environment& environment, Pro
 }
 
 }  // namespace
+
+bool is_case_file(std::string_view path) noexcept {
+  return path.ends_with("_test.yaml") || path.ends_with("_test.yml");
+}
 
 std::vector<FileView> Loaded::views() const {
   std::vector<FileView> out;

@@ -53,6 +53,10 @@ struct Loaded {
   std::vector<FileView> views() const;  ///< for render.h; valid as long as this
 };
 
+/// Whether a path is that of cases for `weir test`, which stand beside the policies that they test:
+/// `x_test.yaml` or `x_test.yml`.
+bool is_case_file(std::string_view path) noexcept;
+
 /// Reads the main file and what it includes. Blocks on file I/O: call it off the workers. Patterns
 /// are those of glob(3), relative to the main file's directory, sorted by bytes; hidden files and
 /// `*_test.yaml` (cases of `weir test`) are left out.

@@ -119,7 +119,8 @@ std::string human_duration(milliseconds duration) {
       {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
   std::string out;
   for (const Unit& unit : kUnits) {
-    if (left < unit.ms) continue;
+    const bool is_day = unit.ms == kUnits[0].ms;  // `24h` and `36h` are what people write
+    if (left < unit.ms || (is_day && (left < 2 * unit.ms || left % unit.ms != 0))) continue;
     out += std::to_string(left / unit.ms) + unit.name;
     left %= unit.ms;
   }

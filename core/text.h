@@ -31,7 +31,8 @@ std::string human_size(std::uint64_t bytes);
 std::string human_count(std::uint64_t n);
 /// `1 key`, `2 keys`.
 std::string counted(std::uint64_t n, std::string_view one, std::string_view many);
-/// `90 s` -> `1m30s`, `15m`, `1h`, `250ms`
+/// `90 s` -> `1m30s`, `15m`, `36h`, `2d`, `250ms`; 0 and less: `0s`. The configuration
+/// reads each of them.
 std::string human_duration(milliseconds duration);
 
 }  // namespace weir

@@ -316,8 +316,8 @@ class Page {
     }
     constexpr double kWidth = 600, kHeight = 80;
     const double step = kWidth / static_cast<double>(columns.size());
-    out_ += "<h3>Over time, " + policies::duration_text(report_.timeline.width()) +
-            " a bar, at most " + human_count(most) +
+    out_ += "<h3>Over time, " + human_duration(report_.timeline.width()) + " a bar, at most " +
+            human_count(most) +
             " events</h3>\n<svg class=\"time\" viewBox=\"0 0 600 80\" "
             "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"events over time\">";
     for (std::size_t i = 0; i < columns.size(); ++i) {

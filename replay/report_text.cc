@@ -87,7 +87,7 @@ class Text {
     if (columns.size() < 2) return;
     const auto end = report_.timeline.start() +
                      report_.timeline.width() * static_cast<std::int64_t>(columns.size());
-    out_ += "  over time, " + policies::duration_text(report_.timeline.width()) + " a column, " +
+    out_ += "  over time, " + human_duration(report_.timeline.width()) + " a column, " +
             iso_time(report_.timeline.start()) + " .. " + iso_time(end) + "\n";
     std::vector<std::uint64_t> events(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {

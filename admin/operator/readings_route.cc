@@ -13,6 +13,7 @@
 #include "admin/views.h"
 #include "config/table_edit.h"
 #include "config/text/units.h"
+#include "core/text.h"
 #include "policies/set/describe.h"
 
 /// GET /v1/policies/{policy}/readings: what all keys of a policy read now, as a histogram with the
@@ -65,7 +66,7 @@ std::string read_wish(const Call& call, Wish& wish) {
 json::value duration_value(const policies::Rung& rung) {
   if (rung.for_window) return "window";
   if (rung.durations.empty()) return nullptr;
-  return json::value(policies::duration_text(rung.durations.front()));
+  return json::value(human_duration(rung.durations.front()));
 }
 
 /// How many keys the limits of a table would hit.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/chars/ascii.h"
+#include "core/chars/token.h"
 #include "net/http/scan.h"
 #include "net/http/target.h"
 
@@ -97,7 +98,7 @@ std::string RequestDraft::fill(RequestText text, std::size_t body_max,
   if (std::string wrong = take_url(set); !wrong.empty()) return wrong;
   take_host();
   take_body(body_max);
-  if (!std::all_of(text_.method.begin(), text_.method.end(), net::scan::is_token))
+  if (!is_token(text_.method))
     return "\"" + text_.method + "\" is not a method: a word, such as GET";
   request_.method = text_.method;
   request_.client = text_.client;

@@ -10,6 +10,7 @@
 #include "config/sections/share.h"
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
+#include "core/text.h"
 
 namespace weir::config {
 namespace {
@@ -144,7 +145,7 @@ void check_cleared_before(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-std::string refill_of(const WindowDef& window) { return "1/" + format_duration(window.drain); }
+std::string refill_of(const WindowDef& window) { return "1/" + human_duration(window.drain); }
 
 /// Over a rate a rung without threshold is over the burst, and `do: delay` without `hold` holds a
 /// request until the rate would have let it through.
@@ -180,7 +181,7 @@ void read_rate_rungs(Reader& reader, PolicyDef& policy) {
         reader.problems().error(
             *rung.paces,
             "this could hold a request for " +
-                format_duration(milliseconds{static_cast<std::int64_t>(longest)}) +
+                human_duration(milliseconds{static_cast<std::int64_t>(longest)}) +
                 ", and 1m is the longest",
             "lower the burst, or raise \"over\"");
       }
@@ -236,8 +237,8 @@ void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
     reader.problems().warning(
         ban.where,
         "the ban ends before the count does: events stay in the window for " +
-            format_duration(window->length) + ", so the next event bans again",
-        "add clear: true to the rung, or write for: " + format_duration(free) + " or more");
+            human_duration(window->length) + ", so the next event bans again",
+        "add clear: true to the rung, or write for: " + human_duration(free) + " or more");
   }
 }
 
@@ -302,7 +303,7 @@ void check_keyless_memory(Reader& reader, const PolicyDef& policy) {
         rung.durations.empty() ? rung.where : rung.durations.front().where,
         "this policy has no key: once the rung holds, everybody is " + std::string(action.done) +
             (rung.for_window ? " until the window ends"
-                             : " for " + format_duration(rung.durations.front().value)),
+                             : " for " + human_duration(rung.durations.front().value)),
         "add key: ip, or leave out \"for\": then it ends as soon as the count has fallen");
   }
 }
@@ -318,7 +319,7 @@ void check_retain(Reader& reader, const PolicyDef& policy) {
     reader.problems().error(
         policy.retain->where,
         "\"retain\" is shorter than a window of this policy, which is kept anyway",
-        "write retain: " + format_duration(window->length) + " or more");
+        "write retain: " + human_duration(window->length) + " or more");
   };
   look(policy.window);
   for (const Rung& rung : policy.then) {

@@ -6,6 +6,7 @@
 #include "config/ratelimit/rules.h"
 #include "config/sections/descriptors.h"
 #include "config/text/units.h"
+#include "core/text.h"
 
 /// Rules of envoyproxy/ratelimit as events and policies.
 namespace weir::config {
@@ -141,7 +142,7 @@ class EnvoyWriter {
     policy.name = policy_names_.make(what.name.empty() ? what.path : what.name);
     policy.watch = yaml_text(event);
     policy.key = std::move(key);
-    policy.window = "{every: " + format_duration(unit_length(what.unit)) + "}";
+    policy.window = "{every: " + human_duration(unit_length(what.unit)) + "}";
     policy.always = true;
     policy.shadow = rule.shadow;
     policy.rungs.push_back("{over: " + std::to_string(what.requests) + ", do: deny}");

@@ -5,6 +5,7 @@
 #include "config/import/haproxy_course.h"
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
+#include "core/text.h"
 
 /// stick-tables of HAProxy and the rules that read them, as policies. A policy is what a rule that
 /// refuses reads: the tracked key, the counter of its table, the number, and the conditions. What
@@ -385,13 +386,13 @@ class HaproxyReader {
     if (period == table.stores.end()) return refused("its table does not store " + count.name);
     const auto length = period_of(period->second);
     if (!length) return refused("its period is none that weir reads");
-    policy.window = format_duration(*length);
+    policy.window = human_duration(*length);
     errors_ = errors_ || policy.watch == "http_error";
     failures_ = failures_ || policy.watch == "http_failure";
     const auto expire = period_of(table.expire);
     if (expire && *expire < *length)
       notes_.add(table.line, table.words,
-                 "HAProxy forgets a key after " + format_duration(*expire) +
+                 "HAProxy forgets a key after " + human_duration(*expire) +
                      " without requests, before its period ends: weir counts the whole period");
     return true;
   }

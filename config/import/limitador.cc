@@ -11,6 +11,7 @@
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
 #include "core/key.h"
+#include "core/text.h"
 
 /// Limits of limitador as policies: its descriptors are events of their namespace, its conditions
 /// expressions. Both dialects of conditions: `user == 'ann'` and CEL over `descriptors[0]`.
@@ -171,7 +172,7 @@ class LimitadorReader {
     // A window of limitador's begins with its first hit.
     constexpr std::int64_t kLongestFromFirst = 31 * 86'400;
     const bool first = *seconds <= kLongestFromFirst;
-    policy.window = "{every: " + format_duration(milliseconds{*seconds * 1000}) +
+    policy.window = "{every: " + human_duration(milliseconds{*seconds * 1000}) +
                     (first ? ", from: first}" : "}");
     if (!first)
       note(node, "seconds: " + std::to_string(*seconds),

@@ -12,12 +12,6 @@
 namespace weir::config {
 namespace {
 
-std::string capitals(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = ascii::upper(c);
-  return out;
-}
-
 bool is_method(std::string_view text) {
   return text == "*" || (!text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
            return ascii::is_upper(c) || c == '-' || c == '_';
@@ -39,7 +33,7 @@ std::vector<std::string> several_methods(std::string_view all) {
   for (std::size_t from = 0; from < before.size();) {
     const std::size_t end = std::min(before.find_first_of("|,/ ", from), before.size());
     const std::string_view word = before.substr(from, end - from);
-    if (!word.empty()) out.push_back(capitals(word));
+    if (!word.empty()) out.push_back(ascii::uppered(word));
     if (!word.empty() && !(joined ? is_word(word) : is_http_method(out.back()))) return {};
     from = end + 1;
   }
@@ -215,10 +209,11 @@ void tell_match(Reader& reader, const Member& m) {
   for (const Member& part : m.value->items) {
     if (!part.value->is_scalar() || part.value->text.size() > 60) continue;
     const std::string word = ascii::lowered(part.key->text);
-    if (word == "method" || word == "methods") method = capitals(part.value->text);
+    if (word == "method" || word == "methods") method = ascii::uppered(part.value->text);
     if (word == "path" || word == "route" || word == "url" || word == "uri" || word == "prefix")
       path = part.value->text;
-    if (is_http_method(capitals(word))) method = capitals(word), path = part.value->text;
+    if (is_http_method(ascii::uppered(word)))
+      method = ascii::uppered(word), path = part.value->text;
   }
   if (!path.starts_with('/')) path = "/" + path;
   reader.error(*m.value, "\"match\" is a method and a route in one text, not a map",
@@ -243,7 +238,7 @@ void check_match(Reader& reader, const Member& m, const Text& match) {
                  "write match: \"* " + path + "\", and when: '" + one_of(methods) + "'");
   } else if (!is_method(method)) {
     reader.error(*m.value, quoted(method) + " is not a method",
-                 is_word(method) ? "write " + capitals(method) +
+                 is_word(method) ? "write " + ascii::uppered(method) +
                                        ": a method is written in capitals; * means any"
                                  : "a method is written in capitals; * means any");
   } else if (route.empty() || route.front() != '/' || route.starts_with("//") ||

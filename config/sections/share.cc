@@ -5,6 +5,7 @@
 
 #include "config/sections/sections.h"
 #include "config/text/shapes.h"
+#include "core/text.h"
 
 namespace weir::config {
 namespace {
@@ -120,7 +121,7 @@ void check_sync(Reader& reader, PolicyDef& policy) {
         (window->kind == WindowDef::Kind::last || window->kind == WindowDef::Kind::every) &&
         window->length < 2 * sync.value) {
       reader.problems().error(
-          sync.where, "\"sync\" is too slow for a window of " + format_duration(window->length),
+          sync.where, "\"sync\" is too slow for a window of " + human_duration(window->length),
           "exchange counts at least twice in a window");
     }
     if (window != nullptr && window->kind == WindowDef::Kind::leaky &&

@@ -4,6 +4,7 @@
 
 #include "config/text/foreign_words.h"
 #include "config/text/yaml_text.h"
+#include "core/text.h"
 
 namespace weir::config {
 namespace {
@@ -193,8 +194,8 @@ std::optional<milliseconds> Reader::duration(const Member& m, milliseconds least
   const auto value = take(*m.value, parse_duration(*word));
   if (!value) return std::nullopt;
   if (*value >= least && *value <= most) return value;
-  error(*m.value, key_name(m) + " must be between " + format_duration(least) + " and " +
-                      format_duration(most) + ", not " + std::string(*word));
+  error(*m.value, key_name(m) + " must be between " + human_duration(least) + " and " +
+                      human_duration(most) + ", not " + std::string(*word));
   return std::nullopt;
 }
 

@@ -483,8 +483,6 @@ bool is_endless(std::string_view text) {
   return std::find(std::begin(kWords), std::end(kWords), low) != std::end(kWords);
 }
 
-std::string format_duration(milliseconds duration) { return human_duration(duration); }
-
 std::string format_distance(double metres) {
   const bool kilometres = metres >= 10'000 && std::fmod(metres, 1000) == 0;
   const double shown = kilometres ? metres / 1000 : metres;

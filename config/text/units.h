@@ -52,8 +52,6 @@ Parsed<Endpoint> parse_listen(std::string_view text);
 /// Where to send: `http://HOST:PORT` (port 80 if left out), `unix:/path`. HOST may be a name.
 Parsed<Endpoint> parse_upstream(std::string_view text);
 
-/// Shortest text that parse_duration reads back: `1h30m`, `0s`.
-std::string format_duration(milliseconds duration);
 /// `1000m`, `25km`: kilometres where they come out whole and are ten or more.
 std::string format_distance(double metres);
 /// `256MiB`, `1000B`.

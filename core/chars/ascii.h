@@ -27,4 +27,19 @@ inline std::string lowered(std::string_view text) {
   return out;
 }
 
+/// `text` with capitals for lower-case letters.
+inline std::string uppered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = upper(c);
+  return out;
+}
+
+/// `text` without blanks and tabs at both ends.
+constexpr std::string_view trimmed(std::string_view text) noexcept {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 }  // namespace weir::ascii

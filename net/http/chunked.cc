@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/chars/hex.h"
+#include "core/chars/token.h"
 #include "net/http/scan.h"
 
 namespace weir::net {
@@ -42,7 +43,7 @@ ChunkedDecoder::Step ChunkedDecoder::next(std::string_view input) noexcept {
 
 /// A byte of a chunk line.
 Refusal ChunkedDecoder::head_byte(unsigned char c) noexcept {
-  const bool token = scan::kToken[c];
+  const bool token = is_token(static_cast<char>(c));
   if (state_ != State::size_lf && c != '\r') {
     if (++line_bytes_ > limits_.line) return Refusal::chunk_line_too_long;
     const bool extension = state_ > State::size || c == ';';
@@ -119,7 +120,7 @@ Refusal ChunkedDecoder::tail_byte(unsigned char c) noexcept {
     return Refusal::none;
   }
   if (++trailer_bytes_ > limits_.trailers) return Refusal::trailers_too_large;
-  const bool token = scan::kToken[c];
+  const bool token = is_token(static_cast<char>(c));
   switch (state_) {
     case State::trailer_first:
       if (!token && c != '\r') return Refusal::trailer;

@@ -13,14 +13,6 @@ namespace {
 /// every block).
 constexpr int kHopsMax = 64;
 
-constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
-
-std::string_view trim(std::string_view text) noexcept {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 bool is_port(std::string_view text) noexcept {
   return !text.empty() && text.size() <= 5 &&
          std::all_of(text.begin(), text.end(), ascii::is_digit);
@@ -40,10 +32,10 @@ std::string_view take_last(std::string_view& text, char separator) noexcept {
     if (text[i] == separator && !quoted) {
       const std::string_view last = text.substr(i + 1);
       text = text.substr(0, i);
-      return trim(last);
+      return ascii::trimmed(last);
     }
   }
-  return trim(std::exchange(text, {}));
+  return ascii::trimmed(std::exchange(text, {}));
 }
 
 /// The `for` parameter of one element of Forwarded (RFC 7239, 4); must be the only one.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
+#include "core/chars/token.h"
 #include "net/http/scan.h"
 
 namespace weir::net::lines {
@@ -23,7 +25,7 @@ Refusal refusal_of(char c) noexcept {
 /// Goes on from a byte that no plain name has. On success `next` is at the colon.
 Outcome parse_odd_name(const char* begin, const char* p, const char* end) noexcept {
   for (; p != end && *p != ':'; ++p) {
-    if (scan::is_token(*p)) continue;
+    if (is_token(*p)) continue;
     if (is_blank(*p)) {
       return Outcome::refused(p == begin ? Refusal::obs_fold : Refusal::blank_before_colon);
     } else if (scan::is_control(*p) && *p != '\r') {
@@ -90,8 +92,7 @@ bool read_connection(FieldList& list, std::string_view value, int& options,
     const std::size_t comma = std::min(value.find(','), value.size());
     std::string_view option = value.substr(0, comma);
     value.remove_prefix(std::min(comma + 1, value.size()));
-    while (!option.empty() && is_blank(option.front())) option.remove_prefix(1);
-    while (!option.empty() && is_blank(option.back())) option.remove_suffix(1);
+    option = ascii::trimmed(option);
     if (++options > kConnectionOptionsMax) return false;
     if (same_ignoring_case(option, "keep-alive")) {
       out.keep_alive = true;
@@ -100,7 +101,7 @@ bool read_connection(FieldList& list, std::string_view value, int& options,
     } else if (same_ignoring_case(option, "upgrade")) {
       out.upgrade = true;
     } else if (!option.empty()) {
-      if (!std::all_of(option.begin(), option.end(), scan::is_token)) return false;
+      if (!is_token(option)) return false;
       out.names_needed |= must_go_on(option);
       name_in_connection(list, option);
     }

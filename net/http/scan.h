@@ -12,20 +12,6 @@
 /// and AVX2 does not pay: the median field is 30 bytes long), one byte a step elsewhere.
 namespace weir::net::scan {
 
-/// token characters of RFC 9110, 5.6.2.
-inline constexpr auto kToken = [] {
-  std::array<bool, 256> table{};
-  for (int c = 'a'; c <= 'z'; ++c) table[static_cast<std::size_t>(c)] = true;
-  for (int c = 'A'; c <= 'Z'; ++c) table[static_cast<std::size_t>(c)] = true;
-  for (int c = '0'; c <= '9'; ++c) table[static_cast<std::size_t>(c)] = true;
-  for (const char c :
-       {'!', '#', '$', '%', '&', '\'', '*', '+', '-', '.', '^', '_', '`', '|', '~'}) {
-    table[static_cast<unsigned char>(c)] = true;
-  }
-  return table;
-}();
-constexpr bool is_token(char c) noexcept { return kToken[static_cast<unsigned char>(c)]; }
-
 /// NUL to US and DEL, but not the tab: what may stand in no part of a head.
 constexpr bool is_control(char c) noexcept {
   const auto u = static_cast<unsigned char>(c);

@@ -1,6 +1,7 @@
 #include "policies/lang/key_slot.h"
 
 #include "core/chars/ascii.h"
+#include "core/utf8.h"
 #include "policies/lang/extractors/form.h"
 
 namespace weir::policies {

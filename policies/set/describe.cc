@@ -5,29 +5,9 @@
 #include <ctime>
 
 #include "config/text/units.h"
+#include "core/text.h"
 
 namespace weir::policies {
-
-std::string duration_text(milliseconds time) {
-  struct Unit {
-    std::int64_t ms;
-    const char* name;
-  };
-  constexpr std::array<Unit, 5> kUnits{
-      {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
-  std::int64_t left = time.count();
-  if (left <= 0) return "0s";
-  // `24h` is what people write; days only from two on.
-  std::string out;
-  for (const Unit& unit : kUnits) {
-    if (unit.ms == 86'400'000 && (left < 2 * unit.ms || left % unit.ms != 0)) continue;
-    if (left >= unit.ms) {
-      out += std::to_string(left / unit.ms) + unit.name;
-      left %= unit.ms;
-    }
-  }
-  return out;
-}
 
 std::string_view unit_name(CalendarUnit unit) noexcept {
   switch (unit) {
@@ -44,7 +24,7 @@ std::string_view unit_name(CalendarUnit unit) noexcept {
 }
 
 std::string window_text(const limiter::CounterSpec& spec) {
-  const std::string length = duration_text(spec.length);
+  const std::string length = human_duration(spec.length);
   switch (spec.window) {
     case limiter::Window::ring:
       return "the last " + length +
@@ -64,7 +44,7 @@ std::string window_text(const limiter::CounterSpec& spec) {
     case limiter::Window::leaky:
       return "a leaky bucket of " + spec.capacity.to_string() + ", draining " +
              (spec.drains == 1 ? "one" : std::to_string(spec.drains)) + " per " +
-             duration_text(spec.drain);
+             human_duration(spec.drain);
     case limiter::Window::none:
       break;
   }
@@ -81,7 +61,7 @@ std::string rate_text(const limiter::CounterSpec& spec) {
         std::pair{"h", std::int64_t{3'600'000}}, std::pair{"d", std::int64_t{86'400'000}}}) {
     if (ms * spec.drains % drain == 0) return std::to_string(ms * spec.drains / drain) + "/" + unit;
   }
-  return std::to_string(spec.drains) + "/" + duration_text(spec.drain);
+  return std::to_string(spec.drains) + "/" + human_duration(spec.drain);
 }
 
 }  // namespace
@@ -101,10 +81,10 @@ std::string counter_text(const Counter& counter) {
   if (counter.spec.late) {
     out += ", by the times of events";
     if (counter.spec.late->count() != 0)
-      out += " up to " + duration_text(*counter.spec.late) + " late";
+      out += " up to " + human_duration(*counter.spec.late) + " late";
   }
   if (counter.spec.retain > counter.spec.length)
-    out += ", kept for " + duration_text(counter.spec.retain);
+    out += ", kept for " + human_duration(counter.spec.retain);
   return out;
 }
 
@@ -142,7 +122,7 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t in
     const limiter::CounterSpec& spec = set.counters[policy.counters[rung.counter]].spec;
     const bool has_length =
         spec.window != limiter::Window::events && spec.window != limiter::Window::calendar;
-    out += " in " + (has_length ? duration_text(rung.window) : window_text(spec));
+    out += " in " + (has_length ? human_duration(rung.window) : window_text(spec));
   }
   if (part.condition) {
     out += (out.empty() ? "if " : " if ") + with_names(set, policy, part.condition->canonical());
@@ -150,9 +130,9 @@ std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t in
   if (!out.empty()) out += ": ";  // a pattern's rungs may have no threshold
   out += row_of(rung.action).name;
   for (std::size_t i = 0; i < rung.durations.size(); ++i) {
-    out += (i == 0 ? " for " : ", ") + duration_text(rung.durations[i]);
+    out += (i == 0 ? " for " : ", ") + human_duration(rung.durations[i]);
   }
-  if (rung.hold.count() > 0 && rung.action == Action::delay) out += " " + duration_text(rung.hold);
+  if (rung.hold.count() > 0 && rung.action == Action::delay) out += " " + human_duration(rung.hold);
   if (rung.list && !set.lists[*rung.list].owner) out += " on " + set.lists[*rung.list].name;
   if (rung.score) out += ", score " + std::to_string(*rung.score);
   if (rung.clear) out += ", clear";

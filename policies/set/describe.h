@@ -7,7 +7,6 @@
 /// Words for people about compiled policies: explain, the admin API and logs share them.
 namespace weir::policies {
 
-std::string duration_text(milliseconds time);  ///< `15m`, `1h30m`, `250ms`
 /// `the last 10m`, `exactly the last 1h`, `every 1h from the first`, `the last 20 events`; empty
 /// for in_flight.
 std::string window_text(const limiter::CounterSpec& spec);

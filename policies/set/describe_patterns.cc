@@ -1,3 +1,4 @@
+#include "core/text.h"
 #include "policies/set/describe.h"
 
 namespace weir::policies {
@@ -12,10 +13,10 @@ std::string step_text(const PolicySet& set, const Policy& policy, const Pattern:
 
 std::string bounds_text(const limiter::PatternSpec& spec) {
   if (spec.endless) return "";
-  if (spec.before == spec.after) return " within " + duration_text(spec.after);
+  if (spec.before == spec.after) return " within " + human_duration(spec.after);
   std::string out;
-  if (spec.before.count() > 0) out += " from " + duration_text(spec.before) + " before";
-  if (spec.after.count() > 0) out += " to " + duration_text(spec.after) + " after";
+  if (spec.before.count() > 0) out += " from " + human_duration(spec.before) + " before";
+  if (spec.after.count() > 0) out += " to " + human_duration(spec.after) + " after";
   return out;
 }
 
@@ -32,7 +33,7 @@ std::string pattern_text(const PolicySet& set, const Policy& policy) {
     out += spec.kind == PatternKind::absence ? ", and no " : ", then ";
     out += step_text(set, policy, pattern.steps[k]);
   }
-  out += " within " + duration_text(spec.within);
+  out += " within " + human_duration(spec.within);
   if (spec.strict) {
     out += ", strictly among";
     for (std::size_t i = 0; i < pattern.among.size(); ++i) {

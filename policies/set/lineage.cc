@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/key.h"
+#include "core/text.h"
 #include "limiter/counters/heritage.h"
 #include "limiter/kinds/kinds.h"
 #include "limiter/kinds/windows.h"
@@ -164,7 +165,7 @@ namespace {
 /// From when a counter that begins empty reads as if it had always counted.
 std::string when_whole(const Lineage& of) {
   if (of.length_ms <= 0) return {};
-  return ", and its window is whole " + duration_text(milliseconds{of.length_ms}) + " later" +
+  return ", and its window is whole " + human_duration(milliseconds{of.length_ms}) + " later" +
          (of.quantum_ms > 0 ? "" : " at most");
 }
 

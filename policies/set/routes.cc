@@ -4,18 +4,12 @@
 #include <utility>
 
 #include "core/chars/ascii.h"
+#include "core/chars/token.h"
 
 namespace weir::policies {
 namespace {
 
 constexpr std::string_view kAnyMethod = "*";
-
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return ascii::is_letter_or_digit(c) ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
-}
 
 bool is_name(std::string_view text) {
   const auto letter = [](char c) { return ascii::is_letter(c) || c == '_'; };

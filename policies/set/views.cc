@@ -1,5 +1,6 @@
 #include "policies/set/views.h"
 
+#include "core/text.h"
 #include "policies/set/describe.h"
 
 namespace weir::policies {
@@ -14,8 +15,8 @@ void View::advance(TimePoint now, TimePoint wall) const {
 std::string window_text(const limiter::ViewSpec& spec) {
   if (spec.zone) return "each " + std::string(unit_name(spec.unit)) + " of " + spec.zone->name();
   if (spec.endless) return "all time";
-  const std::string hop = "every " + duration_text(spec.hop);
-  return spec.hop == spec.length ? hop : "the last " + duration_text(spec.length) + ", " + hop;
+  const std::string hop = "every " + human_duration(spec.hop);
+  return spec.hop == spec.length ? hop : "the last " + human_duration(spec.length) + ", " + hop;
 }
 
 }  // namespace weir::policies

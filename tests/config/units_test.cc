@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "core/text.h"
+
 namespace weir::config::units_test {
 namespace {
 
@@ -19,7 +21,7 @@ TEST(Units, durations) {
     const auto value = parse_duration(text);
     ASSERT_TRUE(value) << text << value.message;
     EXPECT_EQ(value.value->count(), ms) << text;
-    EXPECT_EQ(format_duration(*value.value), text);
+    EXPECT_EQ(human_duration(*value.value), text);
   }
   for (const auto* text :
        {"", "15", "m", "-5m", "1.5h", "5 m", "1m1h", "1m1m", "5M", "36501d",

@@ -6,6 +6,7 @@
 #include "app/tools/cases/case_run.h"
 #include "config/text/units.h"
 #include "core/assert.h"
+#include "core/text.h"
 #include "net/http/fields.h"
 #include "policies/explain/explain.h"
 #include "policies/set/describe.h"
@@ -49,7 +50,7 @@ void CaseRun::fail(const Flight& flight, const config::Where& where, std::string
                  : step.event  ? "event " + step.event->value
                  : step.domain ? "a call of domain " + step.domain->value
                                : "the state";
-  failure.step += " at " + config::format_duration(now_ - start_);
+  failure.step += " at " + human_duration(now_ - start_);
   if (step.repeat > 1) failure.step += ", repetition " + std::to_string(flight.number);
   if (flight.judged) {
     failure.why =
@@ -115,8 +116,8 @@ void CaseRun::check_event(const Flight& flight, const policies::Plan& plan,
   }
   if (expect.hold && expect.hold->value != verdict.hold) {
     fail(flight, expect.hold->where,
-         "expected a hold of " + config::format_duration(expect.hold->value) + ", came " +
-             config::format_duration(verdict.hold));
+         "expected a hold of " + human_duration(expect.hold->value) + ", came " +
+             human_duration(verdict.hold));
   }
   check_lines(flight, expect.upstream, effect.upstream_headers, "for the app");
   check_lines(flight, expect.headers, effect.response_headers, "for the caller");
@@ -179,7 +180,7 @@ void CaseRun::check_pattern(const Flight& flight, const config::CasePattern& wan
       (disabled ? ", which is disabled, came " : ", came ") + std::to_string(had.size());
   for (const Match& match : had) {
     came += (&match == had.data() ? ": " : "; ") + match.kind + " " + match.key + " at " +
-            config::format_duration(match.fires - start_);
+            human_duration(match.fires - start_);
   }
   const std::size_t count = wanted.count.value_or(wanted.matches.size());
   if (had.size() != count) {

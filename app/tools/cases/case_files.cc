@@ -38,10 +38,6 @@ std::size_t CaseFileResult::failed() const noexcept {
       cases.begin(), cases.end(), [](const CaseResult& one) { return !one.failures.empty(); }));
 }
 
-bool is_case_file(std::string_view path) noexcept {
-  return path.ends_with("_test.yaml") || path.ends_with("_test.yml");
-}
-
 std::vector<std::string> case_files_in(const std::vector<std::string>& directories) {
   std::vector<std::string> out;
   for (const std::string& directory : directories) {
@@ -49,7 +45,7 @@ std::vector<std::string> case_files_in(const std::vector<std::string>& directori
     if (open == nullptr) continue;
     while (const dirent* entry = ::readdir(open)) {
       const std::string name = entry->d_name;
-      if (is_case_file(name) && !name.starts_with('.')) {
+      if (config::is_case_file(name) && !name.starts_with('.')) {
         out.push_back(directory == "." ? name : directory + "/" + name);
       }
     }
@@ -78,7 +74,7 @@ CaseFileResult run_case_file(const std::string& path, const std::string& config,
   } else if (!config.empty()) {
     out.config = config;
   } else {
-    out.config = is_case_file(path) ? sibling(path) : std::string{};
+    out.config = config::is_case_file(path) ? sibling(path) : std::string{};
   }
   if (::access(out.config.c_str(), R_OK) != 0) {
     const config::Where where = file.config ? file.config->where : config::Where{0, 1, 1, 1};

@@ -26,8 +26,6 @@ struct CaseFileResult {
   std::size_t failed() const noexcept;
 };
 
-/// `x_test.yaml` or `x_test.yml`.
-bool is_case_file(std::string_view path) noexcept;
 /// The case files that stand in the directories, sorted.
 std::vector<std::string> case_files_in(const std::vector<std::string>& directories);
 

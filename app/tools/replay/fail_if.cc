@@ -4,18 +4,9 @@
 #include <cmath>
 
 #include "app/tools/ctl/action_word.h"
+#include "core/chars/ascii.h"
 
 namespace weir::app {
-namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
-}  // namespace
-
 std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem) {
   FailIf out;
   out.text = text;
@@ -24,7 +15,7 @@ std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem)
     problem = "write an action and a bound, such as 'deny>0.5%' or 'flag>=100'";
     return std::nullopt;
   }
-  const std::string_view word = trimmed(text.substr(0, sign));
+  const std::string_view word = ascii::trimmed(text.substr(0, sign));
   const auto action = action_called(word);
   if (!action) {
     problem = "\"" + std::string(word) + "\" is not an action; known are " + known_actions();
@@ -36,10 +27,10 @@ std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem)
     out.inclusive = true;
     rest.remove_prefix(1);
   }
-  rest = trimmed(rest);
+  rest = ascii::trimmed(rest);
   if (rest.ends_with('%')) {
     out.percent = true;
-    rest = trimmed(rest.substr(0, rest.size() - 1));
+    rest = ascii::trimmed(rest.substr(0, rest.size() - 1));
   }
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), out.bound);
   if (error != std::errc{} || end != rest.data() + rest.size() || !std::isfinite(out.bound) ||

@@ -14,20 +14,6 @@ namespace {
 
 bool is_letter(char c) noexcept { return ascii::is_letter(c) || c == '_'; }
 
-void append_utf8(std::string& out, std::uint32_t point) {
-  const auto add = [&out](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (point < 0x80) {
-    add(point);
-  } else if (point < 0x800) {
-    add(0xc0 | point >> 6), add(0x80 | (point & 0x3f));
-  } else if (point < 0x10000) {
-    add(0xe0 | point >> 12), add(0x80 | (point >> 6 & 0x3f)), add(0x80 | (point & 0x3f));
-  } else {
-    add(0xf0 | point >> 18), add(0x80 | (point >> 12 & 0x3f));
-    add(0x80 | (point >> 6 & 0x3f)), add(0x80 | (point & 0x3f));
-  }
-}
-
 class Lexer {
  public:
   Lexer(std::string_view text, Diagnostics& diagnostics) noexcept

@@ -17,15 +17,9 @@ bool has_capital(std::string_view text) {
 bool has_small(std::string_view text) {
   return std::any_of(text.begin(), text.end(), ascii::is_lower);
 }
-std::string capitals(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = ascii::upper(c);
-  return out;
-}
-
 /// Methods are case-sensitive. A spelling unlike any known method may be an app's own method.
 bool misspells_a_method(std::string_view text) {
-  return has_small(text) && config::is_http_method(capitals(text));
+  return has_small(text) && config::is_http_method(ascii::uppered(text));
 }
 
 struct Never {
@@ -111,7 +105,7 @@ Never value_never(std::string_view attribute, std::string_view text, Compared ho
     return {"here it does not stand for any " + std::string(attribute), "leave the test out"};
   }
   if (attribute == "method" && misspells_a_method(text))
-    return {"methods are in capitals", write(capitals(text))};
+    return {"methods are in capitals", write(ascii::uppered(text))};
   if (attribute == "scheme" && how == Compared::whole && text != "http" && text != "https")
     return {"a scheme is http or https", ""};
   if (attribute == "host") return host_never(text, how);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/chars/ascii.h"
 #include "policies/lang/extractors/arena.h"
 #include "policies/lang/extractors/blank.h"
 #include "policies/lang/extractors/escapes.h"
@@ -125,7 +126,7 @@ Extracted find_cookie(Arena& arena, std::span<const HeaderField> headers,
       return Extracted::miss(MissReason::ambiguous);
     is_last = false;
     while (!rest.empty()) {
-      const std::string_view pair = trimmed(next_part(rest, ';'));
+      const std::string_view pair = ascii::trimmed(next_part(rest, ';'));
       const std::size_t equals = pair.find('=');
       const NameMatch match = match_cookie_name(pair.substr(0, equals), name);
       is_last = match != NameMatch::no;
@@ -139,7 +140,7 @@ Extracted find_cookie(Arena& arena, std::span<const HeaderField> headers,
         return Extracted::miss(MissReason::ambiguous);
       }
       found = true;
-      value = trimmed(pair.substr(equals + 1));
+      value = ascii::trimmed(pair.substr(equals + 1));
       // Python trims all that Unicode calls a blank, and JavaScript's String others than Go.
       if (has_odd_blank(value)) return Extracted::miss(MissReason::ambiguous);
     }

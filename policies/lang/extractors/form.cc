@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 
 #include "core/utf8.h"
 #include "policies/lang/extractors/arena.h"
@@ -13,17 +12,6 @@
 
 namespace weir::policies {
 namespace {
-
-/// Past the ASCII at the beginning.
-void skip_ascii(std::string_view& text) noexcept {
-  while (text.size() >= 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data(), sizeof word);
-    if ((word & 0x8080808080808080) != 0) break;
-    text.remove_prefix(8);
-  }
-  while (!text.empty() && static_cast<unsigned char>(text.front()) < 0x80) text.remove_prefix(1);
-}
 
 /// A form as it stands.
 struct AsItStands {
@@ -150,22 +138,6 @@ Extracted find_matching(Arena& arena, std::string_view encoded, Match match) noe
 }
 
 }  // namespace
-
-bool is_ascii(std::string_view text) noexcept {
-  skip_ascii(text);
-  return text.empty();
-}
-
-bool is_utf8(std::string_view text) noexcept {
-  skip_ascii(text);
-  while (!text.empty()) {
-    const std::size_t length = decode_utf8(text).length;
-    if (length == 0) return false;
-    text.remove_prefix(length);
-    skip_ascii(text);
-  }
-  return true;
-}
 
 Extracted decoded_value(Arena& arena, std::string_view raw, bool plus) noexcept {
   const bool plain = raw.find_first_of(plus ? "%+" : "%") == std::string_view::npos;

@@ -34,10 +34,4 @@ Extracted find_parameter(Arena& arena, std::string_view encoded,
 /// `raw` decoded, as a value of its own or a view. `plus`: '+' is a blank.
 Extracted decoded_value(Arena& arena, std::string_view raw, bool plus) noexcept;
 
-/// Whether the text is US-ASCII. Pure.
-bool is_ascii(std::string_view text) noexcept;
-
-/// Whether the text is UTF-8 (RFC 3629). Pure.
-bool is_utf8(std::string_view text) noexcept;
-
 }  // namespace weir::policies

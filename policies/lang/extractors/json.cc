@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/utf8.h"
 #include "policies/lang/extractors/arena.h"
 #include "policies/lang/extractors/escapes.h"
 #include "policies/lang/extractors/form.h"

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/chars/ascii.h"
+#include "core/chars/token.h"
 #include "policies/lang/extractors/text.h"
 
 namespace weir::policies {
@@ -12,13 +13,8 @@ namespace {
 
 constexpr std::size_t kBoundaryMost = 70;  // RFC 2046
 
-bool is_token_character(char c) noexcept {
-  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return ascii::is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
-}
-
 /// Brackets are not token characters, but .NET and others write `items[0]` without quotes.
-bool is_bare_character(char c) noexcept { return is_token_character(c) || c == '[' || c == ']'; }
+bool is_bare_character(char c) noexcept { return is_token(c) || c == '[' || c == ']'; }
 
 /// Of the characters that RFC 2046 allows, those that no parser takes for an end. Dashes alone
 /// would make every boundary look like the last.
@@ -151,12 +147,12 @@ bool next_header_parameter(std::string_view& rest, std::string_view& name, std::
                            bool& broken) noexcept {
   broken = false;
   do {
-    rest = trimmed(rest);
+    rest = ascii::trimmed(rest);
     if (rest.empty()) return false;
     broken = true;
     if (rest.front() != ';') return false;
     rest.remove_prefix(1);
-    rest = trimmed(rest);
+    rest = ascii::trimmed(rest);
     broken = false;
     if (rest.empty()) return false;  // a `;` at the end
   } while (rest.front() == ';');
@@ -166,7 +162,8 @@ bool next_header_parameter(std::string_view& rest, std::string_view& name, std::
                                     text.begin());
   };
   const auto end = static_cast<std::size_t>(
-      std::find_if_not(rest.begin(), rest.end(), is_token_character) - rest.begin());
+      std::find_if_not(rest.begin(), rest.end(), [](char c) { return is_token(c); }) -
+      rest.begin());
   if (end == 0 || end + 1 >= rest.size() || rest[end] != '=') return false;
   name = rest.substr(0, end);
   rest.remove_prefix(end + 1);
@@ -198,7 +195,7 @@ MediaType parse_media_type(std::string_view value) noexcept {
   MediaType out;
   std::string_view rest = value;
   const std::size_t end = std::min(rest.find(';'), rest.size());
-  out.kind = kind_of(trimmed(rest.substr(0, end)));
+  out.kind = kind_of(ascii::trimmed(rest.substr(0, end)));
   if (out.kind == BodyKind::none) return out;
   rest.remove_prefix(end);
   std::string_view name, text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/chars/ascii.h"
+#include "core/utf8.h"
 #include "policies/lang/extractors/form.h"
 #include "policies/lang/extractors/media_type.h"
 #include "policies/lang/extractors/name_path.h"
@@ -63,7 +64,7 @@ std::string_view netty_name(std::string_view name) noexcept {
 /// Reads a Content-Disposition. False: applications may read it differently.
 bool read_disposition(std::string_view value, std::string_view& name, bool& file) {
   const std::size_t end = std::min(value.find(';'), value.size());
-  if (!equals_ignoring_case(trimmed(value.substr(0, end)), "form-data")) return false;
+  if (!equals_ignoring_case(ascii::trimmed(value.substr(0, end)), "form-data")) return false;
   value.remove_prefix(end);
   bool broken = false, named = false, encoded = false;
   std::string_view parameter, text;
@@ -111,7 +112,7 @@ bool Multipart::read_part(std::string_view part) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos || line_has_control(line)) return false;
     const std::string_view name = line.substr(0, colon);
-    const std::string_view value = trimmed(line.substr(colon + 1));
+    const std::string_view value = ascii::trimmed(line.substr(colon + 1));
     if (!is_header_name(name)) return false;
     if (equals_ignoring_case(name, "content-disposition")) {
       if (disposition || !read_disposition(value, out.name, out.file)) return false;
@@ -124,7 +125,7 @@ bool Multipart::read_part(std::string_view part) {
       if (type || has_name(value, false) || may_have_encoded_word(value)) return false;
       type = true;
       const std::size_t parameters = std::min(value.find(';'), value.size());
-      out.plain = equals_ignoring_case(trimmed(value.substr(0, parameters)), "text/plain") &&
+      out.plain = equals_ignoring_case(ascii::trimmed(value.substr(0, parameters)), "text/plain") &&
                   read_charset(value.substr(parameters), out.ascii);
     }
   }
@@ -159,7 +160,7 @@ bool Multipart::read(std::string_view body, std::string_view boundary, bool asci
 bool Multipart::is_charset_unchanged() const noexcept {
   return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
     return !equals_ignoring_case(part.name, "_charset_") ||
-           equals_ignoring_case(trimmed(part.value), "utf-8");
+           equals_ignoring_case(ascii::trimmed(part.value), "utf-8");
   });
 }
 

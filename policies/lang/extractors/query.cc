@@ -1,5 +1,6 @@
 #include "policies/lang/extractors/query.h"
 
+#include "core/utf8.h"
 #include "policies/lang/extractors/arena.h"
 #include "policies/lang/extractors/form.h"
 #include "policies/lang/extractors/media_type.h"

@@ -20,13 +20,6 @@ constexpr bool equals_ignoring_case(std::string_view text, std::string_view lowe
   return true;
 }
 
-/// Without blanks and tabs at both ends.
-constexpr std::string_view trimmed(std::string_view text) noexcept {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 /// Cuts off and returns what stands before the first `separator`, or everything.
 constexpr std::string_view next_part(std::string_view& rest, char separator) noexcept {
   const std::size_t at = rest.find(separator);
