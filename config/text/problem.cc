@@ -1,6 +1,7 @@
 #include "config/text/problem.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 #include "config/text/edit_distance.h"
@@ -25,8 +26,22 @@ std::string lower_word(std::string_view text) {
   return out;
 }
 
+namespace {
+
+/// A bit for each letter that stands in the text; letters may share one.
+std::uint64_t letters_of(std::string_view text) noexcept {
+  std::uint64_t out = 0;
+  for (const char c : text) out |= std::uint64_t{1} << (static_cast<unsigned char>(c) % 64);
+  return out;
+}
+
+}  // namespace
+
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t bound) {
   if (a.size() > b.size() + bound || b.size() > a.size() + bound) return bound + 1;
+  // An edit takes one letter away and adds one, at most. Most words differ in more.
+  if (static_cast<std::size_t>(std::popcount(letters_of(a) ^ letters_of(b))) > 2 * bound)
+    return bound + 1;
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -40,7 +55,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t bo
     std::swap(before, last);
     std::swap(last, row);
   }
-  return last[b.size()];
+  return std::min(last[b.size()], bound + 1);
 }
 
 void Problems::error(Where where, std::string message, std::string hint) {

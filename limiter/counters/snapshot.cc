@@ -47,7 +47,8 @@ struct Bank::Snapshot::State {
     const auto it = defined.find(c.index);
     return it != defined.end() && it->second == c.generation;
   }
-  bool write_bucket();
+  /// `tables`: those of the bank, which may come and go between two pieces.
+  bool write_bucket(const std::vector<Table*>& tables);
   void write_slot(const Slot& slot, const Counter& c, const Table::Place& place);
 };
 
@@ -102,8 +103,7 @@ void Bank::Snapshot::State::write_slot(const Slot& slot, const Counter& c,
   c.ops->take_out(subject, Instant(c.rule, at), entries);
 }
 
-bool Bank::Snapshot::State::write_bucket() {
-  const std::vector<Table*> tables = bank->tables();
+bool Bank::Snapshot::State::write_bucket(const std::vector<Table*>& tables) {
   if (table >= tables.size()) return false;
   Table& t = *tables[table];
   if (region >= t.regions() || bucket >= t.buckets()) {  // tables came or went between two pieces
@@ -156,9 +156,10 @@ bool Bank::Snapshot::next(std::string& out, std::size_t bytes) {
       return true;
     case State::Phase::keys: {
       constexpr int kBuckets = 8192;  // bounded work also if nothing is found
+      const std::vector<Table*> tables = s.bank->tables();
       bool more = true;
       for (int n = 0; more && n < kBuckets && s.payload.size() < bytes; ++n)
-        more = s.write_bucket();
+        more = s.write_bucket(tables);
       append_frame(out, kSnapshotKeys, s.payload);
       if (!more) s.phase = State::Phase::end;
       return true;
