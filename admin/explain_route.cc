@@ -6,6 +6,7 @@
 #include "admin/routes.h"
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
+#include "core/chars/method.h"
 #include "core/chars/token.h"
 #include "core/json_numbers.h"
 #include "net/http/fields.h"
@@ -118,7 +119,7 @@ std::string read_description(const json::object& from, Made& made) {
   const json::value* const url = from.if_contains("url");
   if (url == nullptr) return "`url` is missing";
   if (const json::value* method = from.if_contains("method")) made.method = text_of(*method);
-  if (!is_token(made.method) || made.method.size() > 32) return "`method` is not an HTTP method";
+  if (!is_method(made.method)) return "`method` is not an HTTP method, in capitals";
   if (const json::value* headers = from.if_contains("headers")) {
     if (std::string wrong = read_fields(*headers, made); !wrong.empty()) return wrong;
   }

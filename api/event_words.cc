@@ -4,6 +4,7 @@
 #include "api/event_reader.h"
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
+#include "core/chars/method.h"
 #include "core/chars/percent.h"
 #include "core/chars/token.h"
 #include "core/time_pattern.h"
@@ -78,11 +79,10 @@ EventReader::Wrong EventReader::read_ip(const Member& member) {
 }
 
 EventReader::Wrong EventReader::read_method(const Member& member) {
-  if (member.kind != Kind::text || !is_token(member.text) || member.text.size() > 32) {
-    return wrong(member, "`method` is not an HTTP method");
-  }
+  if (member.kind != Kind::text) return wrong(member, "`method` is not an HTTP method");
   if (std::any_of(member.text.begin(), member.text.end(), ascii::is_lower))
     return wrong(member, "a method is written in capitals; the proxy answers others with 400");
+  if (!is_method(member.text)) return wrong(member, "`method` is not an HTTP method");
   request_.method = member.text;
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/chars/ascii.h"
+#include "core/chars/method.h"
 #include "net/http/scan.h"
 
 namespace weir::authz {
@@ -17,12 +18,6 @@ std::string_view only_field(std::span<const HeaderField> fields, std::string_vie
     found = field.value;
   }
   return found;
-}
-
-bool is_method(std::string_view text) noexcept {
-  return !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), [](char c) {
-    return ascii::is_upper(c) || ascii::is_digit(c) || c == '-' || c == '_';
-  });
 }
 
 }  // namespace

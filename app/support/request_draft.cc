@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "core/chars/ascii.h"
-#include "core/chars/token.h"
+#include "core/chars/method.h"
 #include "net/http/scan.h"
 #include "net/http/target.h"
+#include "net/http/uri.h"
 
 namespace weir::app {
 
@@ -63,14 +64,16 @@ RequestDraft::Headers::const_iterator RequestDraft::find(std::string_view name) 
 bool RequestDraft::has(std::string_view name) const { return find(name) != text_.headers.end(); }
 
 /// The URL's host, as of a request line with a whole URL; else that of the Host field.
-void RequestDraft::take_host() {
+std::string RequestDraft::take_host() {
   Headers& headers = text_.headers;
   const auto field = find("host");
   if (host_.empty()) host_ = field != headers.end() ? field->second : "localhost";
   if (field == headers.end()) headers.emplace(headers.begin(), "Host", host_);
-  std::transform(host_.begin(), host_.end(), host_.begin(), ascii::lower);
-  request_.host = std::string_view(host_).substr(
-      0, host_.starts_with('[') ? host_.find(']') + 1 : host_.find(':'));
+  auto host = net::host_word_of(host_);
+  if (!host) return "weir answers such a host with 400: \"" + host_ + "\"";
+  host_ = std::move(*host);
+  request_.host = host_;
+  return {};
 }
 
 void RequestDraft::take_body(std::size_t body_max) {
@@ -96,10 +99,10 @@ std::string RequestDraft::fill(RequestText text, std::size_t body_max,
   text_ = std::move(text);
   if (text_.method.empty()) text_.method = text_.body.empty() ? "GET" : "POST";
   if (std::string wrong = take_url(set); !wrong.empty()) return wrong;
-  take_host();
+  if (std::string wrong = take_host(); !wrong.empty()) return wrong;
   take_body(body_max);
-  if (!is_token(text_.method))
-    return "\"" + text_.method + "\" is not a method: a word, such as GET";
+  if (!is_method(text_.method))
+    return "\"" + text_.method + "\" is not a method: a word in capitals, such as GET";
   request_.method = text_.method;
   request_.client = text_.client;
   for (const auto& [name, value] : text_.headers) fields_.push_back({name, value});

@@ -8,15 +8,10 @@
 #include "config/text/http_method.h"
 #include "config/text/yaml_text.h"
 #include "core/chars/ascii.h"
+#include "core/chars/method.h"
 
 namespace weir::config {
 namespace {
-
-bool is_method(std::string_view text) {
-  return text == "*" || (!text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-           return ascii::is_upper(c) || c == '-' || c == '_';
-         }));
-}
 
 bool is_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), ascii::is_letter);
@@ -236,7 +231,7 @@ void check_match(Reader& reader, const Member& m, const Text& match) {
     const std::string path(from == std::string_view::npos ? "/x" : all.substr(from + 1, 60));
     reader.error(*m.value, "\"match\" has one method, or * for any",
                  "write match: \"* " + path + "\", and when: '" + one_of(methods) + "'");
-  } else if (!is_method(method)) {
+  } else if (method != "*" && !is_method(method)) {
     reader.error(*m.value, quoted(method) + " is not a method",
                  is_word(method) ? "write " + ascii::uppered(method) +
                                        ": a method is written in capitals; * means any"

@@ -5,6 +5,7 @@
 
 #include "core/address.h"
 #include "core/chars/ascii.h"
+#include "core/chars/method.h"
 #include "net/http/lines.h"
 #include "net/http/scan.h"
 
@@ -14,7 +15,6 @@ namespace {
 using lines::Outcome;
 using Refusal = HttpRefusal;
 
-constexpr std::size_t kMethodMax = 32;
 constexpr std::size_t kHostMax = 255;
 
 struct MethodRow {
@@ -27,12 +27,6 @@ constexpr MethodRow kMethods[] = {
     {"PATCH", Method::patch},
 };
 
-/// Methods are case-sensitive, but some servers fold them: `post` must not get past a policy for
-/// POST.
-constexpr bool is_method(char c) noexcept {
-  return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
-
 Outcome parse_method(const char* p, const char* end, RequestHead& head) noexcept {
   const char* const begin = p;
   if (end - p >= 4 && std::memcmp(p, "GET ", 4) == 0) {  // most requests
@@ -42,10 +36,10 @@ Outcome parse_method(const char* p, const char* end, RequestHead& head) noexcept
   }
   const char* const limit =
       end - p > static_cast<std::ptrdiff_t>(kMethodMax) ? p + kMethodMax : end;
-  while (p != limit && is_method(*p)) ++p;
+  while (p != limit && is_method_character(*p)) ++p;
   if (p == end) return Outcome::incomplete();
   if (*p != ' ') {
-    if (is_method(*p)) return Outcome::refused(Refusal::method_too_long);
+    if (is_method_character(*p)) return Outcome::refused(Refusal::method_too_long);
     if (*p == '\n') return Outcome::refused(Refusal::line_end);
     return Outcome::refused(scan::is_control(*p) && *p != '\r' ? Refusal::control_byte
                                                                : Refusal::method);

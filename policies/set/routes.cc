@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/chars/ascii.h"
-#include "core/chars/token.h"
+#include "core/chars/method.h"
 
 namespace weir::policies {
 namespace {
@@ -40,7 +40,8 @@ Route::Parsed Route::parse(std::string_view text) {
   }
   Route route;
   route.method = text.substr(0, space);
-  if (!is_token(route.method)) return fail("\"" + route.method + "\" is not an HTTP method", 0);
+  if (route.method != kAnyMethod && !is_method(route.method))
+    return fail("\"" + route.method + "\" is not an HTTP method", 0);
   const auto start = text.find_first_not_of(' ', space);
   if (start == std::string_view::npos || text[start] != '/') {
     return fail("the path of a route starts with \"/\"",

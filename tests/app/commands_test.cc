@@ -99,6 +99,8 @@ TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
       {{"serve", "--upstream", "ftp://x"}, "weir: --upstream: "},
       {{"serve", "--log-level", "loud"}, "--log-level: loud not in {trace,debug,info,warn,error}"},
       {{"explain", "-c", "good.yaml", "-X", "GE T", "/"}, "\"GE T\" is not a method"},
+      {{"explain", "-c", "good.yaml", "-X", "get", "/"}, "\"get\" is not a method"},
+      {{"explain", "-c", "good.yaml", "-H", "Host: a:b", "/"}, "a host with 400: \"a:b\""},
   };
   for (const Case& c : kCases) {
     const Outcome outcome = run(c.arguments);
