@@ -42,7 +42,7 @@ class RequestDraft {
  private:
   using Headers = std::vector<std::pair<std::string, std::string>>;
   std::string take_url(const policies::PolicySet& set);
-  void take_host();
+  std::string take_host();
   void take_body(std::size_t body_max);
   Headers::const_iterator find(std::string_view name) const;
   bool has(std::string_view name) const;

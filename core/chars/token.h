@@ -23,7 +23,9 @@ inline constexpr auto kTokenCharacters = [] {
 }();
 }  // namespace chars
 
-constexpr bool is_token(char c) noexcept { return chars::kTokenCharacters[static_cast<unsigned char>(c)]; }
+constexpr bool is_token(char c) noexcept {
+  return chars::kTokenCharacters[static_cast<unsigned char>(c)];
+}
 
 /// Whether `text` is a token: not empty, and of such characters only.
 constexpr bool is_token(std::string_view text) noexcept {

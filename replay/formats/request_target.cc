@@ -10,9 +10,10 @@ namespace weir::replay {
 
 std::string_view RequestTarget::host_of(std::string_view authority) {
   // Mostly it is so already.
-  const bool is_plain = std::none_of(authority.begin(), authority.end(), [](char c) {
-    return c == ':' || c == '[' || ascii::is_upper(c);
-  });
+  const bool is_plain =
+      !authority.ends_with('.') && std::none_of(authority.begin(), authority.end(), [](char c) {
+        return c == ':' || c == '[' || ascii::is_upper(c);
+      });
   if (is_plain) return authority;
   auto host = net::host_word_of(authority);
   if (!host) return {};

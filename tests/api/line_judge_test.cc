@@ -394,6 +394,7 @@ policies:
 )");
   const auto says = [](const std::string& host) { return HasSubstr("\"key\":[\"" + host + "\"]"); };
   EXPECT_THAT(api.query(R"({"path":"/a","host":"Shop.example:80"})"), says("shop.example"));
+  EXPECT_THAT(api.query(R"({"path":"/a","host":"shop.example."})"), says("shop.example"));
   EXPECT_THAT(api.query(R"({"url":"http://[::1]:80/a"})"), says("[::1]"));
   EXPECT_THAT(api.query(R"({"path":"/a","header":{"host":"Shop.example:80"}})"),
               says("shop.example"));

@@ -291,6 +291,14 @@ TEST(Requests, lines_of_common_and_combined_logs_are_requests_even_in_one_file) 
                           "1431857103000 GET /x? 1.2.3.4 h.example 200"));
 }
 
+TEST(Requests, the_host_is_that_which_the_proxy_reads) {
+  for (const char* host : {"h.example", "H.Example", "h.example.", "h.example:80", "h.example.:80"})
+    EXPECT_THAT(requests_of("", "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET http://" +
+                                    std::string(host) + "/x HTTP/1.1\" 200 -\n"),
+                ElementsAre("1431857103000 GET /x? 1.2.3.4 h.example 200"))
+        << host;
+}
+
 TEST(Requests, headers_that_no_policy_reads_are_not_cut_out) {
   EXPECT_THAT(
       requests_of("",
