@@ -80,7 +80,7 @@ boost::asio::awaitable<net::HttpReply> get_counters(Call& call) {
   json::array rows;
   for (std::size_t i = 0; i < counts.rows.size(); ++i) {
     const Count& count = counts.rows[i];
-    json::object row = counts_of(count.told());
+    json::object row = counts_of(count.best_known());
     row["what"] = policies::counter_text(*count.counter);
     row["window"] = window_value(*count.counter);
     row["from"] = count.all ? "store" : "here";

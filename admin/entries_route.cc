@@ -2,8 +2,8 @@
 #include <array>
 #include <boost/json/array.hpp>
 
+#include "admin/entry_request.h"
 #include "admin/entry_target.h"
-#include "admin/entry_wish.h"
 #include "admin/keys.h"
 #include "admin/operator/replicas.h"
 #include "admin/operator/undo_log.h"
@@ -147,20 +147,21 @@ net::HttpReply add_entry(Call& call) {
   if (auto refused = call.refuse_unknown({})) return std::move(*refused);
   auto body = read_object(call.request.body, {"key", "for", "until", "why", "effect"});
   if (auto* refused = std::get_if<net::HttpReply>(&body)) return std::move(*refused);
-  EntryWish wish;
-  const std::string wrong = read_entry_wish(std::get<json::object>(body), call.at.now, false, wish);
+  EntryRequest asked;
+  const std::string wrong =
+      read_entry_request(std::get<json::object>(body), call.at.now, false, asked);
   if (!wrong.empty()) return problem(400, wrong);
   // A policy may list callers whose field is empty; by hand it is a variable that was not set.
-  const bool has_text = std::any_of(wish.key.begin(), wish.key.end(),
+  const bool has_text = std::any_of(asked.key.begin(), asked.key.end(),
                                     [](std::string_view part) { return !part.empty(); });
-  if (!wish.key.empty() && !has_text) return problem(400, "the key is empty");
-  auto found = entry_target(call, wish.key, KeyUse::to_list);
+  if (!asked.key.empty() && !has_text) return problem(400, "the key is empty");
+  auto found = entry_target(call, asked.key, KeyUse::to_list);
   if (auto* refused = std::get_if<net::HttpReply>(&found)) return std::move(*refused);
   const EntryTarget& target = std::get<EntryTarget>(found);
   std::string known;
-  const policies::List* const list = choose_list(target, wish.effect, known);
+  const policies::List* const list = choose_list(target, asked.effect, known);
   if (list == nullptr) {
-    return problem(400, wish.effect.empty()
+    return problem(400, asked.effect.empty()
                             ? "this policy has several lists: say by `effect` which one: " + known
                             : "there is no list of that effect here; there is " + known);
   }
@@ -168,9 +169,9 @@ net::HttpReply add_entry(Call& call) {
   auto before = call.stores.lists.get(list->id, key, call.at.now);
   call.entry.key = target.parts;
   call.entry.shared = list->shared;
-  if (call.entry.reason.empty()) call.entry.reason = utf8_text(wish.why);
+  if (call.entry.reason.empty()) call.entry.reason = utf8_text(asked.why);
   if (before && before->until > call.at.now) call.entry.before = entry_view(call, *list, *before);
-  const limiter::ListOutcome outcome = add_wish(call, *list, target, wish);
+  const limiter::ListOutcome outcome = add_wish(call, *list, target, asked);
   if (outcome.kind == limiter::ListOutcome::Kind::refused) {
     return problem(409, "the list is full: its `max` is " + std::to_string(list->max),
                    {{"result", "refused"}});

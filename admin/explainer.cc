@@ -42,12 +42,12 @@ boost::asio::awaitable<policies::Explanation> Explainer::explain(const Call& cal
   const std::shared_ptr<policies::Driver> driver = driver_of(call.set);
   policies::Explaining explaining(*driver, request, at);
   if (!explaining.is_waiting()) co_return explaining.take();
-  const auto errand = std::make_shared<StoreErrand>();
-  errand->set = call.set;
-  std::swap(errand->operations, explaining.questions());
-  const std::string why = co_await call.operations.run_errand(errand);
-  if (errand->replied) {
-    std::swap(errand->operations, explaining.questions());
+  const auto asked = std::make_shared<StoreRequest>();
+  asked->set = call.set;
+  std::swap(asked->operations, explaining.questions());
+  const std::string why = co_await call.operations.run_store_request(asked);
+  if (asked->replied) {
+    std::swap(asked->operations, explaining.questions());
     explaining.resume();
     policies::Explanation told = explaining.take();
     told.of_all = why.empty();

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "admin/metrics_page.h"
-#include "admin/pulse.h"
+#include "admin/worker_probe.h"
 #include "net/http/uri.h"
 
 namespace weir::admin {
@@ -52,10 +52,10 @@ class Checks {
 }  // namespace
 
 HealthServer::HealthServer(boost::asio::io_context& io, const HealthSettings& settings,
-                           Operations& operations, Pulse& pulse, const Stores& stores)
+                           Operations& operations, WorkerProbe& worker_probe, const Stores& stores)
     : settings_(settings),
       operations_(operations),
-      pulse_(pulse),
+      worker_probe_(worker_probe),
       stores_(stores),
       server_(io, *this, health_limits(settings)) {}
 
@@ -105,9 +105,10 @@ net::HttpReply HealthServer::refuse(int status, std::string_view detail) {
 
 // Tests the workers' loops and nothing else: a restart of weir mends neither Redis nor the app.
 boost::asio::awaitable<net::HttpReply> HealthServer::livez(bool verbose) {
-  const std::vector<std::size_t> silent = co_await silent_workers(pulse_, settings_.pulse_limit);
+  const std::vector<std::size_t> silent =
+      co_await silent_workers(worker_probe_, settings_.pulse_limit);
   Checks checks;
-  for (std::size_t i = 0; i < pulse_.workers(); ++i) {
+  for (std::size_t i = 0; i < worker_probe_.workers(); ++i) {
     bool turns = true;
     for (const std::size_t worker : silent) turns = turns && worker != i;
     checks.add(

@@ -25,7 +25,7 @@ class HealthServer final : net::HttpHandler {
   static constexpr milliseconds kPageAge{1'000};
 
   HealthServer(boost::asio::io_context& io, const HealthSettings& settings, Operations& operations,
-               Pulse& pulse, const Stores& stores);
+               WorkerProbe& worker_probe, const Stores& stores);
 
   Result<void> start();  ///< binds; the error is the system's
   const net::SocketAddress& address() const noexcept { return server_.address(); }
@@ -44,7 +44,7 @@ class HealthServer final : net::HttpHandler {
 
   HealthSettings settings_;
   Operations& operations_;
-  Pulse& pulse_;
+  WorkerProbe& worker_probe_;
   Stores stores_;
   std::shared_ptr<const std::string> page_;  // of /metrics; null: not asked for yet
   TimePoint page_made_{};

@@ -227,33 +227,33 @@ struct PageWish {
   Search search;
 };
 
-std::string read_page_wish(const Call& call, PageWish& wish) {
+std::string read_page_wish(const Call& call, PageWish& asked) {
   if (call.query.has("limit")) {
     const auto text = call.query.one("limit");
-    if (!text || !read_number(*text, wish.limit) || wish.limit == 0 || wish.limit > kPageMax)
+    if (!text || !read_number(*text, asked.limit) || asked.limit == 0 || asked.limit > kPageMax)
       return "`limit` is a number from 1 to " + std::to_string(kPageMax);
   }
   if (call.query.has("after")) {
     const auto text = call.query.one("after");
     const auto cursor = text ? Cursor::parse(*text) : std::nullopt;
     if (!cursor) return "`after` is what a page before gave as `next`";
-    wish.at = *cursor;
+    asked.at = *cursor;
   }
   if (call.query.has("search")) {
     const auto text = call.query.one("search");
     if (!text || text->size() > kSearchBytesMax)
       return "`search` is a text of at most " + std::to_string(kSearchBytesMax) + " bytes";
-    wish.search.text = ascii::lowered(*text);
-    wish.search.key = *text;
-    wish.at.by_key = !text->empty() && !call.query.has("after");
+    asked.search.text = ascii::lowered(*text);
+    asked.search.key = *text;
+    asked.at.by_key = !text->empty() && !call.query.has("after");
   }
   return {};
 }
 
 json::object entries_page(const Call& call, const std::vector<const policies::List*>& lists,
-                          const PageWish& wish) {
+                          const PageWish& asked) {
   json::array rows;
-  const auto next = fill_page(call, lists, wish.at, wish.limit, wish.search, rows);
+  const auto next = fill_page(call, lists, asked.at, asked.limit, asked.search, rows);
   std::size_t in_source = 0;
   for (const policies::List* list : lists)
     if (list->bulk != nullptr) in_source += list->bulk->size();
@@ -270,12 +270,12 @@ net::HttpReply get_list(Call& call) {
   if (auto refused = call.refuse_unknown({"limit", "after", "search"})) return std::move(*refused);
   const auto lists = lists_named(*call.set, call.name());
   if (lists.empty()) return no_such_list(*call.set, call.name());
-  PageWish wish;
-  if (const std::string wrong = read_page_wish(call, wish); !wrong.empty())
+  PageWish asked;
+  if (const std::string wrong = read_page_wish(call, asked); !wrong.empty())
     return problem(400, wrong);
   json::array summaries;
   for (const policies::List* list : lists) summaries.push_back(list_view(call, *list));
-  json::object page = entries_page(call, lists, wish);
+  json::object page = entries_page(call, lists, asked);
   json::object body;
   body["name"] = call.name();
   body["lists"] = std::move(summaries);
@@ -288,8 +288,8 @@ net::HttpReply get_list(Call& call) {
 net::HttpReply get_entries(Call& call) {
   if (auto refused = call.refuse_unknown({"limit", "after", "search", "effect"}))
     return std::move(*refused);
-  PageWish wish;
-  if (const std::string wrong = read_page_wish(call, wish); !wrong.empty())
+  PageWish asked;
+  if (const std::string wrong = read_page_wish(call, asked); !wrong.empty())
     return problem(400, wrong);
   const auto effect = call.query.one("effect");
   std::vector<const policies::List*> lists;
@@ -297,7 +297,7 @@ net::HttpReply get_entries(Call& call) {
     const bool wanted = !effect || row_of(list.effect).name == *effect;
     if (!list.shadow && wanted) lists.push_back(&list);
   }
-  return json_reply(entries_page(call, lists, wish));
+  return json_reply(entries_page(call, lists, asked));
 }
 
 }  // namespace weir::admin

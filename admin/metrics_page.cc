@@ -263,7 +263,7 @@ void write_fleet(std::string& out, const FleetFacts& fleet) {
         count([](const ReplicaFacts& each) { return each.self && each.behind; }));
   write("weir_fleet_changes_pending", "gauge",
         "Overrides and tables set here that Redis has not heard of; they hold here alone.",
-        fleet.untold);
+        fleet.unsent);
   write("weir_fleet_unsealed_total", "counter",
         "Texts of others that were ignored, because the secret did not seal them.",
         fleet.strangers);

@@ -167,7 +167,7 @@ struct TableFacts {
 };
 
 /// What an operator wants of a table.
-struct TableWish {
+struct TableRequest {
   enum class Verb : std::uint8_t { set, approve, reject, undo };
   Verb verb = Verb::set;
   std::string table, id, reason, by;  ///< `id`: of a change; empty: the only one, or the last
@@ -193,7 +193,7 @@ struct StoreAnswer {
 };
 
 /// What a judgement that changes nothing asks the shared store.
-struct StoreErrand {
+struct StoreRequest {
   std::shared_ptr<const policies::PolicySet> set;  ///< whose counters it is about
   policies::StoreOps operations;
   bool replied = false;  ///< the replies are there, be they errors; else they are not to be touched
@@ -216,7 +216,7 @@ struct FleetFacts {
   bool up = false;                     ///< what follows is some seconds old at most
   std::string why;                     ///< why it is not
   std::optional<milliseconds> age;     ///< of what follows; none: nothing was heard yet
-  std::size_t untold = 0;              ///< changes that Redis has not heard of
+  std::size_t unsent = 0;              ///< changes that Redis has not heard of
   std::uint64_t strangers = 0;         ///< texts of others that had a wrong seal
   std::string newest;                  ///< the configuration that the fleet came to last
   milliseconds ahead{0};               ///< of the clock that they share, to ours
@@ -242,7 +242,7 @@ class Operations {
   /// All tables, as they are in force.
   virtual std::vector<TableFacts> tables() const = 0;
   /// Changes a table, or decides about a change. What holds then is compiled like the files.
-  virtual boost::asio::awaitable<TableAnswer> change_table(TableWish wish) = 0;
+  virtual boost::asio::awaitable<TableAnswer> change_table(TableRequest asked) = 0;
   /// The texts of the configuration in force.
   virtual std::vector<ConfigText> configuration() const = 0;
   /// The last loads, the newest first.
@@ -253,8 +253,9 @@ class Operations {
   /// Counters of all replicas; those that are not shared have no reading. Takes a second at most,
   /// and more only on a machine that is late itself.
   virtual boost::asio::awaitable<StoreAnswer> ask_store(StoreQuestion question) = 0;
-  /// The same for an errand: why it has no replies, or what is wrong with them.
-  virtual boost::asio::awaitable<std::string> run_errand(std::shared_ptr<StoreErrand> /*errand*/) {
+  /// The same for a request to the store: why it has no replies, or what is wrong with them.
+  virtual boost::asio::awaitable<std::string> run_store_request(
+      std::shared_ptr<StoreRequest> /*request*/) {
     co_return "nothing is shared";
   }
   /// The replicas that share a Redis with this one; nullopt: it has none.
@@ -282,9 +283,9 @@ struct Stores {
 };
 
 /// The workers' loops, as /livez asks them.
-class Pulse {
+class WorkerProbe {
  public:
-  virtual ~Pulse() = default;
+  virtual ~WorkerProbe() = default;
   virtual std::size_t workers() const = 0;
   /// Has `beat` called on that worker's thread by its event loop, soon. `beat` posts to the control
   /// thread's io_context, which must live as long as any worker runs.

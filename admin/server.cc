@@ -9,7 +9,7 @@
 #include "admin/explainer.h"
 #include "admin/json.h"
 #include "admin/lists.h"
-#include "admin/operator/pace.h"
+#include "admin/operator/change_limiter.h"
 #include "admin/operator/peers.h"
 #include "admin/operator/undo_log.h"
 #include "admin/operator/undo_words.h"
@@ -92,7 +92,7 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       explainer_(std::make_unique<Explainer>(stores_)),
       undo_(std::make_unique<UndoLog>()),
       tell_(settings.tell_others),
-      changes_(std::make_unique<Pace>()),
+      changes_(std::make_unique<ChangeLimiter>()),
       sessions_(std::make_unique<Sessions>()),
       // A page that stays open is never displaced: most connections are for those who ask and go.
       live_(std::make_unique<Live>(
@@ -118,14 +118,14 @@ void AdminServer::tell_others(const UndoChange& change, bool undone) {
     tell_(undone_words(change.token));
     return;
   }
-  const bool is_partial = std::find(untold_.begin(), untold_.end(), change.token) != untold_.end();
+  const bool is_partial = std::find(unsent_.begin(), unsent_.end(), change.token) != unsent_.end();
   const std::vector<std::string> words =
       is_partial ? std::vector<std::string>() : undo_words(change, fleet->ahead);
   for (const std::string& piece : words) tell_(piece);
   if (!words.empty() || is_partial) return;
   tell_(undone_words(change.token));  // of pieces before this one
-  untold_.push_back(change.token);
-  if (untold_.size() > UndoLog::kChangesMost) untold_.pop_front();
+  unsent_.push_back(change.token);
+  if (unsent_.size() > UndoLog::kChangesMost) unsent_.pop_front();
 }
 
 void AdminServer::hear(std::string_view text) {
@@ -208,7 +208,7 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
     co_return problem(403, "a change by a session needs the `Origin` that browsers send");
   const bool changes = !route.change.empty();
   if (changes && !comes_in && !changes_->take(call.at.now)) {
-    net::HttpReply reply = problem(429, "too many changes at once; " + Pace::words());
+    net::HttpReply reply = problem(429, "too many changes at once; " + ChangeLimiter::words());
     reply.fields.emplace_back("Retry-After", "1");
     co_return reply;
   }

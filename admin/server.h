@@ -14,7 +14,7 @@ namespace weir::admin {
 
 class Explainer;
 class Live;
-class Pace;
+class ChangeLimiter;
 class Peers;
 class Sessions;
 class UndoLog;
@@ -63,8 +63,8 @@ class AdminServer final : net::DoorRoom {
   std::unique_ptr<Explainer> explainer_;
   std::unique_ptr<UndoLog> undo_;
   const std::function<bool(std::string)> tell_;  // null: there are no others
-  std::deque<std::string> untold_;               // tokens of changes that others do not know
-  std::unique_ptr<Pace> changes_;
+  std::deque<std::string> unsent_;               // tokens of changes that others do not know
+  std::unique_ptr<ChangeLimiter> changes_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Live> live_;
   std::unique_ptr<Peers> peers_;

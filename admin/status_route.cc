@@ -36,7 +36,7 @@ json::object fleet_view(const FleetFacts& facts) {
       facts.age ? json::value(static_cast<double>(facts.age->count()) / 1000) : json::value();
   out["replicas"] = count([](const ReplicaFacts& each) { return each.up; });
   out["behind"] = count([](const ReplicaFacts& each) { return each.up && each.behind; });
-  out["untold"] = facts.untold;
+  out["untold"] = facts.unsent;
   return out;
 }
 

@@ -58,7 +58,7 @@ constexpr Row<CaseAnswer> kAnswer[] = {
     {{"after", shape::kDuration, "duration, up to 366d", "`0s`",
       "How long after the request reached the app: until then it is in flight."},
      [](Reader& r, const Member& m, CaseAnswer& out) {
-       set(r.duration(m, milliseconds{0}, kCaseLongest), out.after);
+       set(r.duration(m, milliseconds{0}, milliseconds{kCaseLongest}), out.after);
      }},
     {{"end", R"({"enum":["answered","failed","aborted"]})", "`answered`, `failed` or `aborted`",
       "`answered`", "`failed`: the app gave no answer; `aborted`: the client left before it."},

@@ -94,7 +94,7 @@ void CountExchange::take_in(PushBatch& batch) {
         return limiter::row_of(reply.error).retry == limiter::SharedRetry::later;
       });
   for (std::size_t i = 0; i < batch.size; ++i) {
-    bank_.told(batch.pushes[i], batch.replies[i], times());
+    bank_.take_reply(batch.pushes[i], batch.replies[i], times());
     batch.pushes[i].counter.reset();
   }
   under_way_ -= batch.size;

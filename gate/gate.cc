@@ -80,7 +80,7 @@ Gate::Decided Gate::decide(const policies::Occurrence& occurrence, policies::Ins
   Ticket* const suspended = std::exchange(waiter.suspended_, nullptr);
   Ticket& ticket = suspended != nullptr ? *suspended : tickets_.lend();
   ticket.waiter = nullptr;
-  ticket.is_told = false;
+  ticket.is_resumed = false;
   try {
     return {ticket, suspended != nullptr ? driver_.resume(ticket, occurrence, at, options)
                                          : driver_.start(ticket, occurrence, at, options)};
@@ -347,7 +347,7 @@ void Gate::give_up(Waiter& waiter, TimePoint now) {
   if (waiter.suspended_ == nullptr) return;
   Ticket& ticket = *std::exchange(waiter.suspended_, nullptr);
   ticket.waiter = nullptr;
-  if (!std::exchange(ticket.is_told, false)) return;  // tick() takes the judgement back
+  if (!std::exchange(ticket.is_resumed, false)) return;  // tick() takes the judgement back
   survives_no_memory([&] { driver_.release(ticket, instant(now)); });
   give_back(ticket);
 }
@@ -422,11 +422,11 @@ void Gate::take_replies(TimePoint now) {
     Ticket& ticket = *std::exchange(replied[i], nullptr);
     outbox_->note_taken();
     if (ticket.waiter != nullptr) {
-      ticket.is_told = true;
+      ticket.is_resumed = true;
       survives_no_memory([&] { ticket.waiter->resume(now); });  // judges on the spot
       // Where there was no memory for that, it has left without a judgement.
-      if (!ticket.is_told || ticket.waiter != nullptr) continue;
-      ticket.is_told = false;
+      if (!ticket.is_resumed || ticket.waiter != nullptr) continue;
+      ticket.is_resumed = false;
     }
     survives_no_memory([&] { driver_.release(ticket, instant(now)); });
     give_back(ticket);

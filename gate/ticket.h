@@ -17,7 +17,7 @@ class Ticket final : public store::Batch, public policies::Judgement {
 
   std::vector<Ticket*>* replied = nullptr;  ///< queue of tickets whose replies have come
   Waiter* waiter = nullptr;  ///< the suspended request; null: none, or its client has left
-  bool is_told = false;      ///< suspended: the waiter has been resumed
+  bool is_resumed = false;   ///< suspended: the waiter has been resumed
   bool answered = false;
   Recorder::Row row;  ///< open: the event is recorded
 };

@@ -46,36 +46,37 @@ class Replay::Fan final : public policies::RowSink, public policies::PatternSink
   RowWriter& writer_;
 };
 
-class Replay::Told final : public policies::RowSink, public policies::PatternSink {
+class Replay::PolicyFilter final : public policies::RowSink, public policies::PatternSink {
  public:
-  Told(const std::vector<bool>& tells, policies::RowSink& rows, policies::PatternSink& patterns)
-      : tells_(tells), rows_(rows), patterns_(patterns) {}
+  PolicyFilter(const std::vector<bool>& shown_policies, policies::RowSink& rows,
+               policies::PatternSink& patterns)
+      : shown_policies_(shown_policies), rows_(rows), patterns_(patterns) {}
   void expect(const policies::Policy& policy, const Hash128& key) override {
-    if (tells_[policy.index]) rows_.expect(policy, key);
+    if (shown_policies_[policy.index]) rows_.expect(policy, key);
   }
   void reading(const Row& row) override {
-    if (tells_[row.policy->index]) rows_.reading(row);
+    if (shown_policies_[row.policy->index]) rows_.reading(row);
   }
   void ruled(const Row& row) override {
-    if (tells_[row.policy->index]) rows_.ruled(row);
+    if (shown_policies_[row.policy->index]) rows_.ruled(row);
   }
   void verdict(const Row& row, const policies::Rung& rung, std::size_t index,
                std::optional<Number> limit) override {
-    if (tells_[row.policy->index]) rows_.verdict(row, rung, index, limit);
+    if (shown_policies_[row.policy->index]) rows_.verdict(row, rung, index, limit);
   }
   void remembered(const Row& row, const policies::Rung& rung, std::size_t index,
                   std::optional<Number> limit) override {
-    if (tells_[row.policy->index]) rows_.remembered(row, rung, index, limit);
+    if (shown_policies_[row.policy->index]) rows_.remembered(row, rung, index, limit);
   }
   void listed(const Row& row, const policies::List& list) override {
-    if (tells_[row.policy->index]) rows_.listed(row, list);
+    if (shown_policies_[row.policy->index]) rows_.listed(row, list);
   }
   void pattern(const policies::MatchedPattern& match) override {
-    if (tells_[match.policy->index]) patterns_.pattern(match);
+    if (shown_policies_[match.policy->index]) patterns_.pattern(match);
   }
 
  private:
-  const std::vector<bool>& tells_;
+  const std::vector<bool>& shown_policies_;
   policies::RowSink& rows_;
   policies::PatternSink& patterns_;
 };
@@ -126,20 +127,21 @@ Replay::Replay(Plan plan, Engine& engine, Engine* other, RowWriter* rows, Part p
     sink_ = fan_.get();
     patterns = fan_.get();
   }
-  if (!part_.tells.empty()) {
-    told_ = std::make_unique<Told>(part_.tells, *sink_, *patterns);
-    sink_ = told_.get();
-    patterns = told_.get();
+  if (!part_.shown_policies.empty()) {
+    filter_ = std::make_unique<PolicyFilter>(part_.shown_policies, *sink_, *patterns);
+    sink_ = filter_.get();
+    patterns = filter_.get();
   }
   engine_.report_patterns_to(patterns);
   if (other_ != nullptr) {
     other_tally_.emplace(other_->set());
     other_sink_ = &*other_tally_;
     policies::PatternSink* theirs = &*other_tally_;
-    if (!part_.other_tells.empty()) {
-      other_told_ = std::make_unique<Told>(part_.other_tells, *other_tally_, *other_tally_);
-      other_sink_ = other_told_.get();
-      theirs = other_told_.get();
+    if (!part_.other_shown_policies.empty()) {
+      other_filter_ =
+          std::make_unique<PolicyFilter>(part_.other_shown_policies, *other_tally_, *other_tally_);
+      other_sink_ = other_filter_.get();
+      theirs = other_filter_.get();
     }
     other_->report_patterns_to(theirs);
   }
@@ -403,9 +405,10 @@ void Replay::begin_slice() {
 void Replay::merge(Replay& other) {
   tally_.merge(std::move(other.tally_));
   if (other_tally_) other_tally_->merge(std::move(*other.other_tally_));
-  const auto& tells = other.part_.tells;
+  const auto& shown_policies = other.part_.shown_policies;
   for (const policies::Policy& policy : engine_.set().policies) {
-    if (!tells.empty() && !tells[policy.index]) continue;  // we have judged by it as well
+    if (!shown_policies.empty() && !shown_policies[policy.index])
+      continue;  // we have judged by it as well
     const Misses theirs = other.misses(policy);
     Misses& all = other_misses_[policy.index];
     all.missing += theirs.missing;

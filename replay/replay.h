@@ -31,9 +31,10 @@ struct Plan {
 
 /// What one of several threads does of a replay that all of them run through (team.h).
 struct Part {
-  std::vector<bool> tells, other_tells;  ///< the policies whose rows it tells; empty: all
-  Reading* reading = nullptr;            ///< null: it reads the files itself
-  bool by_rows = false;                  ///< it judges its own rows only, else all
+  std::vector<bool> shown_policies,
+      other_shown_policies;    ///< the policies whose rows it shown_policies; empty: all
+  Reading* reading = nullptr;  ///< null: it reads the files itself
+  bool by_rows = false;        ///< it judges its own rows only, else all
   unsigned index = 0;
   EventVerdicts::Keep verdicts = EventVerdicts::Keep::nothing;
 };
@@ -127,8 +128,8 @@ class Replay {
 
   /// Gives each row to the tally and, if rows are wanted, to the writer.
   class Fan;
-  /// Lets through what a part tells of.
-  class Told;
+  /// Lets through what a part shown_policies of.
+  class PolicyFilter;
 
   Plan plan_;
   Engine& engine_;
@@ -138,7 +139,7 @@ class Replay {
   std::optional<Tally> other_tally_;
   Part part_;
   std::unique_ptr<Fan> fan_;
-  std::unique_ptr<Told> told_, other_told_;
+  std::unique_ptr<PolicyFilter> filter_, other_filter_;
   policies::RowSink* sink_ = nullptr;
   policies::RowSink* other_sink_ = nullptr;
   EventVerdicts verdicts_, other_verdicts_;

@@ -134,8 +134,8 @@ bool Team::add_member(unsigned index, Failure& failure, std::string& problem) {
   if (split_.by == Split::By::policies) {
     part.verdicts = index == 0 ? EventVerdicts::Keep::all : EventVerdicts::Keep::severe;
     if (index != 0) {
-      part.tells = told_by(split_.policies, index);
-      part.other_tells = told_by(split_.other_policies, index);
+      part.shown_policies = told_by(split_.policies, index);
+      part.other_shown_policies = told_by(split_.other_policies, index);
     }
   }
   RowWriter* writer = rows_ ? &*rows_ : nullptr;

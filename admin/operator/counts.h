@@ -18,7 +18,7 @@ struct Count {
   limiter::KeptReading here;                ///< the count of this replica
   std::optional<limiter::KeptReading> all;  ///< the count of all replicas, if the store was asked
 
-  const limiter::KeptReading& told() const noexcept { return all ? *all : here; }
+  const limiter::KeptReading& best_known() const noexcept { return all ? *all : here; }
 };
 
 /// `number` of the reading (its `value` or `settled`), or what `last` remembers.

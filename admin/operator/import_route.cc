@@ -2,8 +2,8 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
+#include "admin/entry_request.h"
 #include "admin/entry_target.h"
-#include "admin/entry_wish.h"
 #include "admin/keys.h"
 #include "admin/operator/replicas.h"
 #include "admin/operator/undo_log.h"
@@ -21,7 +21,7 @@ constexpr std::size_t kRowsMost = 1000;
 
 struct Row {
   EntryTarget target;
-  EntryWish wish;
+  EntryRequest asked;
   const policies::List* list = nullptr;
 };
 
@@ -36,16 +36,16 @@ std::string read_rows(const Call& call, const json::array& from, std::vector<Row
         return place + "unknown member \"" + utf8_text({name.data(), name.size()}) +
                "\"; known are key, for, until, why, effect";
     }
-    std::string wrong = read_entry_wish(from[i].get_object(), call.at.now, true, row.wish);
+    std::string wrong = read_entry_request(from[i].get_object(), call.at.now, true, row.asked);
     if (!wrong.empty()) return place + wrong;
-    auto target = entry_target(call, row.wish.key, KeyUse::to_list);
+    auto target = entry_target(call, row.asked.key, KeyUse::to_list);
     if (auto* refused = std::get_if<net::HttpReply>(&target)) {
       const auto body = json::parse(refused->body);
       return place + std::string(text_of(body.at("detail")));
     }
     row.target = std::move(std::get<EntryTarget>(target));
     std::string known;
-    row.list = choose_list(row.target, row.wish.effect, known);
+    row.list = choose_list(row.target, row.asked.effect, known);
     if (row.list == nullptr) return place + "say by `effect` which list is meant: " + known;
   }
   return {};
@@ -89,14 +89,14 @@ net::HttpReply import_entries(Call& call) {
     token = call.undo.keep(std::exchange(change, {}), call.at.now);
   };
   for (const Row& row : rows) {
-    if (row.wish.ended) ++ended;
-    if (dry_run || row.wish.ended) continue;
+    if (row.asked.ended) ++ended;
+    if (dry_run || row.asked.ended) continue;
     if (change.list != row.list->kept_as) keep();
     change.list = row.list->kept_as;
     change.shown = row.list->name;
     const Hash128 key = key_in(call, *row.list, row.target);
     auto before = call.stores.lists.get(row.list->id, key, call.at.now);
-    const limiter::ListOutcome outcome = add_wish(call, *row.list, row.target, row.wish);
+    const limiter::ListOutcome outcome = add_wish(call, *row.list, row.target, row.asked);
     ++counts[static_cast<std::size_t>(outcome.kind)];
     using Kind = limiter::ListOutcome::Kind;
     if (outcome.kind == Kind::created || outcome.kind == Kind::extended)

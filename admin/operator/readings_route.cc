@@ -38,14 +38,14 @@ struct Wish {
   std::vector<Tried> tried;
 };
 
-std::string read_wish(const Call& call, Wish& wish) {
+std::string read_wish(const Call& call, Wish& asked) {
   if (call.query.has("bins")) {
     const auto text = call.query.one("bins");
     const char* const end = text ? text->data() + text->size() : nullptr;
     const auto read =
-        text ? std::from_chars(text->data(), end, wish.bins) : std::from_chars_result{};
-    if (!text || read.ec != std::errc{} || read.ptr != end || wish.bins == 0 ||
-        wish.bins > kBinsMost)
+        text ? std::from_chars(text->data(), end, asked.bins) : std::from_chars_result{};
+    if (!text || read.ec != std::errc{} || read.ptr != end || asked.bins == 0 ||
+        asked.bins > kBinsMost)
       return "`bins` is a number from 1 to " + std::to_string(kBinsMost);
   }
   const auto thresholds = call.query.all("at");
@@ -58,7 +58,7 @@ std::string read_wish(const Call& call, Wish& wish) {
     if (text.empty() || read.ec != std::errc{} || read.ptr != end ||
         !(std::abs(tried.value) < 1e15))
       return "`at` is a threshold, a number below 1e15";
-    wish.tried.push_back(tried);
+    asked.tried.push_back(tried);
   }
   return {};
 }
@@ -176,7 +176,7 @@ json::array rungs_with_keys(const Call& call, const policies::Policy& policy,
 /// Reads one counter in pieces: other requests run between two of them.
 boost::asio::awaitable<json::object> counter_readings(const Call& call,
                                                       const policies::Policy& policy,
-                                                      std::size_t index, Wish wish) {
+                                                      std::size_t index, Wish asked) {
   const policies::Counter& counter = call.set->counters[policy.counters[index]];
   const auto executor = co_await boost::asio::this_coro::executor;
   RungHits hits(*call.set, policy, index);
@@ -188,8 +188,8 @@ boost::asio::awaitable<json::object> counter_readings(const Call& call,
     for (const Number& value : piece) {
       histogram.add(value);
       hits.add(value);
-      const double real = wish.tried.empty() ? 0 : value.finite().as_real();
-      for (Tried& tried : wish.tried) {
+      const double real = asked.tried.empty() ? 0 : value.finite().as_real();
+      for (Tried& tried : asked.tried) {
         tried.at += real >= tried.value ? 1 : 0;
         tried.over += real > tried.value ? 1 : 0;
       }
@@ -198,9 +198,9 @@ boost::asio::awaitable<json::object> counter_readings(const Call& call,
     if (more) co_await boost::asio::post(executor, boost::asio::use_awaitable);
   }
   json::array bins, tried;
-  for (const Histogram::Bar& bar : histogram.bars(wish.bins))
+  for (const Histogram::Bar& bar : histogram.bars(asked.bins))
     bins.push_back(json::array{bar.from, bar.to, bar.keys});
-  for (const Tried& each : wish.tried)
+  for (const Tried& each : asked.tried)
     tried.push_back(json::object{{"threshold", each.value}, {"at", each.at}, {"over", each.over}});
   json::object row;
   row["what"] = policies::counter_text(counter);
@@ -217,15 +217,15 @@ boost::asio::awaitable<json::object> counter_readings(const Call& call,
 
 boost::asio::awaitable<net::HttpReply> get_readings(Call& call) {
   if (auto refused = call.refuse_unknown({"bins", "at"})) co_return std::move(*refused);
-  Wish wish;
-  if (const std::string wrong = read_wish(call, wish); !wrong.empty())
+  Wish asked;
+  if (const std::string wrong = read_wish(call, asked); !wrong.empty())
     co_return problem(400, wrong);
   const policies::Policy* const policy = call.set->find_policy(call.name());
   if (policy == nullptr) co_return problem(404, why_no_policy(*call.set, call.name()));
   if (policy->counters.empty()) co_return problem(404, why_no_counters(*call.set, *policy));
   json::array counters;
   for (std::size_t i = 0; i < policy->counters.size(); ++i)
-    counters.push_back(co_await counter_readings(call, *policy, i, wish));
+    counters.push_back(co_await counter_readings(call, *policy, i, asked));
   co_return json_reply({{"policy", policy->name},
                         {"mode", mode_text(call, *policy)},
                         {"shared", is_shared(*call.set, *policy)},

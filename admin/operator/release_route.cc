@@ -85,7 +85,7 @@ boost::asio::awaitable<json::array> what_remains(const Call& call,
       const policies::Rung& rung = policy.rungs[i];
       if (rung.counter >= counts.rows.size() || !rung.list || rung.disabled) continue;
       if (rung.shadow && !silenced) continue;
-      const limiter::Reading& reading = counts.rows[rung.counter].told();
+      const limiter::Reading& reading = counts.rows[rung.counter].best_known();
       const Threshold threshold = threshold_of(*call.set, policy, i, key);
       const std::string text = outlook_text(*call.set, policy, i, threshold, reading);
       if (text.empty() || !reading.has_value || reading.value.is_zero()) continue;

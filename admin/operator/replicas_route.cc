@@ -146,7 +146,7 @@ boost::asio::awaitable<net::HttpReply> get_replicas(Call& call) {
     board["why"] = utf8_text(fleet->why);
     board["age_seconds"] =
         fleet->age ? json::value(static_cast<double>(fleet->age->count()) / 1000) : json::value();
-    board["untold"] = fleet->untold;
+    board["untold"] = fleet->unsent;
     reply["redis"] = std::move(board);
     rows.front().get_object()["name"] = utf8_text(fleet->name);
     for (const ReplicaFacts& facts : fleet->replicas) {

@@ -186,21 +186,21 @@ std::string read_text(const json::object& body, std::string_view name, std::size
   return {};
 }
 
-boost::asio::awaitable<net::HttpReply> carry_out(Call& call, TableWish wish) {
-  const std::string name = wish.table;
+boost::asio::awaitable<net::HttpReply> carry_out(Call& call, TableRequest asked) {
+  const std::string name = asked.table;
   // A session that was opened for somebody acts under that name alone.
   if (const std::string person = call.person(); !person.empty()) {
-    if (!wish.by.empty() && wish.by != person) {
+    if (!asked.by.empty() && asked.by != person) {
       co_return problem(403, "this session is of " + person + ": nobody else acts by it; `by` is " +
                                  person + ", or left out");
     }
-    wish.by = person;
+    asked.by = person;
   }
-  if (!wish.reason.empty()) call.entry.reason = wish.reason;
+  if (!asked.reason.empty()) call.entry.reason = asked.reason;
   Scope scope;
   scope.board = call.operations.fleet().has_value();
   call.entry.shared = scope.board;
-  const TableAnswer answer = co_await call.operations.change_table(std::move(wish));
+  const TableAnswer answer = co_await call.operations.change_table(std::move(asked));
   if (answer.status != 200) {
     if (answer.report.problems.empty()) co_return problem(answer.status, answer.why);
     co_return problem(answer.status, answer.why, load_view(answer.report));
@@ -241,14 +241,14 @@ boost::asio::awaitable<net::HttpReply> put_table(Call& call) {
   const json::object& object = std::get<json::object>(body);
   const auto facts = table_named(call, call.name());
   if (!facts) co_return problem(404, "there is no table of that name");
-  TableWish wish;
-  wish.verb = TableWish::Verb::set;
-  wish.table = call.name();
-  std::string wrong = read_cells(object, facts->def, wish.cells);
-  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, wish.reason);
-  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, wish.by);
+  TableRequest asked;
+  asked.verb = TableRequest::Verb::set;
+  asked.table = call.name();
+  std::string wrong = read_cells(object, facts->def, asked.cells);
+  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, asked.reason);
+  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, asked.by);
   if (!wrong.empty()) co_return problem(400, wrong);
-  co_return co_await carry_out(call, std::move(wish));
+  co_return co_await carry_out(call, std::move(asked));
 }
 
 boost::asio::awaitable<net::HttpReply> approve_table(Call& call) {
@@ -256,21 +256,21 @@ boost::asio::awaitable<net::HttpReply> approve_table(Call& call) {
   auto body = read_object(call.request.body, {"change", "reject", "reason", "by"});
   if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
   const json::object& object = std::get<json::object>(body);
-  TableWish wish;
-  wish.verb = TableWish::Verb::approve;
-  wish.table = call.name();
+  TableRequest asked;
+  asked.verb = TableRequest::Verb::approve;
+  asked.table = call.name();
   if (const json::value* const reject = object.if_contains("reject"); reject != nullptr) {
     if (!reject->is_bool()) co_return problem(400, "`reject` is true or false");
     if (reject->get_bool()) {
-      wish.verb = TableWish::Verb::reject;
+      asked.verb = TableRequest::Verb::reject;
       call.entry.action = "table.reject";
     }
   }
-  std::string wrong = read_text(object, "change", kNameMost, wish.id);
-  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, wish.reason);
-  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, wish.by);
+  std::string wrong = read_text(object, "change", kNameMost, asked.id);
+  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, asked.reason);
+  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, asked.by);
   if (!wrong.empty()) co_return problem(400, wrong);
-  co_return co_await carry_out(call, std::move(wish));
+  co_return co_await carry_out(call, std::move(asked));
 }
 
 boost::asio::awaitable<net::HttpReply> undo_table(Call& call) {
@@ -278,14 +278,14 @@ boost::asio::awaitable<net::HttpReply> undo_table(Call& call) {
   auto body = read_object(call.request.body, {"change", "reason", "by"});
   if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
   const json::object& object = std::get<json::object>(body);
-  TableWish wish;
-  wish.verb = TableWish::Verb::undo;
-  wish.table = call.name();
-  std::string wrong = read_text(object, "change", kNameMost, wish.id);
-  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, wish.reason);
-  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, wish.by);
+  TableRequest asked;
+  asked.verb = TableRequest::Verb::undo;
+  asked.table = call.name();
+  std::string wrong = read_text(object, "change", kNameMost, asked.id);
+  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, asked.reason);
+  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, asked.by);
   if (!wrong.empty()) co_return problem(400, wrong);
-  co_return co_await carry_out(call, std::move(wish));
+  co_return co_await carry_out(call, std::move(asked));
 }
 
 }  // namespace weir::admin

@@ -300,7 +300,7 @@ class Inquiry {
     const KeyFacts facts{parts, made_};
     for (std::size_t i = 0; i < counts.rows.size(); ++i) {
       const Count& count = counts.rows[i];
-      const limiter::KeptReading& reading = count.told();
+      const limiter::KeptReading& reading = count.best_known();
       const bool none = !reading.has_value ||
                         (!reading.last && reading.value.is_zero() && reading.in_flight == 0);
       if (none) continue;

@@ -70,7 +70,7 @@ Fleet::Fleet(boost::asio::io_context& control, const SharedStoreSettings& redis,
 
 Fleet::~Fleet() = default;
 
-std::vector<config::Override> Fleet::start(milliseconds limit, TableDesk& tables) {
+std::vector<config::Override> Fleet::start(milliseconds limit, TableChanges& tables) {
   // Items wait in the board until they are asked for; news of before the start are not ours.
   static_cast<void>(board_.start(limit, clock_));
   was_up_ = board_.sync().why().empty();
@@ -90,7 +90,7 @@ std::vector<config::Override> Fleet::overrides() const {
   return out;
 }
 
-void Fleet::serve(Reload& reload, TableDesk& tables, Audit& audit, std::function<Here()> here) {
+void Fleet::serve(Reload& reload, TableChanges& tables, Audit& audit, std::function<Here()> here) {
   reload_ = &reload;
   reload.belong_to_fleet();
   tables_ = &tables;
@@ -268,7 +268,8 @@ void Fleet::hear(FleetBoard::Heard heard) {
       tasks_.spawn(tables_->take(item.name.substr(kTables.size()), std::move(item.value)));
   }
   for (const std::string& name : heard.told) {
-    if (tables_ != nullptr && name.starts_with(kTables)) tables_->told(name.substr(kTables.size()));
+    if (tables_ != nullptr && name.starts_with(kTables))
+      tables_->mark_sent(name.substr(kTables.size()));
   }
   const bool overrides =
       std::any_of(heard.items.begin(), heard.items.end(),

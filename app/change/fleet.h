@@ -11,7 +11,7 @@
 #include "admin/operations.h"
 #include "app/change/fleet_board.h"
 #include "app/change/reload.h"
-#include "app/change/table_desk.h"
+#include "app/change/table_changes.h"
 #include "app/observe/audit.h"
 #include "app/support/log.h"
 #include "app/support/shared_store.h"
@@ -37,12 +37,12 @@ class Fleet {
 
   /// Waits for the board, `limit` at most. Gives the tables what it says of them; the result is
   /// overrides().
-  std::vector<config::Override> start(milliseconds limit, TableDesk& tables);
+  std::vector<config::Override> start(milliseconds limit, TableChanges& tables);
   /// The overrides of the fleet, in force here or not.
   std::vector<config::Override> overrides() const;
   /// From now on, overrides of other replicas are put in force here. Other replicas receive the
   /// limits that are set in tables here, and what `here` returns.
-  void serve(Reload& reload, TableDesk& tables, Audit& audit, std::function<Here()> here);
+  void serve(Reload& reload, TableChanges& tables, Audit& audit, std::function<Here()> here);
   /// Announces that this replica leaves.
   void stop();
   void set_credentials(const SharedStoreSettings& redis);
@@ -71,7 +71,7 @@ class Fleet {
   Log& log_;
   FleetBoard board_;
   Reload* reload_ = nullptr;
-  TableDesk* tables_ = nullptr;
+  TableChanges* tables_ = nullptr;
   Audit* audit_ = nullptr;
   std::function<void(std::string_view)> door_;
   std::function<Here()> here_;

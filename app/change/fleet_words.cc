@@ -181,7 +181,7 @@ admin::FleetFacts fleet_facts(const store::BoardSync& sync, TimePoint now) {
   out.why = sync.why();
   out.up = out.why.empty();
   if (const auto last = sync.last_answer()) out.age = std::max(milliseconds{0}, now - *last);
-  out.untold = sync.untold();
+  out.unsent = sync.unsent();
   out.ahead = sync.ahead();
   const auto local = [&](std::int64_t ms) {
     return ms == 0 ? TimePoint{} : from_ms(ms) - sync.ahead();

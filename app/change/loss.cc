@@ -43,12 +43,12 @@ void refuse_loss(const InForce& before, Configuration& next) {
 
 void tell_of_counters(const policies::PolicySet& before, const policies::PolicySet& next,
                       std::span<const std::string> closed, TimePoint now, Log& log) {
-  using policies::Inheritance;
+  using policies::ReloadEffect;
   std::size_t left = kCountersTold;
-  for (const Inheritance& change : policies::foretell_reload(policies::lineage_of(before),
-                                                             policies::lineage_of(next), closed)) {
+  for (const ReloadEffect& change :
+       policies::predict_reload(policies::lineage_of(before), policies::lineage_of(next), closed)) {
     const policies::Lineage& of = change.of;
-    if (of.kind != policies::Lineage::Kind::counter || change.fate == Inheritance::Fate::goes)
+    if (of.kind != policies::Lineage::Kind::counter || change.fate == ReloadEffect::Fate::goes)
       continue;
     if (left == 0) {
       log.write(Level::info, LogLine("and more counters begin with this configuration"));
@@ -56,8 +56,8 @@ void tell_of_counters(const policies::PolicySet& before, const policies::PolicyS
     }
     --left;
     const bool counts_anew =
-        change.fate == Inheritance::Fate::empties || change.fate == Inheritance::Fate::begins;
-    LogLine line(change.fate == Inheritance::Fate::inherits
+        change.fate == ReloadEffect::Fate::empties || change.fate == ReloadEffect::Fate::begins;
+    LogLine line(change.fate == ReloadEffect::Fate::inherits
                      ? "a counter begins with the history that is there"
                  : counts_anew  ? "a counter counts from now on"
                  : change.lacks ? "a counter comes back without what came since it was closed"

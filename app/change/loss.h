@@ -26,7 +26,7 @@ struct InForce {
 void refuse_loss(const InForce& before, Configuration& next);
 
 /// What a reload means for counters, in the log: which begin with the history that is there, which
-/// come back, and from when the others count. `closed`: as of foretell_reload, before the reload.
+/// come back, and from when the others count. `closed`: as of predict_reload, before the reload.
 /// `now`: wall clock.
 void tell_of_counters(const policies::PolicySet& before, const policies::PolicySet& next,
                       std::span<const std::string> closed, TimePoint now, Log& log);

@@ -5,9 +5,9 @@
 namespace weir::app {
 
 std::optional<AppFailures::Counts> AppFailures::hear(const Counts& all, TimePoint now) {
-  if (all.sum() == told_.sum() || now < again_) return std::nullopt;
+  if (all.sum() == logged_.sum() || now < again_) return std::nullopt;
   again_ = now + kAgain;
-  const Counts before = std::exchange(told_, all);
+  const Counts before = std::exchange(logged_, all);
   return Counts{all.connect - before.connect, all.silent - before.silent,
                 all.malformed - before.malformed, all.cut - before.cut};
 }

@@ -28,7 +28,7 @@ class AppFailures {
   void tell(const telemetry::Metrics& metrics, TimePoint now, Log& log);
 
  private:
-  Counts told_;
+  Counts logged_;
   TimePoint again_{};
 };
 

@@ -25,11 +25,11 @@ class FullLists {
   void tell(const policies::PolicySet& set, const limiter::ListBank& bank, TimePoint now, Log& log);
 
  private:
-  struct Told {
+  struct Reported {
     std::uint64_t refused = 0;
     TimePoint again{};
   };
-  std::map<std::string, Told, std::less<>> told_;
+  std::map<std::string, Reported, std::less<>> reported_;
 };
 
 }  // namespace weir::app

@@ -43,8 +43,9 @@ asio::awaitable<net::HttpReply> RateLimitPaths::answer(net::HttpRequest request)
     if (request.method != "POST") co_return only("POST");
     // Any type of content, as there: curl says that it sends a form.
     // A name of its own: GCC 12 destroys a temporary of an awaited expression twice.
-    Ask what = [body = std::move(request.body)](const Desks& desks, TimePoint now, auto answered) {
-      desks.json.json(body, now, std::move(answered));
+    Ask what = [body = std::move(request.body)](const RateLimitHandlers& handlers, TimePoint now,
+                                                auto answered) {
+      handlers.json.json(body, now, std::move(answered));
     };
     co_return co_await ask(std::move(what));
   }
@@ -53,7 +54,7 @@ asio::awaitable<net::HttpReply> RateLimitPaths::answer(net::HttpRequest request)
 }
 
 asio::awaitable<net::HttpReply> RateLimitPaths::limitador(net::HttpRequest request) {
-  using Kind = authz::LimitadorDesk::Ask;
+  using Kind = authz::LimitadorHttp::Ask;
   static constexpr std::pair<std::string_view, Kind> kCalls[] = {
       {"/check", Kind::check},
       {"/report", Kind::report},
@@ -61,9 +62,9 @@ asio::awaitable<net::HttpReply> RateLimitPaths::limitador(net::HttpRequest reque
   for (const auto& [path, kind] : kCalls) {
     if (request.path != path) continue;
     if (request.method != "POST") co_return only("POST");
-    Ask what = [body = std::move(request.body), kind](const Desks& desks, TimePoint now,
-                                                      auto answered) {
-      desks.limitador.ask(kind, body, now, std::move(answered));
+    Ask what = [body = std::move(request.body), kind](const RateLimitHandlers& handlers,
+                                                      TimePoint now, auto answered) {
+      handlers.limitador.ask(kind, body, now, std::move(answered));
     };
     co_return co_await ask(std::move(what));
   }
@@ -90,8 +91,8 @@ asio::awaitable<net::HttpReply> RateLimitPaths::limitador(net::HttpRequest reque
   const auto space = percent_decode(coded, false);
   if (!space) co_return net::problem(400, "the namespace cannot be read");
   if (limits) co_return authz::limitador_limits(facts_().settings, *space);
-  Ask what = [space = *space](const Desks& desks, TimePoint now, auto answered) {
-    desks.limitador.counters(space, now, std::move(answered));
+  Ask what = [space = *space](const RateLimitHandlers& handlers, TimePoint now, auto answered) {
+    handlers.limitador.counters(space, now, std::move(answered));
   };
   co_return co_await ask(std::move(what));
 }
@@ -103,8 +104,8 @@ asio::awaitable<net::HttpReply> RateLimitPaths::ask(Ask what) {
     std::optional<net::HttpReply> reply;
   };
   const auto question = std::make_shared<Question>(io_);
-  post_([this, what = std::move(what), question](const Desks& desks, TimePoint now) {
-    what(desks, now, [this, question](net::HttpReply reply) {
+  post_([this, what = std::move(what), question](const RateLimitHandlers& handlers, TimePoint now) {
+    what(handlers, now, [this, question](net::HttpReply reply) {
       asio::post(io_, [question, reply = std::move(reply)]() mutable {
         question->reply = std::move(reply);
         question->timer.cancel();

@@ -4,8 +4,8 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 
-#include "authz/limitador_desk.h"
-#include "authz/rate_limit_desk.h"
+#include "authz/limitador_http.h"
+#include "authz/rate_limit_http.h"
 #include "config/model.h"
 #include "net/http/guarded_door.h"
 #include "telemetry/rule_stats.h"
@@ -18,12 +18,13 @@ namespace weir::app {
 class RateLimitPaths final : public net::DoorRoom {
  public:
   /// Of one worker.
-  struct Desks {
-    authz::RateLimitDesk& json;
-    authz::LimitadorDesk& limitador;
+  struct RateLimitHandlers {
+    authz::RateLimitHttp& json;
+    authz::LimitadorHttp& limitador;
   };
   /// Runs the work on some worker's thread.
-  using Post = std::function<void(std::function<void(const Desks& desks, TimePoint now)>)>;
+  using Post =
+      std::function<void(std::function<void(const RateLimitHandlers& handlers, TimePoint now)>)>;
 
   /// What is in force when a request comes.
   struct Facts {
@@ -40,7 +41,7 @@ class RateLimitPaths final : public net::DoorRoom {
   boost::asio::awaitable<net::HttpReply> answer(net::HttpRequest request) override;
 
  private:
-  using Ask = std::function<void(const Desks& desks, TimePoint now,
+  using Ask = std::function<void(const RateLimitHandlers& handlers, TimePoint now,
                                  std::function<void(net::HttpReply)> answered)>;
   boost::asio::awaitable<net::HttpReply> limitador(net::HttpRequest request);
   boost::asio::awaitable<net::HttpReply> ask(Ask what);

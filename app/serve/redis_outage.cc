@@ -16,14 +16,14 @@ RedisOutage::Line RedisOutage::hear(std::size_t worker, std::string why, TimePoi
   said_[worker] = std::move(why);
   const std::string& said = *said_[worker];
   if (!said.empty() && !first) {
-    const bool known = told_.has_value();
-    if (known && (*told_ == said || now < told_at_ + kAgain)) return Line::none;
-    told_ = said;
-    told_at_ = now;
+    const bool known = logged_.has_value();
+    if (known && (*logged_ == said || now < logged_at_ + kAgain)) return Line::none;
+    logged_ = said;
+    logged_at_ = now;
     return known ? Line::still_away : Line::away;
   }
-  if (told_ && std::all_of(said_.begin(), said_.end(), is_up)) {
-    told_.reset();
+  if (logged_ && std::all_of(said_.begin(), said_.end(), is_up)) {
+    logged_.reset();
     return Line::back;
   }
   return Line::none;

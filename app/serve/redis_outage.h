@@ -33,8 +33,8 @@ class RedisOutage {
 
  private:
   std::vector<std::optional<std::string>> said_;  // by worker
-  std::optional<std::string> told_;               // by the log's last line, if it is away
-  TimePoint told_at_{};
+  std::optional<std::string> logged_;             // by the log's last line, if it is away
+  TimePoint logged_at_{};
 };
 
 }  // namespace weir::app

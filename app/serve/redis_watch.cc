@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/serve/counter_desk.h"
+#include "app/serve/operator_store_calls.h"
 #include "app/serve/serving_worker.h"
 #include "app/serve/worker_team.h"
 #include "net/deadline.h"
@@ -60,8 +60,8 @@ void RedisWatch::tick() {
 }
 
 void RedisWatch::use_credentials(const store::Settings& with) {
-  workers_.tell([credentials = with.credentials,
-                 sentinels = with.sentinel_credentials](ServingWorker& worker) {
+  workers_.post_to_all([credentials = with.credentials,
+                        sentinels = with.sentinel_credentials](ServingWorker& worker) {
     worker.redis->set_credentials(credentials, sentinels);
   });
 }
@@ -94,8 +94,8 @@ struct RedisWatch::Call {
 };
 
 // Not a coroutine: g++ 12 destroys a closure twice that is made within a co_await expression.
-std::shared_ptr<RedisWatch::Call> RedisWatch::call(AtDesk ask) {
-  const auto out = std::make_shared<Call>(control_, 2 * CounterDesk::kWithin);
+std::shared_ptr<RedisWatch::Call> RedisWatch::call(StoreCall ask) {
+  const auto out = std::make_shared<Call>(control_, 2 * OperatorStoreCalls::kWithin);
   ServingWorker& worker = workers_[outage_.worker_up()];
   worker.thread.post([this, &worker, out, ask = std::move(ask)] {
     ask(*worker.counters, worker.thread.now(), [this, out](admin::StoreAnswer answer) {
@@ -108,7 +108,7 @@ std::shared_ptr<RedisWatch::Call> RedisWatch::call(AtDesk ask) {
   return out;
 }
 
-asio::awaitable<std::optional<admin::StoreAnswer>> RedisWatch::at_desk(AtDesk ask) {
+asio::awaitable<std::optional<admin::StoreAnswer>> RedisWatch::call_store(StoreCall ask) {
   const auto waiting = call(std::move(ask));
   if (!waiting->answer) co_await waiting->timer.async_wait(net::kToken);
   if (!waiting->answer) co_return std::nullopt;
@@ -118,20 +118,21 @@ asio::awaitable<std::optional<admin::StoreAnswer>> RedisWatch::at_desk(AtDesk as
 }
 
 asio::awaitable<admin::StoreAnswer> RedisWatch::ask(admin::StoreQuestion question) {
-  AtDesk ask = [question = std::move(question)](CounterDesk& desk, TimePoint now, auto tell) {
-    desk.ask(question, now, std::move(tell));
+  StoreCall ask = [question = std::move(question)](OperatorStoreCalls& calls, TimePoint now,
+                                                   auto tell) {
+    calls.ask(question, now, std::move(tell));
   };
-  auto answer = co_await at_desk(std::move(ask));
+  auto answer = co_await call_store(std::move(ask));
   if (!answer) co_return admin::StoreAnswer{kBusyWorker, {}};
   co_return std::move(*answer);
 }
 
-asio::awaitable<std::string> RedisWatch::run(std::shared_ptr<admin::StoreErrand> errand) {
-  AtDesk ask = [errand](CounterDesk& desk, TimePoint now, auto tell) {
-    desk.run(errand, now, std::move(tell));
+asio::awaitable<std::string> RedisWatch::run(std::shared_ptr<admin::StoreRequest> request) {
+  StoreCall ask = [request](OperatorStoreCalls& calls, TimePoint now, auto tell) {
+    calls.run(request, now, std::move(tell));
   };
-  const auto answer = co_await at_desk(std::move(ask));
-  errand->replied = answer.has_value();
+  const auto answer = co_await call_store(std::move(ask));
+  request->replied = answer.has_value();
   co_return answer ? answer->why : kBusyWorker;
 }
 

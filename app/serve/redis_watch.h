@@ -18,7 +18,7 @@
 
 namespace weir::app {
 
-class CounterDesk;
+class OperatorStoreCalls;
 class WorkerTeam;
 
 /// The workers' connections to Redis, seen from the control thread: whether Redis is there, their
@@ -42,16 +42,16 @@ class RedisWatch {
 
   boost::asio::awaitable<admin::StoreAnswer> ask(admin::StoreQuestion question);
   /// Empty, or why not.
-  boost::asio::awaitable<std::string> run(std::shared_ptr<admin::StoreErrand> errand);
+  boost::asio::awaitable<std::string> run(std::shared_ptr<admin::StoreRequest> request);
 
  private:
   struct Call;
-  using AtDesk =
-      std::function<void(CounterDesk&, TimePoint, std::function<void(admin::StoreAnswer)>)>;
+  using StoreCall =
+      std::function<void(OperatorStoreCalls&, TimePoint, std::function<void(admin::StoreAnswer)>)>;
 
-  std::shared_ptr<Call> call(AtDesk ask);
-  /// None: the worker whose desk it is has not answered.
-  boost::asio::awaitable<std::optional<admin::StoreAnswer>> at_desk(AtDesk ask);
+  std::shared_ptr<Call> call(StoreCall ask);
+  /// None: the worker whose calls it is has not answered.
+  boost::asio::awaitable<std::optional<admin::StoreAnswer>> call_store(StoreCall ask);
   void hear(std::size_t worker, std::string why);
 
   boost::asio::io_context& control_;

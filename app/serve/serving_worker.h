@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "api/line_judge.h"
-#include "app/doors/entrances.h"
-#include "app/serve/counter_desk.h"
+#include "app/doors/front_doors.h"
+#include "app/serve/operator_store_calls.h"
 #include "app/support/shared_store.h"
 #include "authz/door_server.h"
-#include "authz/limitador_desk.h"
-#include "authz/rate_limit_desk.h"
+#include "authz/limitador_http.h"
+#include "authz/rate_limit_http.h"
 #include "gate/gate.h"
 #include "gate/unsettled.h"
 #include "net/worker_pool.h"
@@ -26,7 +26,7 @@ namespace weir::app {
 struct ServingWorker {
   ServingWorker(net::Worker& in, std::size_t index, std::size_t workers, gate::Shared& shared,
                 const config::Server& settings, const proxy::Settings& proxy,
-                const authz::DoorSettings& checks_wanted, Entrances& entrances,
+                const authz::DoorSettings& checks_wanted, FrontDoors& front_doors,
                 telemetry::MetricCells& cells, telemetry::RuleStats& rules,
                 authz::LimitadorCounters& limitador_counters, policies::Observer& observer,
                 const SharedStoreSettings* store)
@@ -38,11 +38,11 @@ struct ServingWorker {
         server(in, proxy, gate, cells),
         unsettled(gate, in.wheel(), index, settings.authz.settle, cells),
         lines(gate, cells),
-        desk(gate, cells, rules),
+        rate_limit_http(gate, cells, rules),
         limitador(gate, cells, rules, limitador_counters) {
     lines.settle_by(unsettled, index, workers);
     if (!checks_wanted.doors.empty()) checks.emplace(in, checks_wanted, gate, unsettled, cells);
-    doors = entrances.on_worker({in, gate, unsettled, cells});
+    doors = front_doors.on_worker({in, gate, unsettled, cells});
     if (store == nullptr) return;
     policies::Sharing sharing = store->sharing;
     sharing.origin = random_origin();
@@ -95,7 +95,8 @@ struct ServingWorker {
   net::Worker& thread;
   telemetry::MetricCells& metrics;
   gate::Gate gate;
-  std::optional<CounterDesk> counters;  // of operators, if there is a Redis: which ends before it
+  std::optional<OperatorStoreCalls>
+      counters;  // of operators, if there is a Redis: which ends before it
   // Destroyed after the server, whose sessions may have something to tell it, and before the gate.
   // Started after the server's hook, whose sessions it gathers from.
   std::optional<store::RedisStore> redis;
@@ -103,10 +104,10 @@ struct ServingWorker {
   gate::Unsettled unsettled;
   // Their turns end after the proxy's, which ticks the gate, and before Redis' own.
   std::optional<authz::DoorServer> checks;         // of proxies that ask over HTTP
-  std::vector<std::unique_ptr<WorkerDoor>> doors;  // in the order of the Entrances
+  std::vector<std::unique_ptr<WorkerDoor>> doors;  // in the order of the FrontDoors
   api::LineJudge lines;                            // of the event API
-  authz::RateLimitDesk desk;                       // of paths of other rate limit services
-  authz::LimitadorDesk limitador;
+  authz::RateLimitHttp rate_limit_http;            // of paths of other rate limit services
+  authz::LimitadorHttp limitador;
   telemetry::RequestSink* sink = nullptr;  // null: neither access log nor traces
 };
 

@@ -26,7 +26,7 @@
 ///   lists.journal      list entries: first all of them, then every change as it came
 ///   counters.snapshot  all settled counts at some instant
 ///   patterns.snapshot  the patterns' open matches and their timers, written with it
-///   tables.json        what people have set in tables: TableDesk writes it, and tells State
+///   tables.json        what people have set in tables: TableChanges writes it, and tells State
 ///
 /// The journal is appended to at least every 500 ms and rewritten whole with each snapshot; so what
 /// is older than a second survives SIGKILL. Both are rewritten beside themselves and renamed. A

@@ -195,8 +195,8 @@ int Wiring::build_stores() {
     shared_->synced = synced_.get();
   }
   shared_->wall_offset_ms = to_ms(Clock::wall()) - to_ms(clock_.now());
-  tables_ = std::make_unique<TableDesk>(control_, log_,
-                                        directory_ != nullptr ? directory_->path() : std::string());
+  tables_ = std::make_unique<TableChanges>(
+      control_, log_, directory_ != nullptr ? directory_->path() : std::string());
   tables_->need_approval(settings_.admin.approval);
   if (const std::string wrong = tables_->load(); !wrong.empty()) return fail(kNo, wrong);
   if (redis_) {
@@ -217,7 +217,7 @@ int Wiring::build_stores() {
       control_, secret_, directory_ != nullptr ? directory_->path() : std::string(), clock_, log_,
       [this](const std::shared_ptr<const limiter::BulkList>& list) {
         // Each drops its share after the event that it is at: then nobody reads the list any more.
-        workers_.tell([list](ServingWorker&) {});
+        workers_.post_to_all([list](ServingWorker&) {});
         boost::asio::post(control_, [list] {});
       });
   feeds_->attach(*set_);
@@ -319,11 +319,11 @@ int Wiring::build_workers() {
   door_settings_.connections_max = shares.http_door;
   door_settings_.buffer_bytes = check_buffer_bytes(settings_.limits, proxy_settings_.buffer_bytes);
   const std::string why =
-      entrances_.make({settings_, proxy_settings_.buffer_bytes, shares.door, metrics_->rules()});
+      front_doors_.make({settings_, proxy_settings_.buffer_bytes, shares.door, metrics_->rules()});
   if (!why.empty()) return fail(kUnreachable, why);
   workers_.make(count, [&](net::Worker& thread, std::size_t i) {
     auto worker = std::make_unique<ServingWorker>(
-        thread, i, count, *shared_, settings_, proxy_settings_, door_settings_, entrances_,
+        thread, i, count, *shared_, settings_, proxy_settings_, door_settings_, front_doors_,
         metrics_->cells(i), metrics_->rules(), limitador_counters_, report_->observer(i),
         redis_ ? &*redis_ : nullptr);
     if (recording_ != nullptr) worker->gate.record_to(&recording_->add(metrics_->cells(i)));
@@ -476,13 +476,13 @@ int Wiring::open_doors() {
   return started ? kOk : cannot_listen("proxy", endpoint_text(front), started.error());
 }
 
-int Wiring::open_entrances() {
+int Wiring::open_front_doors() {
   const auto listen = [this](std::vector<net::Fd> sockets, std::size_t door) {
     return workers_.listen(std::move(sockets), [door](ServingWorker& worker, net::Fd fd) {
       return worker.doors[door]->listen(std::move(fd));
     });
   };
-  const auto refused = entrances_.open(workers_.size(), listen, log_);
+  const auto refused = front_doors_.open(workers_.size(), listen, log_);
   return refused ? cannot_listen(refused->name, refused->at, refused->error) : int{kOk};
 }
 
@@ -576,7 +576,7 @@ void Wiring::say_ready() {
                            : settings_.proxy.upstream_authority)
       .add("admin", endpoint_text(settings_.admin.listen.value))
       .add("health", endpoint_text(settings_.health.listen.value));
-  entrances_.say_where(line);
+  front_doors_.say_where(line);
   line.add("api", api_ == nullptr        ? "none"
                   : settings_.api.listen ? endpoint_text(settings_.api.listen->value)
                                          : endpoint_text(kApiDefault))

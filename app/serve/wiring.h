@@ -15,8 +15,8 @@
 #include "api/server.h"
 #include "app/change/fleet.h"
 #include "app/change/reload.h"
-#include "app/change/table_desk.h"
-#include "app/doors/entrances.h"
+#include "app/change/table_changes.h"
+#include "app/doors/front_doors.h"
 #include "app/observe/access_log.h"
 #include "app/observe/audit.h"
 #include "app/observe/tracing.h"
@@ -92,7 +92,7 @@ class Wiring final : admin::Operations, app::Swap {
   int open_api();
   void make_rate_limit_paths();
   int open_api_doors(const net::SocketAddress& address, const config::Endpoint& at);
-  int open_entrances();
+  int open_front_doors();
   int door_failed(const char* door, const config::Endpoint& at,
                   const std::optional<config::Text>& token_file,
                   const boost::system::error_code& error) const;
@@ -112,12 +112,13 @@ class Wiring final : admin::Operations, app::Swap {
   boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy, bool here) override;
   std::optional<admin::FleetFacts> fleet() const override;
   std::vector<admin::TableFacts> tables() const override;
-  boost::asio::awaitable<admin::TableAnswer> change_table(admin::TableWish wish) override;
+  boost::asio::awaitable<admin::TableAnswer> change_table(admin::TableRequest asked) override;
   std::vector<admin::ConfigText> configuration() const override;
   std::vector<admin::LoadRecord> loads() const override;
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most) override;
   boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
-  boost::asio::awaitable<std::string> run_errand(std::shared_ptr<admin::StoreErrand>) override;
+  boost::asio::awaitable<std::string> run_store_request(
+      std::shared_ptr<admin::StoreRequest>) override;
   bool drain(bool begin) override;
   void audit(admin::AuditEntry entry) override;
   admin::AuditPage audit_entries(std::size_t most) const override { return audit_->last(most); }
@@ -183,12 +184,12 @@ class Wiring final : admin::Operations, app::Swap {
   std::unique_ptr<ListFeeds> feeds_;
   std::unique_ptr<Recording> recording_;  // null: nothing is recorded
   std::unique_ptr<Reload> reload_;
-  std::unique_ptr<TableDesk> tables_;
+  std::unique_ptr<TableChanges> tables_;
   std::unique_ptr<Fleet> fleet_;  // null: no redis; goes before what it steers
   std::unique_ptr<net::ConnectionBudget> connections_;
   proxy::Settings proxy_settings_;
   authz::DoorSettings door_settings_;
-  Entrances entrances_;  // go after the workers
+  FrontDoors front_doors_;  // go after the workers
   authz::LimitadorCounters limitador_counters_;
   std::unique_ptr<RedisWatch> redis_watch_;  // null: nothing is shared; outlives what asks by it
   WorkerTeam workers_;
@@ -196,7 +197,7 @@ class Wiring final : admin::Operations, app::Swap {
   std::unique_ptr<admin::HealthServer> health_;
   std::unique_ptr<admin::AdminServer> admin_;
   std::unique_ptr<RateLimitPaths> rate_limit_paths_;  // of the api door
-  std::size_t next_desk_ = 0;
+  std::size_t next_rate_limit_worker_ = 0;
   std::unique_ptr<api::ApiServer> api_;  // null: not wanted, or its default port was taken
 
   std::unique_ptr<UpstreamNames> names_;  // null: there is no app

@@ -17,9 +17,9 @@ void Wiring::make_rate_limit_paths() {
         return RateLimitPaths::Facts{set_->ratelimit, !drain_.is_on(), status};
       },
       [this](auto work) {
-        ServingWorker& to = workers_[next_desk_++ % workers_.size()];
+        ServingWorker& to = workers_[next_rate_limit_worker_++ % workers_.size()];
         to.thread.post([&to, work = std::move(work)] {
-          work({to.desk, to.limitador}, to.thread.now());
+          work({to.rate_limit_http, to.limitador}, to.thread.now());
         });
       });
 }
@@ -59,8 +59,8 @@ std::optional<admin::FleetFacts> Wiring::fleet() const {
 
 std::vector<admin::TableFacts> Wiring::tables() const { return tables_->tables(); }
 
-asio::awaitable<admin::TableAnswer> Wiring::change_table(admin::TableWish wish) {
-  return tables_->change_table(std::move(wish));
+asio::awaitable<admin::TableAnswer> Wiring::change_table(admin::TableRequest asked) {
+  return tables_->change_table(std::move(asked));
 }
 
 std::vector<admin::ConfigText> Wiring::configuration() const {

@@ -4,7 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <csignal>
 
-#include "admin/pulse.h"
+#include "admin/worker_probe.h"
 #include "app/change/loss.h"
 #include "app/serve/end_limits.h"
 #include "app/serve/serving_worker.h"
@@ -50,7 +50,7 @@ int Wiring::run() {
   for (const Step step :
        {&Wiring::load, &Wiring::fit_into_machine, &Wiring::open_state, &Wiring::read_redis,
         &Wiring::build_stores, &Wiring::open_logs, &Wiring::build_workers, &Wiring::open_doors,
-        &Wiring::open_entrances, &Wiring::open_api}) {
+        &Wiring::open_front_doors, &Wiring::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;
     log_.flush(kLogFlush);  // before what the next step may say on stderr
   }
@@ -98,7 +98,7 @@ void Wiring::use_access_log(const config::Server& server) {
   if (!settings_.access_log.is_on || !server.access_log.is_on) return;
   const auto wants = std::make_shared<const telemetry::AccessSettings>(server.access_log.wants);
   const auto use = [wants](ServingWorker& worker) { worker.sink->log(wants); };
-  if (reload_ != nullptr) return workers_.tell(use);
+  if (reload_ != nullptr) return workers_.post_to_all(use);
   for (std::size_t i = 0; i < workers_.size(); ++i) use(workers_[i]);
 }
 
@@ -136,7 +136,8 @@ void Wiring::tick() {
 
 void Wiring::take_upstreams() {
   const UpstreamNames::Addresses& addresses = names_->addresses();
-  workers_.tell([addresses](ServingWorker& worker) { worker.server.use_upstreams(addresses); });
+  workers_.post_to_all(
+      [addresses](ServingWorker& worker) { worker.server.use_upstreams(addresses); });
   LogLine line("the app's name means other addresses");
   line.add("upstream", settings_.proxy.upstream_authority)
       .add("first", addresses.front().to_string())
@@ -210,9 +211,10 @@ asio::awaitable<admin::StoreAnswer> Wiring::ask_store(admin::StoreQuestion quest
   co_return co_await redis_watch_->ask(std::move(question));
 }
 
-asio::awaitable<std::string> Wiring::run_errand(std::shared_ptr<admin::StoreErrand> errand) {
+asio::awaitable<std::string> Wiring::run_store_request(
+    std::shared_ptr<admin::StoreRequest> request) {
   if (redis_watch_ == nullptr) co_return kNoRedis;
-  co_return co_await redis_watch_->run(std::move(errand));
+  co_return co_await redis_watch_->run(std::move(request));
 }
 
 bool Wiring::drain(bool begin) {
@@ -222,7 +224,7 @@ bool Wiring::drain(bool begin) {
   log_.write(Level::info, LogLine(begin ? "draining, still accepting" : "draining no more")
                               .add("cause", "the admin API"));
   manager_.status(begin ? "draining, still accepting" : "serving");
-  workers_.tell([begin](ServingWorker& worker) { worker.begin_drain(begin); });
+  workers_.post_to_all([begin](ServingWorker& worker) { worker.begin_drain(begin); });
   return drain_.by_api;
 }
 
@@ -244,7 +246,7 @@ asio::awaitable<std::string> Wiring::put_in_use(Configuration next) {
   settings_.drain = server.drain;
   tables_->need_approval(server.admin.approval);
   rotate_credentials(server);
-  entrances_.reload(server, log_);
+  front_doors_.reload(server, log_);
   report_->use(next.model());
   use_access_log(server);
   if (sharing_ != nullptr) sharing_->use(*set_);

@@ -55,7 +55,7 @@ void WorkerTeam::stop() {
   if (pool_ != nullptr) pool_->stop();
 }
 
-void WorkerTeam::tell(const Task& what) const {
+void WorkerTeam::post_to_all(const Task& what) const {
   for (const auto& member : members_) {
     member->thread.post([worker = member.get(), what] { what(*worker); });
   }
@@ -80,7 +80,7 @@ void WorkerTeam::do_until_done(ServingWorker& worker, Task what, std::function<v
 
 std::shared_ptr<WorkerTeam::RollCall> WorkerTeam::finish_within(milliseconds timeout) {
   const auto call = std::make_shared<RollCall>(control_, members_.size(), timeout + kCutGrace);
-  tell([this, call, timeout](ServingWorker& worker) {
+  post_to_all([this, call, timeout](ServingWorker& worker) {
     worker.stop_by(worker.thread.now() + timeout, [this, call] { answered(call); });
   });
   return call;

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "admin/pulse.h"
+#include "admin/worker_probe.h"
 #include "api/server.h"
 #include "core/clock.h"
 #include "core/result.h"
@@ -20,7 +20,7 @@ struct ServingWorker;
 
 /// The workers of the process: a thread and its doors each. Every function is for the control
 /// thread, if it does not say otherwise; `what` runs on the worker's thread.
-class WorkerTeam final : public admin::Pulse, public api::Workers {
+class WorkerTeam final : public admin::WorkerProbe, public api::Workers {
  public:
   /// Of workers that still have to answer.
   class RollCall;
@@ -43,7 +43,7 @@ class WorkerTeam final : public admin::Pulse, public api::Workers {
   ServingWorker& operator[](std::size_t i) const noexcept { return *members_[i]; }
 
   /// On every worker, as a turn of its own; nobody waits.
-  void tell(const Task& what) const;
+  void post_to_all(const Task& what) const;
   /// On every worker, again and again until there is memory for it: a worker without new policies
   /// would judge by the old ones. The call is complete when all have done it.
   std::shared_ptr<RollCall> ask_all(const Task& what);
@@ -57,7 +57,7 @@ class WorkerTeam final : public admin::Pulse, public api::Workers {
   Result<void> listen(std::vector<net::Fd> sockets,
                       const std::function<Result<void>(ServingWorker&, net::Fd)>& on);
 
-  // admin::Pulse
+  // admin::WorkerProbe
   std::size_t workers() const override { return members_.size(); }
   void ask(std::size_t worker, std::function<void()> beat) override;
   // api::Workers

@@ -133,10 +133,10 @@ int check(const CheckFlags& flags, const Globals& globals) {
     if (configuration.good()) plan = plan_memory(*configuration.set, configuration.model().server);
     const bool good = plan && plan->fits;
     errors = errors || !good;
-    std::vector<policies::Inheritance> changes;
+    std::vector<policies::ReloadEffect> changes;
     if (running && configuration.good()) {
       changes =
-          policies::foretell_reload(*running, policies::lineage_of(*configuration.set), closed);
+          policies::predict_reload(*running, policies::lineage_of(*configuration.set), closed);
       warnings = warnings || emptied(changes) != 0;
     }
     if (json) {

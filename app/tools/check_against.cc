@@ -11,7 +11,7 @@ namespace weir::app {
 namespace {
 
 namespace json = boost::json;
-using Fate = policies::Inheritance::Fate;
+using Fate = policies::ReloadEffect::Fate;
 
 bool is_door(const std::string& given) {
   return given.find("://") != std::string::npos || given.starts_with("unix:");
@@ -108,16 +108,16 @@ Against find_running(const std::string& given, const std::string& token_file) {
   return out;
 }
 
-std::size_t emptied(const std::vector<policies::Inheritance>& changes) {
+std::size_t emptied(const std::vector<policies::ReloadEffect>& changes) {
   return static_cast<std::size_t>(
       std::count_if(changes.begin(), changes.end(),
-                    [](const policies::Inheritance& change) { return loses(change.fate); }));
+                    [](const policies::ReloadEffect& change) { return loses(change.fate); }));
 }
 
-std::string against_text(const std::vector<policies::Inheritance>& changes, bool colours) {
+std::string against_text(const std::vector<policies::ReloadEffect>& changes, bool colours) {
   if (changes.empty()) return "reload: every counter, pattern and list goes on\n";
   std::string out;
-  for (const policies::Inheritance& change : changes) {
+  for (const policies::ReloadEffect& change : changes) {
     const bool warns = loses(change.fate);
     out += "reload: ";
     if (warns && colours) out += "\033[33m";
@@ -128,9 +128,9 @@ std::string against_text(const std::vector<policies::Inheritance>& changes, bool
   return out;
 }
 
-std::string against_json(const std::vector<policies::Inheritance>& changes) {
+std::string against_json(const std::vector<policies::ReloadEffect>& changes) {
   std::string out = "[";
-  for (const policies::Inheritance& change : changes) {
+  for (const policies::ReloadEffect& change : changes) {
     if (out.size() > 1) out += ",";
     out += "{\"fate\":\"" + std::string(word_of(change.fate)) + "\",\"kind\":\"";
     out += change.of.kind == policies::Lineage::Kind::list ? "list" : "policy";

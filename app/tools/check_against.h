@@ -14,15 +14,15 @@ namespace weir::app {
 /// another configuration file. Empty: unavailable; `problem` says why, and `code` is the exit code.
 struct Against {
   std::optional<std::vector<policies::Lineage>> running;
-  std::vector<std::string> closed;  ///< counters that the process still holds (foretell_reload)
+  std::vector<std::string> closed;  ///< counters that the process still holds (predict_reload)
   std::string problem;
   int code = 0;
 };
 Against find_running(const std::string& given, const std::string& token_file);
 
 /// One line for each change; empty: none. `emptied`: how many of them start empty or go.
-std::string against_text(const std::vector<policies::Inheritance>& changes, bool colours);
-std::string against_json(const std::vector<policies::Inheritance>& changes);
-std::size_t emptied(const std::vector<policies::Inheritance>& changes);
+std::string against_text(const std::vector<policies::ReloadEffect>& changes, bool colours);
+std::string against_json(const std::vector<policies::ReloadEffect>& changes);
+std::size_t emptied(const std::vector<policies::ReloadEffect>& changes);
 
 }  // namespace weir::app

@@ -160,8 +160,8 @@ class Fleet {
     auto reply =
         std::make_shared<Reply>(store_.call(*event.words, std::floor((kBegins + begins) * 1'000)));
     store::ListAnswer answer;
-    store::read_answer(*reply, event.told, answer);
-    const double cost = kCallMs + kTellMs * static_cast<double>(event.told) +
+    store::read_answer(*reply, event.has_own_time, answer);
+    const double cost = kCallMs + kTellMs * static_cast<double>(event.has_own_time) +
                         kRecordMs * static_cast<double>(answer.records.size());
     free_ = begins + cost;
     if (measured(event.at)) {

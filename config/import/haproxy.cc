@@ -2,7 +2,7 @@
 #include <map>
 #include <optional>
 
-#include "config/import/haproxy_course.h"
+#include "config/import/haproxy_rule_order.h"
 #include "config/import/yaml_writer.h"
 #include "config/text/units.h"
 #include "core/text.h"
@@ -400,7 +400,7 @@ class HaproxyReader {
   HaproxyFile file_;
   const RefusedRules& refused_;
   HaproxyNotes notes_;
-  HaproxyCourse course_;
+  HaproxyRuleOrder course_;
   Imported out_;
   std::vector<ImportNote> plain_;  ///< refusals without counts
   ImportNames names_{true};

@@ -83,10 +83,10 @@ std::string as_comment(std::string_view text) {
   return out;
 }
 
-std::string ImportNames::make(std::string_view wish) {
+std::string ImportNames::make(std::string_view asked) {
   constexpr std::size_t kLongest = 52;
   std::string name;
-  for (const char c : wish.substr(0, kLongest)) {
+  for (const char c : asked.substr(0, kLongest)) {
     const bool plain = ascii::is_letter_or_digit(c) || c == '_' || (dash_ && c == '-');
     name += plain ? c : dash_ ? '-' : '_';
   }

@@ -23,7 +23,7 @@ std::string shown(std::string_view text);
 class ImportNames {
  public:
   explicit ImportNames(bool dash) : dash_(dash) {}
-  std::string make(std::string_view wish);
+  std::string make(std::string_view asked);
 
  private:
   bool dash_;
@@ -34,7 +34,7 @@ class ImportNames {
 struct ImportedPolicy {
   std::string name;
   std::string comment;  ///< where it comes from; may be empty
-  std::string watch;    ///< as it stands: `request`, `{domain: ...}`
+  std::string watch;    ///< as it stands: `asked`, `{domain: ...}`
   std::string when;
   std::vector<std::string> key;
   std::string missing;  ///< as it stands; may be empty

@@ -82,7 +82,7 @@ std::string hint_of_duration(std::string_view text) {
     const auto ms = static_cast<std::uint64_t>(unit.ms);
     if (unit.name != rest || part.value() * ms % scale != 0) continue;
     const std::uint64_t total = *amount * ms + *part * ms / scale;
-    return "no fractions: write " + format_duration(milliseconds{static_cast<std::int64_t>(total)});
+    return "no fractions: write " + human_duration(milliseconds{static_cast<std::int64_t>(total)});
   }
   return {};
 }

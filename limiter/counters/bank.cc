@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "limiter/counters/bank_impl.h"
-#include "limiter/counters/heritage.h"
+#include "limiter/counters/history_facts.h"
 
 // An operation is a few dozen instructions: a call of a closure, with all that it captures by
 // reference, costs as much again. GCC leaves it out of line, for counters with a radius run it too.
@@ -149,7 +149,7 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_aske
   if (own_bytes != 0 && !impl_->retirement.find_memory(own_bytes)) return Error::full;
 
   Held& held = impl_->add(identity, spec, *kind, keys);
-  impl_->inheritance.add_heir(held);
+  impl_->inheritance.add_receiver(held);
   const CounterId id{held.counter.index, held.counter.generation};
   if (impl_->openings == 0) impl_->inheritance.run();
   return id;
@@ -205,7 +205,7 @@ void Bank::prefetch(CounterId id, const CounterKey& key) const noexcept {
 /// Under the key's lock: a thread that has stored an event there has updated `newest` before.
 Instant Bank::Impl::own_instant(Counter& c, const Moment& now, bool tells) const noexcept {
   const std::int64_t known = c.newest.load(std::memory_order_relaxed);
-  const std::int64_t ms = now.told ? to_ms(now.at) : std::max(to_ms(now.at), known);
+  const std::int64_t ms = now.has_own_time ? to_ms(now.at) : std::max(to_ms(now.at), known);
   const Instant at(c.rule, from_ms(ms), from_ms(tells ? c.observe(ms) : known));
   if (tells) ages.advance(c.index, c.clock, at.second);
   return at;
@@ -221,12 +221,12 @@ bool Bank::observe(CounterId id, Moment event) noexcept {
   Counter* c = impl_->counter(id);
   if (c == nullptr || !c->rule.own_time) return true;
   const std::int64_t ms = to_ms(event.at);
-  return c->observe(ms) - ms <= c->rule.late || !event.told;
+  return c->observe(ms) - ms <= c->rule.late || !event.has_own_time;
 }
 
 bool Bank::in_time(CounterId id, Moment event) const noexcept {
   const Counter* c = impl_->counter(id);
-  if (c == nullptr || !c->rule.own_time || !event.told) return true;
+  if (c == nullptr || !c->rule.own_time || !event.has_own_time) return true;
   return c->newest.load(std::memory_order_relaxed) - to_ms(event.at) <= c->rule.late;
 }
 

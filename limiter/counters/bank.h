@@ -195,7 +195,7 @@ class Bank {
   struct Held;
   struct Impl;
   struct Restore;
-  class Inheritance;
+  class HistoryCopier;
   class Retirement;
   std::unique_ptr<Impl> impl_;
 };

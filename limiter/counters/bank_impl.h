@@ -10,7 +10,7 @@
 
 #include "limiter/counters/bank.h"
 #include "limiter/counters/held.h"
-#include "limiter/counters/inheritance.h"
+#include "limiter/counters/history_copier.h"
 #include "limiter/counters/neighbourhood.h"
 #include "limiter/counters/retirement.h"
 #include "limiter/kinds/counter.h"
@@ -161,7 +161,7 @@ struct Bank::Impl {
   std::vector<std::uint16_t> free_indices;
   std::array<std::uint16_t, kCountersMax> generations{};  // the last one of each index
   std::uint64_t closings = 0;
-  Inheritance inheritance{*this};
+  HistoryCopier inheritance{*this};
   Retirement retirement{*this};
   unsigned openings = 0;                  // Opening objects
   std::uint64_t opening = 1;              // the number of the one under way, or of the last

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "limiter/counters/bank_impl.h"
-#include "limiter/counters/heritage.h"
+#include "limiter/counters/history_facts.h"
 
 /// A counter that is opened again gets the events of the time in between from counters of the same
 /// events that were open then.
@@ -63,7 +63,7 @@ std::int64_t whole_from(const Instant& now) noexcept {
 
 /// Whether its window still holds what came at that time.
 bool has_since(const Counter& counter, std::int64_t now, std::int64_t ms) noexcept {
-  return now - Heritage::of(counter).kept <= ms;
+  return now - HistoryFacts::of(counter).kept <= ms;
 }
 
 /// Keeps the entries of `from` that are not in `own`, in the order of time. Both are in that order.
@@ -112,7 +112,7 @@ void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::int64
 }  // namespace
 
 /// The counters that together cover the time from its closing until now, oldest first.
-std::vector<Bank::Held*> Bank::Inheritance::open_meanwhile(const Held& again) const {
+std::vector<Bank::Held*> Bank::HistoryCopier::open_meanwhile(const Held& again) const {
   const CounterSpec& spec = again.counter.spec;
   std::vector<Held*> out;
   if (spec.what == Hash128{} || !trails(again.counter) || spec.late || again.counter.grid)
@@ -122,7 +122,7 @@ std::vector<Bank::Held*> Bank::Inheritance::open_meanwhile(const Held& again) co
   };
   std::uint64_t covered = again.closed_in;
   const std::int64_t now = bank_.latest_ms();
-  const std::int64_t reads_from = now - Heritage::of(again.counter).kept;
+  const std::int64_t reads_from = now - HistoryFacts::of(again.counter).kept;
   std::int64_t lacks_from = std::max(again.closed_ms[Ages::kNow], reads_from);
   while (covered < bank_.opening && out.size() < kMeanwhileMost) {
     Held* best = nullptr;
@@ -151,7 +151,7 @@ std::vector<Bank::Held*> Bank::Inheritance::open_meanwhile(const Held& again) co
   return out;
 }
 
-void Bank::Inheritance::catch_up(Held& again) {
+void Bank::HistoryCopier::catch_up(Held& again) {
   const TimePoint now = from_ms(bank_.latest_ms());
   const std::vector<Held*> sources = open_meanwhile(again);
   std::uint64_t covered = again.closed_in;

@@ -70,35 +70,36 @@ bool get_spec(Reader& in, CounterSpec& spec, bool& is_known) {
   return in.ok();
 }
 
-void put_course(std::string& out, const Course& course) {
-  put(out, static_cast<std::uint8_t>(course.closed));
-  put(out, static_cast<std::uint8_t>(course.reopened));
-  put(out, to_ms(course.closed_at));
-  put(out, course.since);
-  put_varint(out, course.closed_in);
-  put_varint(out, course.covers_from);
-  put(out, course.copies_until);
-  for (const std::int64_t ms : course.opened_ms) put(out, ms);
-  for (const std::int64_t ms : course.closed_ms) put(out, ms);
+void put_open_times(std::string& out, const OpenTimes& open_times) {
+  put(out, static_cast<std::uint8_t>(open_times.closed));
+  put(out, static_cast<std::uint8_t>(open_times.reopened));
+  put(out, to_ms(open_times.closed_at));
+  put(out, open_times.since);
+  put_varint(out, open_times.closed_in);
+  put_varint(out, open_times.covers_from);
+  put(out, open_times.copies_until);
+  for (const std::int64_t ms : open_times.opened_ms) put(out, ms);
+  for (const std::int64_t ms : open_times.closed_ms) put(out, ms);
 }
 
-bool get_course(Reader& in, std::uint64_t openings, Course& course) {
+bool get_open_times(Reader& in, std::uint64_t openings, OpenTimes& open_times) {
   bool in_range = true;
   const auto time = [&] {
     const auto ms = in.get<std::int64_t>();
     in_range = in_range && ms >= 0 && ms <= kLatestKept;
     return ms;
   };
-  course.closed = in.get<std::uint8_t>() != 0;
-  course.reopened = in.get<std::uint8_t>() != 0;
-  course.closed_at = from_ms(time());
-  course.since = time();
-  course.closed_in = in.varint();
-  course.covers_from = in.varint();
-  course.copies_until = time();
-  for (std::int64_t& ms : course.opened_ms) ms = time();
-  for (std::int64_t& ms : course.closed_ms) ms = time();
-  return in.ok() && in_range && course.closed_in <= openings && course.covers_from <= openings;
+  open_times.closed = in.get<std::uint8_t>() != 0;
+  open_times.reopened = in.get<std::uint8_t>() != 0;
+  open_times.closed_at = from_ms(time());
+  open_times.since = time();
+  open_times.closed_in = in.varint();
+  open_times.covers_from = in.varint();
+  open_times.copies_until = time();
+  for (std::int64_t& ms : open_times.opened_ms) ms = time();
+  for (std::int64_t& ms : open_times.closed_ms) ms = time();
+  return in.ok() && in_range && open_times.closed_in <= openings &&
+         open_times.covers_from <= openings;
 }
 
 }  // namespace
@@ -112,7 +113,7 @@ void put_record(std::string& out, const CounterRecord& record) {
   put_varint(out, record.closing);
   put_varint(out, record.cut_from);
   put(out, record.cut_until);
-  put_course(out, record.course);
+  put_open_times(out, record.open_times);
 }
 
 bool get_record(Reader& in, std::uint64_t openings, CounterRecord& record) {
@@ -125,7 +126,7 @@ bool get_record(Reader& in, std::uint64_t openings, CounterRecord& record) {
   record.cut_from = get_small(in);
   record.cut_until = in.get<std::int64_t>();
   if (record.cut_until < 0 || record.cut_until > kLatestKept) return false;
-  if (!get_course(in, openings, record.course)) return false;
+  if (!get_open_times(in, openings, record.open_times)) return false;
   record.is_known = has_zone && find_kind(record.spec) != nullptr;
   return true;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "limiter/counters/course.h"
+#include "limiter/counters/open_times.h"
 #include "limiter/kinds/counter.h"
 #include "limiter/memory/frame.h"
 
@@ -28,7 +28,7 @@ struct CounterRecord {
   std::uint64_t closing = 0;   ///< a running number: which was closed first
   std::uint32_t cut_from = 0;  ///< as of Counter
   std::int64_t cut_until = 0;
-  Course course;
+  OpenTimes open_times;
   bool is_known = false;  ///< this machine can create it: it has the calendar's time zone
 };
 

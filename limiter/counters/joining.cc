@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "limiter/counters/bank_impl.h"
-#include "limiter/counters/heritage.h"
+#include "limiter/counters/history_facts.h"
 
 /// What counters other than trailing ones get of others of the same events: one that is opened
 /// again gets what came while it was closed, and a new bucket the level of those that are there.
@@ -69,7 +69,7 @@ Joining joining(Metric metric, Window to, Window from) noexcept {
                                                                     : Joining::none;
 }
 
-std::vector<const Bank::Held*> Bank::Inheritance::to_join(const Held& to) const {
+std::vector<const Bank::Held*> Bank::HistoryCopier::to_join(const Held& to) const {
   std::vector<const Held*> out;
   const CounterSpec& spec = to.counter.spec;
   if (spec.what == Hash128{} || spec.late || to.counter.grid) return out;
@@ -79,7 +79,8 @@ std::vector<const Bank::Held*> Bank::Inheritance::to_join(const Held& to) const 
     if (held == &to || !same || held->counter.grid || waits(*held)) continue;
     const Joining how = joining(spec.metric, spec.window, theirs.window);
     if (how == Joining::none || how == Joining::gaps) continue;
-    if (to.is_heir ? how != Joining::level : held->closed && held->closed_in <= to.closed_in)
+    if (to.waits_for_history ? how != Joining::level
+                             : held->closed && held->closed_in <= to.closed_in)
       continue;
     out.push_back(held);
   }
@@ -91,11 +92,11 @@ std::vector<const Bank::Held*> Bank::Inheritance::to_join(const Held& to) const 
   return out;
 }
 
-void Bank::Inheritance::join(Held& to) {
+void Bank::HistoryCopier::join(Held& to) {
   for (const Held* const source : to_join(to)) join_from(to, *source);
 }
 
-void Bank::Inheritance::join_from(Held& to, const Held& source) {
+void Bank::HistoryCopier::join_from(Held& to, const Held& source) {
   const Counter& from = source.counter;
   take_cut(to.counter, from);
   std::vector<PlainEntry> entries;
@@ -107,8 +108,8 @@ void Bank::Inheritance::join_from(Held& to, const Held& source) {
   });
 }
 
-void Bank::Inheritance::join_key(Held& to, const Held& source, Table::Region& region, Slot& slot,
-                                 std::vector<PlainEntry>& entries) {
+void Bank::HistoryCopier::join_key(Held& to, const Held& source, Table::Region& region, Slot& slot,
+                                   std::vector<PlainEntry>& entries) {
   const Counter& from = source.counter;
   Counter& counter = to.counter;
   const auto times = bank_.latest();

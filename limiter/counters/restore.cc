@@ -16,7 +16,7 @@
 
 #include "limiter/counters/bank_impl.h"
 #include "limiter/counters/counter_record.h"
-#include "limiter/counters/heritage.h"
+#include "limiter/counters/history_facts.h"
 
 namespace weir::limiter {
 namespace {
@@ -32,12 +32,13 @@ struct KeyRecord {
 struct Bank::Restore {
   struct Definition {
     std::optional<CounterRecord> record;  // none: of an old snapshot
-    Heritage left;
-    bool plain = false;           // 8 bytes a value
-    bool real_sum = false;        // whose values are finite
-    Held* held = nullptr;         // null: it is not here
-    bool is_used = false;         // held, and it was opened before
-    std::vector<Counter*> heirs;  // of a counter that is not here: they get its entries right away
+    HistoryFacts left;
+    bool plain = false;     // 8 bytes a value
+    bool real_sum = false;  // whose values are finite
+    Held* held = nullptr;   // null: it is not here
+    bool is_used = false;   // held, and it was opened before
+    std::vector<Counter*>
+        receivers;  // of a counter that is not here: they get its entries right away
   };
 
   Restore(Impl& into, TimePoint at, TimePoint by_wall) : bank(into), now(at), wall(by_wall) {}
@@ -64,7 +65,7 @@ struct Bank::Restore {
   bool read_old_definition(Reader& in, std::uint16_t& index, Definition& out, Hash128& identity);
   bool get_key(Reader& in, KeyRecord& key);
   std::int64_t back(std::uint8_t clock) const noexcept;
-  Course moved_back(const CounterRecord& record) const noexcept;
+  OpenTimes moved_back(const CounterRecord& record) const noexcept;
   void find_used();
   void make_others();
   Held* make(const CounterRecord& record);
@@ -187,16 +188,16 @@ std::int64_t Bank::Restore::back(std::uint8_t clock) const noexcept {
   return clock == Ages::kNow ? std::min<std::int64_t>(0, to_ms(now) - then[Ages::kNow]) : 0;
 }
 
-Course Bank::Restore::moved_back(const CounterRecord& record) const noexcept {
-  Course course = record.course;
+OpenTimes Bank::Restore::moved_back(const CounterRecord& record) const noexcept {
+  OpenTimes open_times = record.open_times;
   const auto move = [&](std::int64_t& ms) {
     ms = std::max<std::int64_t>(0, ms + back(Ages::kNow));
   };
-  move(course.since);
-  move(course.copies_until);
-  move(course.opened_ms[Ages::kNow]);
-  move(course.closed_ms[Ages::kNow]);
-  return course;  // maintain() sees by itself that closed_at lies ahead
+  move(open_times.since);
+  move(open_times.copies_until);
+  move(open_times.opened_ms[Ages::kNow]);
+  move(open_times.closed_ms[Ages::kNow]);
+  return open_times;  // maintain() sees by itself that closed_at lies ahead
 }
 
 void Bank::Restore::find_used() {
@@ -229,7 +230,7 @@ void Bank::Restore::make_others() {
     if (d.record && d.held == nullptr) others.push_back(&d);
   }
   std::stable_sort(others.begin(), others.end(), [](const Definition* a, const Definition* b) {
-    const Course &one = a->record->course, &other = b->record->course;
+    const OpenTimes &one = a->record->open_times, &other = b->record->open_times;
     return one.closed != other.closed ? other.closed : a->record->closing > b->record->closing;
   });
   for (Definition* const d : others) {
@@ -263,7 +264,7 @@ void Bank::Restore::find_heirs() {
   for (auto& [index, d] : defined) {
     if (d.held != nullptr && !is_old) continue;
     if (d.record && d.record->is_known)
-      d.left = Heritage::of(d.record->spec, Rule::of(d.record->spec));
+      d.left = HistoryFacts::of(d.record->spec, Rule::of(d.record->spec));
     leave.push_back(&d);
   }
   for (Held* const held : used) {
@@ -274,7 +275,7 @@ void Bank::Restore::find_heirs() {
         best = d;
     }
     if (best == nullptr) continue;
-    best->heirs.push_back(&held->counter);
+    best->receivers.push_back(&held->counter);
     if (best->record && drops(best->record->spec) && best->record->spec.keep < held->counter.keep)
       bank.inheritance.note_cut(held->counter, static_cast<std::uint32_t>(best->record->spec.keep));
   }
@@ -318,13 +319,14 @@ void Bank::Restore::take_keys(bool of_used) {
     Reader in(piece);
     while (!in.at_end() && get_key(in, key)) {
       const Definition& d = defined.at(key.index);
-      // Only what runs on elapsed time moves with the clock; heirs do.
+      // Only what runs on elapsed time moves with the clock; receivers do.
       const std::int64_t by = d.held != nullptr ? back(d.held->counter.clock) : back(Ages::kNow);
       for (PlainEntry& e : entries) e.ms += by;
       if (d.held != nullptr && d.is_used == of_used) put(d.held->counter, key, key.pinned, of_used);
       if (!of_used) continue;
-      for (Counter* const heir : d.heirs) {
-        if (Instant(heir->rule, now).covers(entries.back().ms)) put(*heir, key, false, true);
+      for (Counter* const receiver : d.receivers) {
+        if (Instant(receiver->rule, now).covers(entries.back().ms))
+          put(*receiver, key, false, true);
       }
     }
   }
@@ -337,7 +339,7 @@ void Bank::Restore::go_on() {
     const Definition& d = defined.at(index);
     if (d.held == nullptr) continue;
     Held& held = *d.held;
-    static_cast<Course&>(held) = moved_back(*d.record);
+    static_cast<OpenTimes&>(held) = moved_back(*d.record);
     Counter& c = held.counter;
     c.cut_from = d.record->cut_from;
     c.cut_until = std::max<std::int64_t>(0, d.record->cut_until + back(c.clock));
@@ -348,8 +350,9 @@ void Bank::Restore::go_on() {
   }
   for (Held* const held : used) {
     const auto known = by_identity.find(held->counter.identity);
-    if (held->is_heir || (known != by_identity.end() && known->second->held == held)) continue;
-    bank.inheritance.add_heir(*held);
+    if (held->waits_for_history || (known != by_identity.end() && known->second->held == held))
+      continue;
+    bank.inheritance.add_receiver(*held);
   }
   bank.inheritance.run();
   for (auto at = made.rbegin(); at != made.rend(); ++at) {

@@ -75,7 +75,7 @@ void Bank::Snapshot::State::write_definition(const Held& held) {
                        held};
   record.spec.keep = std::max<std::size_t>(c.spec.keep, c.keep.load(std::memory_order_relaxed));
   if (held.closed && held.closed_at == TimePoint{})
-    record.course.closed_at = c.clock == Ages::kWall ? wall : now;
+    record.open_times.closed_at = c.clock == Ages::kWall ? wall : now;
   put_record(payload, record);
   defined[c.index] = c.generation;
 }

@@ -8,7 +8,7 @@
 /// The part of an exchange that all forms of counters share.
 namespace weir::limiter {
 
-/// One key's exchange, to be submitted and answered with SyncedBank::told().
+/// One key's exchange, to be submitted and answered with SyncedBank::take_reply().
 struct SyncPush {
   Hash128 key;
   SharedVerb verb = SharedVerb::read;  ///< or add, reset

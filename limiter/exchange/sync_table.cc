@@ -118,31 +118,31 @@ SyncEntry* SyncTable::make_room(Shard& shard, TimePoint now) {
 }
 
 void SyncTable::keep_untold(SyncEntry& entry, std::uint64_t member, bool fresh) {
-  const auto found = std::find_if(entry.untold.begin(), entry.untold.end(),
-                                  [&](const Untold& u) { return u.member == member; });
-  if (found != entry.untold.end()) {
+  const auto found = std::find_if(entry.unsent.begin(), entry.unsent.end(),
+                                  [&](const Unsent& u) { return u.member == member; });
+  if (found != entry.unsent.end()) {
     found->sent = false;  // a message on its way may arrive before this event happened
     return;
   }
-  if (entry.untold.size() >= kUntoldOfKey ||
-      untold_.load(std::memory_order_relaxed) >= capacity() * kUntoldPerKey) {
+  if (entry.unsent.size() >= kUnsentOfKey ||
+      unsent_.load(std::memory_order_relaxed) >= capacity() * kUntoldPerKey) {
     entry.untold_lost = true;
     return;
   }
-  untold_.fetch_add(1, std::memory_order_relaxed);
-  entry.untold.push_back({member, fresh, false});
+  unsent_.fetch_add(1, std::memory_order_relaxed);
+  entry.unsent.push_back({member, fresh, false});
   entry.fresh += fresh;
 }
 
-void SyncTable::drop_untold(SyncEntry& entry, std::size_t index) noexcept {
-  entry.fresh -= entry.untold[index].fresh;
-  entry.untold.erase(entry.untold.begin() + static_cast<std::ptrdiff_t>(index));
-  untold_.fetch_sub(1, std::memory_order_relaxed);
+void SyncTable::drop_unsent(SyncEntry& entry, std::size_t index) noexcept {
+  entry.fresh -= entry.unsent[index].fresh;
+  entry.unsent.erase(entry.unsent.begin() + static_cast<std::ptrdiff_t>(index));
+  unsent_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void SyncTable::drop_untold(SyncEntry& entry) noexcept {
-  untold_.fetch_sub(entry.untold.size(), std::memory_order_relaxed);
-  entry.untold.clear();
+void SyncTable::drop_unsent(SyncEntry& entry) noexcept {
+  unsent_.fetch_sub(entry.unsent.size(), std::memory_order_relaxed);
+  entry.unsent.clear();
   entry.fresh = 0;
 }
 
@@ -160,7 +160,7 @@ SyncTable::Stats SyncTable::stats() noexcept {
 std::uint64_t SyncTable::bytes(std::size_t keys, std::size_t name) noexcept {
   constexpr std::size_t kIndex = sizeof(Hash128) + 2 * sizeof(std::uint32_t);
   return std::uint64_t{keys} *
-         (sizeof(SyncEntry) + name + 2 * kIndex + 2 * kUntoldPerKey * sizeof(Untold));
+         (sizeof(SyncEntry) + name + 2 * kIndex + 2 * kUntoldPerKey * sizeof(Unsent));
 }
 
 }  // namespace weir::limiter

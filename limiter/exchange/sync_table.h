@@ -22,7 +22,7 @@ using Share = std::optional<Number>;
 inline Number amount_of(const Share& share) noexcept { return share.value_or(Number{0}); }
 
 /// A member of a `distinct` that the store has not confirmed.
-struct Untold {
+struct Unsent {
   std::uint64_t member = 0;
   bool fresh = false;  ///< the store is not known to have had it before either
   bool sent = false;
@@ -50,7 +50,7 @@ struct SyncEntry {
   Share flying;       ///< sent, and not confirmed yet
   SharedId flight;    ///< the event that `flying` is to the store; sequence 0: none. Of a
                       ///< gauge, what is open here is to the store, as long as it has any
-  std::vector<Untold> untold;      ///< of members, oldest first
+  std::vector<Unsent> unsent;      ///< of members, oldest first
   std::uint32_t fresh = 0;         ///< of them
   std::optional<Ceiling> ceiling;  ///< the lowest threshold that refuses, as last seen
   std::uint32_t reserved = 0;      ///< open reservations: they will be settled here
@@ -95,7 +95,7 @@ struct SyncEntry {
     return merge == Merge::sum && (spec.metric == Metric::count || spec.window == Window::leaky);
   }
   bool has_pending() const noexcept {
-    if (merge == Merge::members) return !untold.empty();
+    if (merge == Merge::members) return !unsent.empty();
     if (!pending || merge == Merge::extreme) return pending.has_value();
     return sends_no_negative() ? *pending > Number{0} : !pending->is_zero();
   }
@@ -141,13 +141,13 @@ class SyncTable {
   void note_alone(const Hash128& key, const SyncedCounter& counter, TimePoint now) noexcept;
 
   /// The most members that wait to be sent: of one key, and of all keys together per key.
-  static constexpr std::size_t kUntoldOfKey = 1024, kUntoldPerKey = 4;
+  static constexpr std::size_t kUnsentOfKey = 1024, kUntoldPerKey = 4;
   /// Queues the member; does nothing if it is queued already, or there is no room. Under the
   /// shard's lock.
   void keep_untold(SyncEntry& entry, std::uint64_t member, bool fresh);
   /// Removes it from the queue.
-  void drop_untold(SyncEntry& entry, std::size_t index) noexcept;
-  void drop_untold(SyncEntry& entry) noexcept;
+  void drop_unsent(SyncEntry& entry, std::size_t index) noexcept;
+  void drop_unsent(SyncEntry& entry) noexcept;
 
   struct Stats {
     std::uint64_t keys = 0;
@@ -179,7 +179,7 @@ class SyncTable {
 
   std::size_t per_shard_;
   std::vector<Shard> shards_{kShards};
-  std::atomic<std::size_t> untold_{0};
+  std::atomic<std::size_t> unsent_{0};
 };
 
 }  // namespace weir::limiter

@@ -225,7 +225,7 @@ void SyncedBank::reset(const SyncedCounter& counter, const CounterKey& key, Mome
   const SyncTable::Locked entry = table_.find(SyncEntry::key_of(key, counter));
   bank_.reset(counter.id, key, now);
   if (!entry || entry->merge == Merge::gauge) return;  // open requests stay open
-  table_.drop_untold(*entry);
+  table_.drop_unsent(*entry);
   entry->others = entry->pending = entry->flying = {};
   entry->flight = {};
   ++entry->resets;

@@ -81,7 +81,7 @@ class SyncedBank {
   /// The rest of the round waits for the next one.
   void end_round() { rounds_.end(); }
   /// The store's answer, or its error: then the same is sent again at the next interval.
-  void told(const Push& push, const SharedReply& reply, Times at);
+  void take_reply(const Push& push, const SharedReply& reply, Times at);
 
   struct Stats {
     std::uint64_t queued = 0;     ///< keys that wait for their exchange

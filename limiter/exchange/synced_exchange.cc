@@ -86,14 +86,14 @@ void SyncedBank::fill(SyncEntry& entry, TimePoint now, SharedId& id, Push& out) 
   out.id = entry.flight.sequence != 0 ? entry.flight : id;
 }
 
-void SyncedBank::told(const Push& push, const SharedReply& reply, Times at) {
+void SyncedBank::take_reply(const Push& push, const SharedReply& reply, Times at) {
   const SyncTable::Locked entry = table_.find(push.key);
   if (!entry) return;
   const TimePoint now = at.of(entry->counter);
   const bool current = push.resets == entry->resets;
   const bool failed = reply.error != SharedError::none;
   if (entry->merge == Merge::members && push.verb == SharedVerb::add && current)
-    members_.told(*entry, push, !failed);
+    members_.take_reply(*entry, push, !failed);
   if (!failed) ++exchanged_;
   if (!push.last) return;
   entry->away = false;

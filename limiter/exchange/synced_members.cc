@@ -95,19 +95,19 @@ Reading SyncedMembers::settle(SyncEntry& entry, const CounterKey& key, TimePoint
 
 void SyncedMembers::uncharge(SyncEntry& entry, const Undo& undo) noexcept {
   if (!undo.fresh) return;
-  for (std::size_t i = 0; i < entry.untold.size(); ++i) {
-    Untold& untold = entry.untold[i];
-    if (untold.member != undo.amount.member) continue;
-    if (!untold.sent) return table_.drop_untold(entry, i);
-    entry.fresh -= untold.fresh;
-    untold.fresh = false;
+  for (std::size_t i = 0; i < entry.unsent.size(); ++i) {
+    Unsent& unsent = entry.unsent[i];
+    if (unsent.member != undo.amount.member) continue;
+    if (!unsent.sent) return table_.drop_unsent(entry, i);
+    entry.fresh -= unsent.fresh;
+    unsent.fresh = false;
     return;
   }
 }
 
 /// Members that may bring the key beyond its limit are sent at once.
 void SyncedMembers::note_fresh(SyncEntry& entry, const Reading& reading, TimePoint now) {
-  if (entry.untold.size() >= kMembersOfPush) return rounds_.hasten(entry, now, Haste::now);
+  if (entry.unsent.size() >= kMembersOfPush) return rounds_.hasten(entry, now, Haste::now);
   if (!entry.ceiling || entry.fresh == 0) return;
   const double limit = entry.ceiling->limit.as_real();
   const double value = reading.settled.as_real();
@@ -126,24 +126,24 @@ std::size_t SyncedMembers::fill(SyncEntry& entry, TimePoint now, SharedId& id, s
   };
   entry.flying = {};
   std::size_t n = 0;
-  for (std::size_t i = 0; i < entry.untold.size() && n < std::min(kMembersOfPush, most);) {
-    Untold& untold = entry.untold[i];
-    if (is_gone(untold.member)) {  // left our own window: not sent any more
-      table_.drop_untold(entry, i);
+  for (std::size_t i = 0; i < entry.unsent.size() && n < std::min(kMembersOfPush, most);) {
+    Unsent& unsent = entry.unsent[i];
+    if (is_gone(unsent.member)) {  // left our own window: not sent any more
+      table_.drop_unsent(entry, i);
       continue;
     }
     ++i;
-    untold.sent = true;
+    unsent.sent = true;
     if (at + n == out.size()) out.emplace_back();
     SyncPush& push = out[at + n++];
     begin_push(entry, now, push);
     push.verb = SharedVerb::add;
     push.amount = Number{1};
-    push.member = untold.member;
+    push.member = unsent.member;
     push.last = false;
     ++id.sequence;
     push.id = id;
-    if (untold.fresh) entry.flying = amount_of(entry.flying) + Number{1};
+    if (unsent.fresh) entry.flying = amount_of(entry.flying) + Number{1};
   }
   if (n != 0) {
     out[at + n - 1].last = true;
@@ -156,15 +156,15 @@ std::size_t SyncedMembers::fill(SyncEntry& entry, TimePoint now, SharedId& id, s
   return 1;
 }
 
-void SyncedMembers::told(SyncEntry& entry, const SyncPush& push, bool done) noexcept {
-  for (std::size_t i = 0; i < entry.untold.size(); ++i) {
-    Untold& untold = entry.untold[i];
-    if (untold.member != push.member) continue;
-    const bool again = !std::exchange(untold.sent, false);  // seen once more meanwhile
+void SyncedMembers::take_reply(SyncEntry& entry, const SyncPush& push, bool done) noexcept {
+  for (std::size_t i = 0; i < entry.unsent.size(); ++i) {
+    Unsent& unsent = entry.unsent[i];
+    if (unsent.member != push.member) continue;
+    const bool again = !std::exchange(unsent.sent, false);  // seen once more meanwhile
     if (!done) return;
-    if (!again) return table_.drop_untold(entry, i);
-    entry.fresh -= untold.fresh;
-    untold.fresh = false;
+    if (!again) return table_.drop_unsent(entry, i);
+    entry.fresh -= unsent.fresh;
+    unsent.fresh = false;
     return;
   }
 }
@@ -178,23 +178,23 @@ void SyncedMembers::take(SyncEntry& entry, Number total, TimePoint now) {
   const TimePoint sure = slides ? now + slot_of(entry.counter) : now;
   const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), sure).settled;
   if (own.is_zero()) entry.untold_lost = false;
-  if (!entry.untold_lost && total < own - number(entry.untold.size())) forget_told(entry, now);
+  if (!entry.untold_lost && total < own - number(entry.unsent.size())) forget_told(entry, now);
   entry.others = greater(total - told_of(entry, now), Number{0});
   entry.others_until = window_end(entry, now);
   entry.told_at = now;
   const Number ours = amount_of(entry.flying);
   overshoot_.note(entry, total - ours, total, ours);
-  if (entry.untold.size() >= kMembersOfPush) rounds_.hasten(entry, now, Haste::now);
+  if (entry.unsent.size() >= kMembersOfPush) rounds_.hasten(entry, now, Haste::now);
 }
 
 void SyncedMembers::forget_told(SyncEntry& entry, TimePoint now) {
   const CounterKey key = entry.key_in_bank();
   bank_.reset(entry.counter.id, key, now);
-  for (Untold& untold : entry.untold) {
-    bank_.charge(entry.counter.id, key, now, {1, untold.member, nullptr}, nullptr, nullptr);
-    untold.fresh = true;
+  for (Unsent& unsent : entry.unsent) {
+    bank_.charge(entry.counter.id, key, now, {1, unsent.member, nullptr}, nullptr, nullptr);
+    unsent.fresh = true;
   }
-  entry.fresh = static_cast<std::uint32_t>(entry.untold.size());
+  entry.fresh = static_cast<std::uint32_t>(entry.unsent.size());
 }
 
 }  // namespace weir::limiter

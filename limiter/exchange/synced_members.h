@@ -45,7 +45,7 @@ class SyncedMembers {
   std::size_t fill(SyncEntry& entry, TimePoint now, SharedId& id, std::size_t at, std::size_t most,
                    std::vector<SyncPush>& out);
   /// The answer to one of them.
-  void told(SyncEntry& entry, const SyncPush& push, bool done) noexcept;
+  void take_reply(SyncEntry& entry, const SyncPush& push, bool done) noexcept;
   /// Takes the store's number of members.
   void take(SyncEntry& entry, Number total, TimePoint now);
 

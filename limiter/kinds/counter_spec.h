@@ -85,10 +85,11 @@ struct CounterSpec {
 /// When an event happens, to a counter.
 struct Moment {
   Moment(TimePoint time) noexcept : at(time) {}
-  Moment(TimePoint time, bool says_so) noexcept : at(time), told(says_so) {}
+  Moment(TimePoint time, bool says_so) noexcept : at(time), has_own_time(says_so) {}
   TimePoint at;
-  bool told = true;  ///< false, of a counter with `late`: the event brings no time of its own, so
-                     ///< that it is not earlier than any that has come; threads may be ms apart
+  bool has_own_time =
+      true;  ///< false, of a counter with `late`: the event brings no time of its own, so
+             ///< that it is not earlier than any that has come; threads may be ms apart
 };
 
 /// Whose events: a keyed hash of the key's parts; for a counter with a radius without the place,

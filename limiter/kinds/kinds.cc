@@ -154,12 +154,12 @@ struct Name {
   constexpr std::string_view view() const { return {bytes.data(), size}; }
 };
 
-/// Calls told(measure, window, way) for each pair that is kept.
+/// Calls use(measure, window, way) for each pair that is kept.
 template <class F>
-constexpr void for_each_kind(F told) {
+constexpr void for_each_kind(F use) {
   for (const Measure& measure : kMeasures) {
     for (const WindowRow& window : kWindows) {
-      if ((measure.*window.way).is_kept) told(measure, window, measure.*window.way);
+      if ((measure.*window.way).is_kept) use(measure, window, measure.*window.way);
     }
   }
 }

@@ -58,10 +58,11 @@ class GroupStore {
 
   void tell(const Pane& pane, ViewDelta& out) const {
     for (const Entry& entry : pane.log) {
-      out.add(pane.start, groups_.key(entry.group), groups_.parts(entry.group), entry.part.told());
+      out.add(pane.start, groups_.key(entry.group), groups_.parts(entry.group),
+              entry.part.exchanged());
     }
   }
-  ViewPart whole(const Pane& pane) const noexcept { return pane.whole.told(); }
+  ViewPart whole(const Pane& pane) const noexcept { return pane.whole.exchanged(); }
 
   void enter(const Pane& pane) {
     for (const Entry& entry : pane.log) held_[entry.group].cell.make_room();

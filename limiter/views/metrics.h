@@ -18,7 +18,7 @@ struct CountMetric {
     std::int64_t events = 0;
     void add(const ViewEvent&) noexcept { ++events; }
     void add(const ViewPart& part) noexcept { events += part.events; }
-    ViewPart told() const noexcept {
+    ViewPart exchanged() const noexcept {
       ViewPart out;
       out.events = events;
       return out;
@@ -50,7 +50,7 @@ struct AmountMetric {
       sum.add(part.sum);
       events += part.events;
     }
-    ViewPart told() const noexcept {
+    ViewPart exchanged() const noexcept {
       ViewPart out;
       out.events = events;
       out.sum = sum;
@@ -90,7 +90,7 @@ struct ExtremeMetric {
     void add(const ViewPart& part) noexcept {
       if (part.any) take(part.best);
     }
-    ViewPart told() const noexcept {
+    ViewPart exchanged() const noexcept {
       ViewPart out;
       out.best = best;
       out.any = any;

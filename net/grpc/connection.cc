@@ -403,7 +403,7 @@ void Connection::discard_input() {
 
 void Connection::begin_drain() {
   if (state_ != State::open || drain_ != Drain::no) return;
-  drain_ = Drain::told;
+  drain_ = Drain::announced;
   drained_at_ = ctx_.worker.now();
   nghttp2_submit_shutdown_notice(session_.get());
   touch();
@@ -504,7 +504,7 @@ void Connection::arm() noexcept {
     case State::open:
       if (is_half()) at = half_since_ + settings.frame;
       at = std::min(at, last_read_ + settings.quiet + (asked_ ? settings.pong : milliseconds{0}));
-      if (drain_ == Drain::told) at = std::min(at, drained_at_ + settings.goaway);
+      if (drain_ == Drain::announced) at = std::min(at, drained_at_ + settings.goaway);
       if (drain_ == Drain::no) at = std::min(at, ends_at_);
       [[fallthrough]];
     case State::closing:
@@ -543,7 +543,7 @@ void Connection::on_timer(TimePoint now) {
       touch();
     }
     if (drain_ == Drain::no && now >= ends_at_) begin_drain();
-    if (drain_ == Drain::told && now >= drained_at_ + settings.goaway) {
+    if (drain_ == Drain::announced && now >= drained_at_ + settings.goaway) {
       drain_ = Drain::final;
       nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
                             nghttp2_session_get_last_proc_stream_id(session_.get()),

@@ -93,7 +93,7 @@ class Connection final : EventHandler, Timer {
   friend class Stream;
   friend struct Callbacks;
   enum class State : std::uint8_t { closed, shaking_hands, open, closing, lingering };
-  enum class Drain : std::uint8_t { no, told, final };
+  enum class Drain : std::uint8_t { no, announced, final };
   struct DeleteSession {
     void operator()(nghttp2_session* session) const noexcept { nghttp2_session_del(session); }
   };

@@ -55,7 +55,7 @@ bool Counting::charge(Instant at, const JudgeOptions& options) {
     if (planned.shared_key != PlannedCounter::kNone) continue;
     const Counter& counter = work_.counter_of(planned);
     refused =
-        (planned.deferred ? foretell(planned, at)
+        (planned.deferred ? peek_deferred(planned, at)
                           : charge_counter(work_.counts, counter, planned, at, refused, options)) ||
         refused;
     if (planned.reading.datum != nullptr) planning_.keep_datum(planned);
@@ -106,7 +106,7 @@ void Counting::plan_asked() {
 }
 
 /// The result of a deferred counter. If it refuses, it counts as decided: the rest is not asked.
-bool Counting::foretell(PlannedCounter& planned, Instant at) {
+bool Counting::peek_deferred(PlannedCounter& planned, Instant at) {
   const Counter& counter = work_.counter_of(planned);
   planned.reading = work_.counts.peek(counter, planned.key, at.moment(counter), &planned.amount);
   const bool broken = planned.has_ceiling && planned.ceiling.broken_by(planned.reading.value);

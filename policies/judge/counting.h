@@ -44,7 +44,7 @@ class Counting final {
   void take_back(PlannedCounter& planned) noexcept;
   bool plan_asks() const;
   void plan_asked();
-  bool foretell(PlannedCounter& planned, Instant at);
+  bool peek_deferred(PlannedCounter& planned, Instant at);
   void charge_deferred(const JudgeOptions& options);
   bool charge_here(PlannedCounter& planned, Instant at, bool refused, const JudgeOptions& options);
   void trace_counters(Trace& trace);

@@ -20,7 +20,7 @@ constexpr TimePoint kEndOfTime = from_ms(std::int64_t{1} << 50);
 
 /// With the event's own time: what it says, unless that has not come yet.
 Instant with_own_time(Instant at, const JudgeOptions& options) {
-  at.told = options.own_time.has_value();
+  at.has_own_time = options.own_time.has_value();
   at.event = std::min(options.own_time.value_or(at.wall), at.wall);
   return at;
 }
@@ -231,7 +231,7 @@ void Driver::conclude(Instant at, const Options& options) {
     view_counting_.observe_views(at);
   }
   work_.rows = options.rows;
-  if (work_.rows != nullptr) row_giving_.give_rows(*work_.rows);
+  if (work_.rows != nullptr) row_reporting_.give_rows(*work_.rows);
 }
 
 void Driver::look_at(Judgement& judgement, const Answer& answer, Instant now) {

@@ -139,14 +139,14 @@ class Driver final {
   Planning planning_{work_, keys_, matching_, lists_, store_};
   Ladder ladder_{work_};
   Memory memory_{work_, keys_, store_, ladder_};
-  RowGiving row_giving_{work_, keys_, ladder_};
+  RowReporting row_reporting_{work_, keys_, ladder_};
   ViewCounting view_counting_{work_, keys_, matching_};
-  PatternJudging patterns_{work_,     keys_,   matching_, lists_,     store_,
-                           planning_, ladder_, memory_,   row_giving_};
-  FlatJudging flat_{work_, keys_, matching_, lists_, ladder_, row_giving_};
+  PatternJudging patterns_{work_,     keys_,   matching_, lists_,        store_,
+                           planning_, ladder_, memory_,   row_reporting_};
+  FlatJudging flat_{work_, keys_, matching_, lists_, ladder_, row_reporting_};
   Counting counting_{work_, lists_, store_, planning_, ladder_, patterns_};
-  Settling settling_{work_,   keys_,   matching_,   store_,         planning_,
-                     ladder_, memory_, row_giving_, view_counting_, patterns_};
+  Settling settling_{work_,   keys_,   matching_,      store_,         planning_,
+                     ladder_, memory_, row_reporting_, view_counting_, patterns_};
 };
 
 }  // namespace weir::policies

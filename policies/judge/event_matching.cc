@@ -135,14 +135,14 @@ void EventMatching::mark_happened(EventIndex event) noexcept {
 void EventMatching::happen(const std::vector<EventIndex>& open_events) {
   for (const EventIndex index : open_events) {
     const Event& event = work_.set->events[index];
-    const bool parent_untold = event.parent != index && untold(event.parent);
-    if (event.parent != index && !happened(event.parent) && !parent_untold) continue;
+    const bool is_parent_unread = event.parent != index && is_unread(event.parent);
+    if (event.parent != index && !happened(event.parent) && !is_parent_unread) continue;
     work_.frame.set_event(event.name);
     const Value came = event.when ? event.when->eval(work_.frame) : Value::boolean(true);
-    if (came.is_true() && !parent_untold) {
+    if (came.is_true() && !is_parent_unread) {
       mark_happened(index);
     } else if (came.is_true() || hangs_on_unread(work_.frame, *event.when, came)) {
-      event_marks_[index] = epoch_ * 4 + kUntold;
+      event_marks_[index] = epoch_ * 4 + kUnread;
     }
   }
 }
@@ -154,7 +154,7 @@ void EventMatching::match_family(EventIndex base, Trace* trace) {
     const bool told = happened(index);  // by a record
     bool unread = false;
     if (index != base && !told && !may_happen(event.parent)) {
-      unread = untold(event.parent);
+      unread = is_unread(event.parent);
       if (!unread) continue;
     }
     std::uint32_t state = told || index == base || happened(event.parent) ? kHappened : kOpen;
@@ -172,7 +172,7 @@ void EventMatching::match_family(EventIndex base, Trace* trace) {
       }
     }
     if (unread) {
-      event_marks_[index] = epoch_ * 4 + kUntold;
+      event_marks_[index] = epoch_ * 4 + kUnread;
       work_.plan().unread_events.push_back(index);
       if (trace != nullptr) trace->event(event, Trace::Happened::unread);
       continue;

@@ -42,8 +42,8 @@ class EventMatching final {
     return event_marks_.data()[event] == epoch_ * 4 + kHappened;
   }
   /// Call it if the answer is here and cannot be read.
-  bool untold(EventIndex event) const noexcept {
-    return event_marks_.data()[event] == epoch_ * 4 + kUntold;
+  bool is_unread(EventIndex event) const noexcept {
+    return event_marks_.data()[event] == epoch_ * 4 + kUnread;
   }
   bool may_happen(EventIndex event) const noexcept {
     return happened(event) || event_marks_.data()[event] == epoch_ * 4 + kOpen;
@@ -64,7 +64,7 @@ class EventMatching final {
   Judging& work_;
   EventKeys& keys_;
   // The meaning of a mark, besides the epoch in which it was set.
-  static constexpr std::uint32_t kHappened = 1, kOpen = 2, kUntold = 3;
+  static constexpr std::uint32_t kHappened = 1, kOpen = 2, kUnread = 3;
   std::vector<std::uint32_t> event_marks_;  // by event: epoch * 4 + state
   std::uint32_t epoch_ = 0;
   std::vector<PolicySet::Watcher> candidates_;

@@ -68,7 +68,7 @@ bool FlatJudging::is_clear(const FlatPlan& flat, std::uint64_t& came) {
     const auto& bindings = flat.outcomes[i].policy->bindings;
     for (const Binding& binding : bindings) {
       if (!binding.counts) continue;
-      if (matching_.untold(binding.event)) return false;
+      if (matching_.is_unread(binding.event)) return false;
       if (!matching_.happened(binding.event)) continue;
       // Of several events of a policy each has a key and conditions of its own.
       if (bindings.size() != 1 || i >= 64) return false;

@@ -10,7 +10,7 @@
 #include "policies/judge/flat_plan.h"
 #include "policies/judge/ladder.h"
 #include "policies/judge/list_checks.h"
-#include "policies/judge/row_giving.h"
+#include "policies/judge/row_reporting.h"
 #include "policies/judgement/judge_options.h"
 
 namespace weir::policies {
@@ -21,7 +21,7 @@ namespace weir::policies {
 class FlatJudging final {
  public:
   FlatJudging(Judging& work, EventKeys& keys, EventMatching& matching, const ListChecks& lists,
-              Ladder& ladder, RowGiving& rows) noexcept
+              Ladder& ladder, RowReporting& rows) noexcept
       : work_(work),
         keys_(keys),
         matching_(matching),
@@ -70,7 +70,7 @@ class FlatJudging final {
   EventMatching& matching_;
   const ListChecks& lists_;
   Ladder& ladder_;
-  RowGiving& rows_;
+  RowReporting& rows_;
   FlatPlan* flat_ = nullptr;  // of the event under judgement
   std::size_t charged_ = 0;   // of its policies
   bool done_ = false;

@@ -24,8 +24,12 @@ namespace weir::policies {
 /// worker; the parts hold references to it, and to the parts below them that they use.
 struct Judging {
   Judging(limiter::Bank& counters, limiter::ListBank& lists, const HashSecret& hash_secret,
-          Observer* told) noexcept
-      : bank(counters), counts(counters), list_bank(lists), secret(hash_secret), observer(told) {}
+          Observer* watcher) noexcept
+      : bank(counters),
+        counts(counters),
+        list_bank(lists),
+        secret(hash_secret),
+        observer(watcher) {}
 
   limiter::Bank& bank;
   Counts counts;  // by which the bank is read and written

@@ -247,7 +247,8 @@ void PatternJudging::feed_answered(Instant now, bool told) {
     for_winning_rungs(policy, policy.bindings[binding], matches_.front().count, [&](std::size_t r) {
       const Rung& rung = policy.rungs[r];
       if (!std::exchange(told_row, true)) {
-        row_giving_.give_remembered(*work_.rows, judged, {static_cast<int>(r), rung.effect, value});
+        row_reporting_.give_remembered(*work_.rows, judged,
+                                       {static_cast<int>(r), rung.effect, value});
       }
       memory_.remember(policy, judged, rung, r, value, std::nullopt, now);
     });

@@ -15,7 +15,7 @@
 #include "policies/judge/list_checks.h"
 #include "policies/judge/memory.h"
 #include "policies/judge/planning.h"
-#include "policies/judge/row_giving.h"
+#include "policies/judge/row_reporting.h"
 #include "policies/judge/store_calls.h"
 #include "policies/judgement/pattern_message.h"
 #include "policies/judgement/pattern_sink.h"
@@ -37,7 +37,7 @@ class PatternJudging final {
  public:
   PatternJudging(Judging& work, EventKeys& keys, EventMatching& matching, ListChecks& lists,
                  StoreCalls& store, Planning& planning, Ladder& ladder, Memory& memory,
-                 RowGiving& row_giving) noexcept
+                 RowReporting& row_reporting) noexcept
       : work_(work),
         keys_(keys),
         matching_(matching),
@@ -46,7 +46,7 @@ class PatternJudging final {
         planning_(planning),
         ladder_(ladder),
         memory_(memory),
-        row_giving_(row_giving) {}
+        row_reporting_(row_reporting) {}
 
   /// Where the patterns' open matches are; without it they never match. `sink` may be null.
   void use_patterns(limiter::PatternBank* bank, PatternSink* sink = nullptr) {
@@ -136,7 +136,7 @@ class PatternJudging final {
   Planning& planning_;
   Ladder& ladder_;
   Memory& memory_;
-  RowGiving& row_giving_;
+  RowReporting& row_reporting_;
   limiter::PatternBank* pattern_bank_ = nullptr;
   PatternSink* pattern_sink_ = nullptr;
   limiter::PatternMatches matches_;

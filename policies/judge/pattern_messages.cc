@@ -207,7 +207,7 @@ void PatternJudging::remember_delivered(const PatternMessage& message, Instant n
       judged.policy = policy.index;
       const bool pair = pattern.spec.kind == Kind::pair;
       judged.binding = pair ? message.binding : pattern.steps.back().binding;
-      row_giving_.give_remembered(
+      row_reporting_.give_remembered(
           *work_.rows, judged, {rung, policy.rungs[r].effect, Value::integer(pattern.spec.steps)});
     }
     list_from_payload(policy, r, message.payload, pattern.spec.steps, now);

@@ -133,7 +133,7 @@ Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bo
   planned.binding = binding_index;
   planned.applies = !policy.guarded_only ||
                     std::any_of(policy.guards.begin(), policy.guards.end(), [&](EventIndex event) {
-                      return matching_.happened(event) || matching_.untold(event);
+                      return matching_.happened(event) || matching_.is_unread(event);
                     });
   planned.counts = counts;
   planned.reserves = counts && binding.outcome;

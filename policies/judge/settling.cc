@@ -54,7 +54,7 @@ bool Settling::settled_by(const Answer& answer) {
                         if (!planned.reserves) return false;
                         const bool stored = work_.policy_of(planned).has_metric &&
                                             work_.planned_counter(planned, 0).counted();
-                        return stored || came_true(planned) != Told::no;
+                        return stored || came_true(planned) != AnswerSays::no;
                       });
 }
 
@@ -121,14 +121,14 @@ void Settling::answered(const Answer& answer, Instant at) {
 }
 
 /// Whether the event that a policy reserved for has happened, by the answer.
-Settling::Told Settling::came_true(const PlannedPolicy& planned) {
+Settling::AnswerSays Settling::came_true(const PlannedPolicy& planned) {
   const Policy& policy = work_.policy_of(planned);
   const Binding& judged = policy.bindings[planned.binding];
-  Told told = Told::no;
+  AnswerSays says = AnswerSays::no;
   for (const Binding& binding : policy.bindings) {
-    const bool event_untold = matching_.untold(binding.event);
-    if (!binding.counts || (!event_untold && !matching_.happened(binding.event))) continue;
-    bool unread = event_untold;
+    const bool is_event_unread = matching_.is_unread(binding.event);
+    if (!binding.counts || (!is_event_unread && !matching_.happened(binding.event))) continue;
+    bool unread = is_event_unread;
     const bool has_held =
         &binding == &judged && binding.when && binding.when->side() == Side::request;
     if (binding.when && !has_held) {
@@ -137,15 +137,17 @@ Settling::Told Settling::came_true(const PlannedPolicy& planned) {
       if (!holds.is_true() && !hangs_on_unread(work_.frame, *binding.when, holds)) continue;
       unread = unread || !holds.is_true();
     }
-    if (!unread) return Told::yes;
-    if (told != Told::unclear)
-      told = is_unclear(work_.frame, *work_.set, binding) ? Told::unclear : Told::unread;
+    if (!unread) return AnswerSays::yes;
+    if (says != AnswerSays::unclear)
+      says =
+          is_unclear(work_.frame, *work_.set, binding) ? AnswerSays::unclear : AnswerSays::unread;
   }
-  return told;
+  return says;
 }
 
 /// Loads an amount that only the answer contains.
-Settling::Told Settling::load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount) {
+Settling::AnswerSays Settling::load_late_amount(const PlannedPolicy& planned,
+                                                limiter::Amount& amount) {
   const Policy& policy = work_.policy_of(planned);
   const Binding& binding = policy.bindings[planned.binding];
   const Expression& expression = binding.arguments.front();
@@ -154,22 +156,22 @@ Settling::Told Settling::load_late_amount(const PlannedPolicy& planned, limiter:
   const auto miss = [&] {
     StatsCells::add(work_.loaded->policy_cells[policy.index]
                         ->missing[std::min(binding.key.size(), StatsCells::kFields - 1)]);
-    return hangs_on_unread(work_.frame, expression, value) ? Told::unread : Told::no;
+    return hangs_on_unread(work_.frame, expression, value) ? AnswerSays::unread : AnswerSays::no;
   };
   if (policy.metric == Metric::last) {
     const limiter::Datum datum = datum_of(value);
     amount.datum = work_.frame.arena().make(datum);
     const bool there = datum.type != limiter::Datum::Type::none || value.is(Type::text);
-    return there ? Told::yes : miss();
+    return there ? AnswerSays::yes : miss();
   }
   if (!value.is_number() || !value.as_number().is_finite()) return miss();
   if (policy.amounts_checked && value.as_number().is_negative()) {
     StatsCells::add(work_.loaded->policy_cells[policy.index]->amounts_refused);
-    return Told::no;
+    return AnswerSays::no;
   }
   const bool real = work_.set->counters[policy.counters.front()].spec.real;
   amount.amount = real ? Number::real(value.as_number().as_real()) : value.as_number();
-  return Told::yes;
+  return AnswerSays::yes;
 }
 
 /// Whether an answer turns a reservation into a count. Unknown parts of the answer follow
@@ -180,17 +182,17 @@ bool Settling::settles_as_match(PlannedPolicy& planned, limiter::Amount& late, b
   const Policy& policy = work_.policy_of(planned);
   const Binding& binding = policy.bindings[planned.binding];
   const bool counts_missing = policy.missing != Missing::skip;
-  const Told came = came_true(planned);
-  const bool counts =
-      came == Told::yes || counts_missing || (came == Told::unclear && policy.counts_unclear);
-  if (came == Told::no || !counts) return false;
+  const AnswerSays came = came_true(planned);
+  const bool counts = came == AnswerSays::yes || counts_missing ||
+                      (came == AnswerSays::unclear && policy.counts_unclear);
+  if (came == AnswerSays::no || !counts) return false;
   if (!binding.late_amount) return true;
-  const Told amount = load_late_amount(planned, late);
-  late_known = amount == Told::yes;
+  const AnswerSays amount = load_late_amount(planned, late);
+  late_known = amount == AnswerSays::yes;
   // Only a sum has an estimate: for an average or an extreme, it would be the value of another
   // request.
   const bool has_estimate = policy.metric == Metric::sum;
-  return late_known || (has_estimate && (counts_missing || amount == Told::unread));
+  return late_known || (has_estimate && (counts_missing || amount == AnswerSays::unread));
 }
 
 void Settling::settle_reserved(bool every_one_matches) {
@@ -222,7 +224,7 @@ void Settling::settle_reserved(bool every_one_matches) {
     bool late_known = false;
     if (every_one_matches) {
       // The value of the request that `last` remembers is known all the same.
-      late_known = binding.late_amount && load_late_amount(planned, late) == Told::yes;
+      late_known = binding.late_amount && load_late_amount(planned, late) == AnswerSays::yes;
       planned.matched = is_sum || late_known || !binding.late_amount;
     } else {
       planned.matched = settles_as_match(planned, late, late_known);
@@ -265,7 +267,7 @@ void Settling::settle_reserved(bool every_one_matches) {
   for (const PlannedPolicy& planned : judgement.plan.policies) {
     if (planned.reserves && planned.matched) judge_settled(planned);
   }
-  if (work_.rows != nullptr) row_giving_.give_settled_rows(*work_.rows);
+  if (work_.rows != nullptr) row_reporting_.give_settled_rows(*work_.rows);
 }
 
 /// The rungs of a policy on what is settled now: memory is written from nothing else.

@@ -6,7 +6,7 @@
 #include "policies/judge/memory.h"
 #include "policies/judge/pattern_judging.h"
 #include "policies/judge/planning.h"
-#include "policies/judge/row_giving.h"
+#include "policies/judge/row_reporting.h"
 #include "policies/judge/store_calls.h"
 #include "policies/judge/view_counting.h"
 
@@ -17,7 +17,7 @@ namespace weir::policies {
 class Settling final {
  public:
   Settling(Judging& work, EventKeys& keys, EventMatching& matching, StoreCalls& store,
-           Planning& planning, Ladder& ladder, Memory& memory, RowGiving& row_giving,
+           Planning& planning, Ladder& ladder, Memory& memory, RowReporting& row_reporting,
            ViewCounting& view_counting, PatternJudging& patterns) noexcept
       : work_(work),
         keys_(keys),
@@ -26,7 +26,7 @@ class Settling final {
         planning_(planning),
         ladder_(ladder),
         memory_(memory),
-        row_giving_(row_giving),
+        row_reporting_(row_reporting),
         view_counting_(view_counting),
         patterns_(patterns) {}
 
@@ -56,7 +56,7 @@ class Settling final {
  private:
   void end_reservations(Instant at, bool matched) noexcept;
   /// What the answer says about a condition or an amount.
-  enum class Told : std::uint8_t {
+  enum class AnswerSays : std::uint8_t {
     no,
     yes,
     unread,   ///< unreadable
@@ -66,8 +66,8 @@ class Settling final {
   void settle_in_store(PlannedCounter& counter, bool looks_back);
   void read_in_store(PlannedCounter& counter);
   void keep_for_closing();
-  Told came_true(const PlannedPolicy& planned);
-  Told load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount);
+  AnswerSays came_true(const PlannedPolicy& planned);
+  AnswerSays load_late_amount(const PlannedPolicy& planned, limiter::Amount& amount);
   bool settles_as_match(PlannedPolicy& planned, limiter::Amount& late, bool& late_known);
   void settle_reserved(bool every_one_matches);
   void judge_settled(const PlannedPolicy& planned);
@@ -80,7 +80,7 @@ class Settling final {
   Planning& planning_;
   Ladder& ladder_;
   Memory& memory_;
-  RowGiving& row_giving_;
+  RowReporting& row_reporting_;
   ViewCounting& view_counting_;
   PatternJudging& patterns_;
 };

@@ -97,7 +97,7 @@ void Settling::closed(Instant at) {
   for (const PlannedPolicy& planned : judgement.plan.policies) {
     if (planned.reserves && planned.matched) judge_settled(planned);
   }
-  if (work_.rows != nullptr) row_giving_.give_settled_rows(*work_.rows);
+  if (work_.rows != nullptr) row_reporting_.give_settled_rows(*work_.rows);
   judgement.closing.clear();
 }
 

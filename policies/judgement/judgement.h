@@ -54,7 +54,9 @@ struct Judgement {
   /// can be read.
   bool wants_readable_answer() const;
   /// The answer's instant: its event is still the request's.
-  Instant answered_at(Instant now) const noexcept { return {now.now, now.wall, at.event, at.told}; }
+  Instant answered_at(Instant now) const noexcept {
+    return {now.now, now.wall, at.event, at.has_own_time};
+  }
 
   /// The first look: forgets the event before.
   void begin(Instant now, TimePoint when, std::uint64_t where);

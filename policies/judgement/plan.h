@@ -18,12 +18,13 @@ struct Instant {
   TimePoint now;      ///< Clock::now(): windows over the past, lists
   TimePoint wall;     ///< Clock::wall(): `every` windows
   TimePoint event{};  ///< the event's own time, to counters of `clock: event`
-  bool told = false;  ///< the event brings its time; otherwise it is not earlier than any other
+  bool has_own_time =
+      false;  ///< the event brings its time; otherwise it is not earlier than any other
   TimePoint of(const Counter& counter) const noexcept {
     return counter.spec.late ? event : counter.wall_clock ? wall : now;
   }
   limiter::Moment moment(const Counter& counter) const noexcept {
-    return {of(counter), told || !counter.spec.late};
+    return {of(counter), has_own_time || !counter.spec.late};
   }
   /// When the fixed or calendar window that it is now in ends; of other windows: when an event of
   /// now will have left it. On the counter's clock.
@@ -83,10 +84,10 @@ struct PlannedPolicy {
   bool applies = true;  ///< the verdict is for this request (guard)
   bool counts = true;   ///< false: only reads
   bool reserves = false;
-  bool matched = false;    ///< after settlement: the event that it reserved for has happened
-  bool rowed = false;      ///< a RowSink has its reading already
-  bool blind = false;      ///< the shared store is away, and then the policy says nothing
-  std::int16_t told = -1;  ///< the rung that a RowSink has as its verdict
+  bool matched = false;  ///< after settlement: the event that it reserved for has happened
+  bool rowed = false;    ///< a RowSink has its reading already
+  bool blind = false;    ///< the shared store is away, and then the policy says nothing
+  std::int16_t reported_rung = -1;  ///< the rung that a RowSink has as its verdict
   std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
   std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
 };

@@ -4,7 +4,7 @@
 
 #include "core/key.h"
 #include "core/text.h"
-#include "limiter/counters/heritage.h"
+#include "limiter/counters/history_facts.h"
 #include "limiter/kinds/kinds.h"
 #include "limiter/kinds/windows.h"
 #include "policies/set/describe.h"
@@ -61,7 +61,7 @@ limiter::Joining joins(const Lineage& to, const Lineage& from) {
               : limiter::Joining::none;
 }
 
-/// As limiter::Heritage::fits().
+/// As limiter::HistoryFacts::fits().
 bool fits(const Lineage& heir, const Lineage& from) {
   const limiter::Kind* const ours = kind_named(heir.form);
   const limiter::Kind* const theirs = kind_named(from.form);
@@ -114,10 +114,10 @@ std::vector<Lineage> lineage_of(const PolicySet& set) {
   return out;
 }
 
-std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
+std::vector<ReloadEffect> predict_reload(std::span<const Lineage> running,
                                          std::span<const Lineage> next,
                                          std::span<const std::string> closed) {
-  std::vector<Inheritance> out;
+  std::vector<ReloadEffect> out;
   const auto known = [](std::span<const Lineage> all, const Lineage& line) {
     return std::any_of(all.begin(), all.end(), [&](const Lineage& other) {
       return other.kind == line.kind && other.identity == line.identity;
@@ -125,7 +125,7 @@ std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
   };
   for (const Lineage& line : next) {
     if (known(running, line)) continue;
-    Inheritance change;
+    ReloadEffect change;
     change.of = line;
     for (const Lineage& before : running) {
       if (!same_owner(before, line)) continue;
@@ -139,15 +139,15 @@ std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
     const bool returns = line.kind == Lineage::Kind::counter && !line.shared &&
                          std::find(closed.begin(), closed.end(), line.identity) != closed.end();
     if (returns) {
-      change.fate = Inheritance::Fate::returns;
+      change.fate = ReloadEffect::Fate::returns;
       change.lacks = std::none_of(running.begin(), running.end(), [&](const Lineage& from) {
         return !from.shared && joins(line, from) != limiter::Joining::none;
       });
     } else if (inherits) {
-      change.fate = Inheritance::Fate::inherits;
+      change.fate = ReloadEffect::Fate::inherits;
     } else if (change.before.empty()) {
       if (line.kind != Lineage::Kind::counter) continue;  // new, as its owner is
-      change.fate = Inheritance::Fate::begins;
+      change.fate = ReloadEffect::Fate::begins;
     }
     out.push_back(std::move(change));
   }
@@ -155,7 +155,7 @@ std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
     if (known(next, line)) continue;
     const bool stays = std::any_of(next.begin(), next.end(),
                                    [&](const Lineage& other) { return same_owner(other, line); });
-    if (!stays) out.push_back({Inheritance::Fate::goes, line, {}});
+    if (!stays) out.push_back({ReloadEffect::Fate::goes, line, {}});
   }
   return out;
 }
@@ -171,30 +171,30 @@ std::string when_whole(const Lineage& of) {
 
 }  // namespace
 
-std::string text_of(const Inheritance& change) {
+std::string text_of(const ReloadEffect& change) {
   std::string out = change.of.kind == Lineage::Kind::list ? "list \"" : "policy \"";
   out += change.of.owner + "\": " + change.of.text;
   switch (change.fate) {
-    case Inheritance::Fate::empties:
+    case ReloadEffect::Fate::empties:
       out += " begins empty";
       if (change.of.kind == Lineage::Kind::counter) out += when_whole(change.of);
       break;
-    case Inheritance::Fate::returns:
+    case ReloadEffect::Fate::returns:
       out += change.lacks ? " comes back with what it held; what came since then is missing"
                           : " comes back with what it held, and with what came since then";
       break;
-    case Inheritance::Fate::inherits:
+    case ReloadEffect::Fate::inherits:
       out += " begins with the history that is there";
       break;
-    case Inheritance::Fate::goes:
+    case ReloadEffect::Fate::goes:
       return out + " is not in the new configuration";
-    case Inheritance::Fate::begins:
+    case ReloadEffect::Fate::begins:
       return out + " is new: it counts from the load on" + when_whole(change.of);
   }
   if (!change.before.empty() && change.before != change.of.text) {
     out += " (now: " + change.before + ")";
   }
-  if (change.of.shared && change.fate == Inheritance::Fate::empties) out += ", in Redis too";
+  if (change.of.shared && change.fate == ReloadEffect::Fate::empties) out += ", in Redis too";
   return out;
 }
 

@@ -21,7 +21,7 @@ struct Lineage {
   std::string identity;  ///< hex; of a list the name that its entries are kept under
   bool shared = false;   ///< in Redis: under its identity alone, without history
   // For a local counter: what it counts without its window. From a counter that counts the same
-  // another may start (limiter::Heritage), or get what came while it was closed (Joining).
+  // another may start (limiter::HistoryFacts), or get what came while it was closed (Joining).
   std::string what;             ///< hex; empty: nothing can come from it or go to it
   std::string form;             ///< how it is kept: the name of a limiter::Kind
   std::int64_t quantum_ms = 0;  ///< of a trailing window its buckets; else 0
@@ -32,7 +32,7 @@ struct Lineage {
 std::vector<Lineage> lineage_of(const PolicySet& set);
 
 /// The effect of a reload on an item of the running set or the next one.
-struct Inheritance {
+struct ReloadEffect {
   enum class Fate : std::uint8_t {
     empties,   ///< it exists before and after, and starts empty: earlier counts are lost
     returns,   ///< it was closed by an earlier reload, and comes back with what it holds
@@ -49,11 +49,11 @@ struct Inheritance {
 /// In the order of the next set, then of the running one. Omits unchanged items, and new lists and
 /// patterns of a new owner. `closed`: the identities (hex) of counters that the process holds and
 /// the running set does not use any more.
-std::vector<Inheritance> foretell_reload(std::span<const Lineage> running,
+std::vector<ReloadEffect> predict_reload(std::span<const Lineage> running,
                                          std::span<const Lineage> next,
                                          std::span<const std::string> closed = {});
 
 /// `policy "login-per-ip": count over the last 20m begins empty (now: count over the last 10m)`.
-std::string text_of(const Inheritance& change);
+std::string text_of(const ReloadEffect& change);
 
 }  // namespace weir::policies

@@ -98,9 +98,9 @@ void BoardSync::say(std::string words, std::string version, bool by_reload) {
   if (by_reload) reload_flying_ = false;
 }
 
-const BoardSync::Told* BoardSync::newest(std::string_view name) const {
-  for (const std::vector<Told>* all : {&untold_, &flying_}) {
-    for (const Told& told : *all) {
+const BoardSync::Unsent* BoardSync::newest(std::string_view name) const {
+  for (const std::vector<Unsent>* all : {&unsent_, &flying_}) {
+    for (const Unsent& told : *all) {
       if (told.item.name == name) return &told;
     }
   }
@@ -109,9 +109,9 @@ const BoardSync::Told* BoardSync::newest(std::string_view name) const {
 
 bool BoardSync::put(BoardItem item, bool guarded) {
   if (item.value.size() > kValueMost) return false;
-  Told next;
+  Unsent next;
   next.guarded = guarded;
-  const Told* const before = newest(item.name);
+  const Unsent* const before = newest(item.name);
   if (before == nullptr) {
     const auto known = known_.find(item.name);
     next.base = known == known_.end() ? 0 : known->second.stamp;
@@ -123,9 +123,9 @@ bool BoardSync::put(BoardItem item, bool guarded) {
   }
   item.stamp = 0;
   next.item = std::move(item);
-  std::erase_if(untold_, [&](const Told& told) { return told.item.name == next.item.name; });
-  if (untold_.size() >= kUntoldMost) return false;
-  untold_.push_back(std::move(next));
+  std::erase_if(unsent_, [&](const Unsent& told) { return told.item.name == next.item.name; });
+  if (unsent_.size() >= kUnsentMost) return false;
+  unsent_.push_back(std::move(next));
   return true;
 }
 
@@ -142,14 +142,14 @@ bool BoardSync::wants_replicas() {
 }
 
 std::vector<std::string> BoardSync::ask(TimePoint now, bool leaves) {
-  std::erase_if(untold_, [&](const Told& told) { return is_over(told.item, now); });
+  std::erase_if(unsent_, [&](const Unsent& told) { return is_over(told.item, now); });
   std::size_t bytes = 0, count = 0;
-  while (count < std::min(untold_.size(), kItemsAtOnce) &&
-         (count == 0 || bytes + untold_[count].item.value.size() <= kBytesAtOnce))
-    bytes += untold_[count++].item.value.size();
-  const auto end = untold_.begin() + static_cast<std::ptrdiff_t>(count);
-  flying_.assign(std::move_iterator(untold_.begin()), std::move_iterator(end));
-  untold_.erase(untold_.begin(), end);
+  while (count < std::min(unsent_.size(), kItemsAtOnce) &&
+         (count == 0 || bytes + unsent_[count].item.value.size() <= kBytesAtOnce))
+    bytes += unsent_[count++].item.value.size();
+  const auto end = unsent_.begin() + static_cast<std::ptrdiff_t>(count);
+  flying_.assign(std::move_iterator(unsent_.begin()), std::move_iterator(end));
+  unsent_.erase(unsent_.begin(), end);
   const auto news_end =
       news_.begin() + static_cast<std::ptrdiff_t>(std::min(news_.size(), kNewsAtOnce));
   news_flying_.assign(std::move_iterator(news_.begin()), std::move_iterator(news_end));
@@ -162,7 +162,7 @@ std::vector<std::string> BoardSync::ask(TimePoint now, bool leaves) {
       // Each time another: a store that was emptied twice is noticed twice.
       fresh_ + "." + std::to_string(beats_), wants_replicas() ? "1" : "",
       std::to_string(flying_.size())};
-  for (const Told& told : flying_) {
+  for (const Unsent& told : flying_) {
     out.push_back(told.item.name);
     out.push_back(told.item.value);
     out.push_back(told.item.until == TimePoint{} ? std::string()
@@ -176,19 +176,19 @@ std::vector<std::string> BoardSync::ask(TimePoint now, bool leaves) {
 
 void BoardSync::failed(std::string why) {
   // What was set since goes before it, and takes the place of the same.
-  std::vector<Told> back;
-  for (Told& told : flying_) {
-    const auto newer = std::find_if(untold_.begin(), untold_.end(), [&](const Told& other) {
+  std::vector<Unsent> back;
+  for (Unsent& told : flying_) {
+    const auto newer = std::find_if(unsent_.begin(), unsent_.end(), [&](const Unsent& other) {
       return other.item.name == told.item.name;
     });
-    if (newer == untold_.end()) {
+    if (newer == unsent_.end()) {
       back.push_back(std::move(told));
     } else {
       newer->base = told.base;
       newer->guarded = newer->guarded && told.guarded;
     }
   }
-  untold_.insert(untold_.begin(), std::move_iterator(back.begin()), std::move_iterator(back.end()));
+  unsent_.insert(unsent_.begin(), std::move_iterator(back.begin()), std::move_iterator(back.end()));
   flying_.clear();
   news_.insert(news_.begin(), std::move_iterator(news_flying_.begin()),
                std::move_iterator(news_flying_.end()));
@@ -201,18 +201,18 @@ void BoardSync::failed(std::string why) {
 
 void BoardSync::take_told(const std::vector<std::int64_t>& told, Heard& heard) {
   for (std::size_t i = 0; i < flying_.size(); ++i) {
-    Told& ours = flying_[i];
+    Unsent& ours = flying_[i];
     const std::int64_t stamp = i < told.size() ? told[i] : 0;
-    for (Told& next : untold_) {
+    for (Unsent& next : unsent_) {
       if (next.item.name == ours.item.name && next.base == kAfterFlying)
         next.base = std::max<std::int64_t>(stamp, 0);
     }
     if (stamp == 0) continue;  // another replica was faster: its item comes
     heard.full = heard.full || stamp < 0;
-    // Told again, and there is a newer one: that comes.
+    // Unsent again, and there is a newer one: that comes.
     if (ours.again && stamp != ours.item.stamp) continue;
     ours.item.stamp = std::max<std::int64_t>(stamp, 0);
-    const bool newer = std::any_of(untold_.begin(), untold_.end(), [&](const Told& next) {
+    const bool newer = std::any_of(unsent_.begin(), unsent_.end(), [&](const Unsent& next) {
       return next.item.name == ours.item.name;
     });
     if (stamp > 0 && !newer) heard.told.push_back(ours.item.name);
@@ -246,19 +246,19 @@ void BoardSync::take_items(std::vector<BoardAnswer::Item> items, std::int64_t st
     if (same) item.until = known.until;
     known = item;
     // It would be refused: its base is gone. Who has put it hears of this item, and puts anew.
-    std::erase_if(untold_,
-                  [&](const Told& told) { return told.guarded && told.item.name == item.name; });
+    std::erase_if(unsent_,
+                  [&](const Unsent& told) { return told.guarded && told.item.name == item.name; });
     heard.items.push_back(std::move(item));
   }
 }
 
 void BoardSync::tell_again() {
   for (const auto& [name, item] : known_) {
-    if (item.stamp == 0 || newest(name) != nullptr || untold_.size() >= kUntoldMost) continue;
-    Told told;
+    if (item.stamp == 0 || newest(name) != nullptr || unsent_.size() >= kUnsentMost) continue;
+    Unsent told;
     told.item = item;
     told.again = true;
-    untold_.push_back(std::move(told));
+    unsent_.push_back(std::move(told));
   }
 }
 
@@ -291,7 +291,7 @@ BoardSync::Heard BoardSync::answered(BoardAnswer answer, TimePoint now) {
 }
 
 std::optional<BoardItem> BoardSync::item(std::string_view name, TimePoint now) const {
-  const Told* const told = newest(name);
+  const Unsent* const told = newest(name);
   const auto known = known_.find(name);
   const bool ours = told != nullptr && !told->again;
   if (!ours && known == known_.end()) return std::nullopt;
@@ -305,8 +305,8 @@ std::vector<BoardItem> BoardSync::items(std::string_view prefix, TimePoint now) 
     if (!at->first.starts_with(prefix)) break;
     names[at->first] = true;
   }
-  for (const std::vector<Told>* all : {&flying_, &untold_}) {
-    for (const Told& told : *all) {
+  for (const std::vector<Unsent>* all : {&flying_, &unsent_}) {
+    for (const Unsent& told : *all) {
       if (told.item.name.starts_with(prefix)) names[told.item.name] = true;
     }
   }

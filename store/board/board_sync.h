@@ -53,7 +53,7 @@ struct BoardAnswer {
 /// replica sends its items again, with their first stamps: newer items stay.
 class BoardSync {
  public:
-  static constexpr std::size_t kUntoldMost = 1'000;     ///< items; more are refused
+  static constexpr std::size_t kUnsentMost = 1'000;     ///< items; more are refused
   static constexpr std::size_t kNewsMost = 1'000;       ///< that wait; the oldest go
   static constexpr std::size_t kValueMost = 960 << 10;  ///< bytes of an item
   /// Of what is known of all: items, and bytes of their names and values.
@@ -90,7 +90,7 @@ class BoardSync {
   void failed(std::string why);
 
   /// Items wait to be sent or received: call again at once.
-  bool is_urgent() const noexcept { return more_ || !untold_.empty() || !news_.empty(); }
+  bool is_urgent() const noexcept { return more_ || !unsent_.empty() || !news_.empty(); }
   /// The item that is in force here, sent or not; nullopt: there is none, or it has ended.
   std::optional<BoardItem> item(std::string_view name, TimePoint now) const;
   /// All whose names begin so, by name.
@@ -105,12 +105,12 @@ class BoardSync {
   /// Why the store is unavailable; empty: the last call succeeded.
   const std::string& why() const noexcept { return why_; }
   std::optional<TimePoint> last_answer() const noexcept { return last_answer_; }
-  std::size_t untold() const noexcept { return untold_.size() + flying_.size(); }
+  std::size_t unsent() const noexcept { return unsent_.size() + flying_.size(); }
   /// Times of the store's clock are ours plus this.
   milliseconds ahead() const noexcept { return ahead_; }
 
  private:
-  struct Told {
+  struct Unsent {
     BoardItem item;
     bool guarded = false, again = false;  // again: with its stamp
     std::int64_t base = 0;                // of a guarded one; kAfterFlying
@@ -120,7 +120,7 @@ class BoardSync {
   static bool is_over(const BoardItem& item, TimePoint now) noexcept {
     return item.until != TimePoint{} && item.until <= now;
   }
-  const Told* newest(std::string_view name) const;
+  const Unsent* newest(std::string_view name) const;
   void take_told(const std::vector<std::int64_t>& told, Heard& heard);
   void take_items(std::vector<BoardAnswer::Item> items, std::int64_t store_now, TimePoint now,
                   Heard& heard);
@@ -130,7 +130,7 @@ class BoardSync {
   const std::string name_, fresh_;
   std::string words_, version_;
   bool by_reload_ = false, reload_flying_ = false;
-  std::vector<Told> untold_, flying_;
+  std::vector<Unsent> unsent_, flying_;
   std::vector<std::string> news_, news_flying_;
   std::map<std::string, BoardItem, std::less<>> known_;
   std::string epoch_;

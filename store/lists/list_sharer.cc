@@ -50,7 +50,7 @@ class ListSharer::ListSide final : public Side {
     sync.gather(now);
     sync.hurry(now);
   }
-  bool is_told() const noexcept override { return sync.idle(); }
+  bool is_sent() const noexcept override { return sync.idle(); }
 
   SharedList shared;
   const TimePoint since;

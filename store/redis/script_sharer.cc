@@ -106,7 +106,7 @@ void ScriptSharer::turn(TimePoint now) {
     side->gather(now);
     if (!connecting && !side->flying() && side->due() <= now) send(*side, now);
     next = std::min(next, connecting ? now + kConnects : side->due());
-    told = told && side->is_told();
+    told = told && side->is_sent();
   }
   if (flushed_ && (told || !store_.up())) std::exchange(flushed_, nullptr)();
   turned(now, next);

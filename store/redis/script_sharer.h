@@ -51,7 +51,7 @@ class ScriptSharer : net::Timer {
     /// Local changes are due now: the process ends soon.
     virtual void hurry(TimePoint now) = 0;
     /// Redis has all of that, or takes it no more.
-    virtual bool is_told() const noexcept = 0;
+    virtual bool is_sent() const noexcept = 0;
 
    private:
     friend class ScriptSharer;

@@ -54,7 +54,7 @@ class ViewSharer::ViewSide final : public Side {
     }
   }
   void hurry(TimePoint now) override { sync_.hurry(now); }
-  bool is_told() const noexcept override { return sync_.idle() || !sync_.sharing().up; }
+  bool is_sent() const noexcept override { return sync_.idle() || !sync_.sharing().up; }
 
   const ViewToShare shared;
 

@@ -76,7 +76,7 @@ Action FakeProcess::judge_at(TimePoint time, std::string_view method, std::strin
   return driver.start(judgement, request, {time, time}, {})->effect;
 }
 
-void FakePulse::ask(std::size_t worker, std::function<void()> beat) {
+void FakeWorkerProbe::ask(std::size_t worker, std::function<void()> beat) {
   if (alive[worker]) {
     beat();
   } else {

@@ -34,8 +34,8 @@ class FakeProcess final : public admin::Operations {
     return verdict_page;
   }
   boost::asio::awaitable<admin::StoreAnswer> ask_store(admin::StoreQuestion question) override;
-  boost::asio::awaitable<std::string> run_errand(
-      std::shared_ptr<admin::StoreErrand> errand) override {
+  boost::asio::awaitable<std::string> run_store_request(
+      std::shared_ptr<admin::StoreRequest> errand) override {
     errand->replied = errand_replies;
     co_return on_errand(*errand);
   }
@@ -57,12 +57,12 @@ class FakeProcess final : public admin::Operations {
     co_return next_reload;
   }
   std::vector<admin::TableFacts> tables() const override { return tables_; }
-  boost::asio::awaitable<admin::TableAnswer> change_table(admin::TableWish wish) override {
-    wishes.push_back(std::move(wish));
+  boost::asio::awaitable<admin::TableAnswer> change_table(admin::TableRequest asked) override {
+    wishes.push_back(std::move(asked));
     co_return table_answer;
   }
   std::vector<admin::TableFacts> tables_;
-  std::vector<admin::TableWish> wishes;
+  std::vector<admin::TableRequest> wishes;
   admin::TableAnswer table_answer;
   std::vector<admin::ConfigText> configuration() const override { return texts; }
   std::vector<admin::LoadRecord> loads() const override { return records; }
@@ -101,7 +101,7 @@ class FakeProcess final : public admin::Operations {
   admin::StoreAnswer store_answer;
   policies::Sharing sharing;
   bool errand_replies = true;
-  std::function<std::string(admin::StoreErrand&)> on_errand = [](admin::StoreErrand&) {
+  std::function<std::string(admin::StoreRequest&)> on_errand = [](admin::StoreRequest&) {
     return std::string();
   };
   std::pair<std::optional<std::uint64_t>, std::size_t> asked_verdicts;
@@ -120,7 +120,7 @@ class FakeProcess final : public admin::Operations {
 };
 
 /// Workers that answer when the test says so.
-class FakePulse final : public admin::Pulse {
+class FakeWorkerProbe final : public admin::WorkerProbe {
  public:
   std::size_t workers() const override { return alive.size(); }
   void ask(std::size_t worker, std::function<void()> beat) override;

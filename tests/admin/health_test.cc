@@ -22,8 +22,9 @@ class HealthTest : public ::testing::Test {
 
   boost::asio::io_context io{1};
   FakeProcess process{kConfig};
-  FakePulse pulse;
-  admin::HealthServer door{io, {loopback(), milliseconds{40}}, process, pulse, process.stores()};
+  FakeWorkerProbe worker_probe;
+  admin::HealthServer door{
+      io, {loopback(), milliseconds{40}}, process, worker_probe, process.stores()};
   std::optional<Client> client;
 };
 
@@ -57,12 +58,12 @@ TEST_F(HealthTest, LiveWhileEveryLoopTurns) {
             "[+]worker 0 ok\n[+]worker 1 ok\nlivez check passed\n");
   // A probe with a query that can't be read is answered all the same, in short.
   EXPECT_EQ(client->call("GET", "/livez?verbose&a=%zz").body, "ok\n");
-  pulse.alive[1] = false;
+  worker_probe.alive[1] = false;
   reply = client->call("GET", "/livez?verbose");
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(reply.body, "[+]worker 0 ok\n[-]worker 1 gave no sign for 40 ms\nlivez check failed\n");
-  for (const auto& beat : pulse.held) beat();  // late answers are harmless
-  pulse.alive[1] = true;
+  for (const auto& beat : worker_probe.held) beat();  // late answers are harmless
+  worker_probe.alive[1] = true;
   EXPECT_EQ(client->call("GET", "/livez").status, 200);
 }
 
@@ -205,7 +206,7 @@ TEST_F(HealthTest, WorkersMayWriteWhileTheirCellsAreScraped) {
 }
 
 TEST_F(HealthTest, AWorkersPoolAnswersThePulse) {
-  struct Threads final : admin::Pulse {
+  struct Threads final : admin::WorkerProbe {
     std::size_t workers() const override { return 2; }
     void ask(std::size_t worker, std::function<void()> beat) override {
       boost::asio::post(loops[worker], std::move(beat));

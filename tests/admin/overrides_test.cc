@@ -1,4 +1,4 @@
-#include "admin/operator/pace.h"
+#include "admin/operator/change_limiter.h"
 #include "api_fixture.h"
 
 namespace weir::test::overrides_test {
@@ -228,7 +228,7 @@ TEST_F(ApiTest, ChangesAreTakenNoFasterThanTheDoorSays) {
   int taken = 0;
   Reply reply;
   while ((reply = call("DELETE", "/v1/lists/gray_users/entries?key=a")).status == 200) ++taken;
-  EXPECT_EQ(taken, admin::Pace::kBurst);
+  EXPECT_EQ(taken, admin::ChangeLimiter::kBurst);
   EXPECT_EQ(reply.status, 429);
   EXPECT_EQ(reply.field("Retry-After"), "1");
   EXPECT_EQ(call("GET", "/v1/status").status, 200);

@@ -117,7 +117,7 @@ TEST_F(ApiTest, ReplicasOfOneRedisAreShownWithWhoIsBehind) {
   EXPECT_EQ(rows[1].at("behind"), json::value(false));
   EXPECT_EQ(rows[2].at("up"), json::value(false));
   EXPECT_EQ(get("/v1/status").at("fleet").at("behind"), json::value(1));
-  fleet.untold = 3;
+  fleet.unsent = 3;
   fleet.strangers = 2;
   const std::string page = admin::metrics_page(process, process.stores());
   // The silent one runs old files as well, and is not called behind: nobody knows what it runs now.

@@ -58,7 +58,7 @@ const json::value& rows_of(const json::value& body, std::size_t policy) {
 }
 
 TEST_F(SharedCounters, AreExplainedAsAllReplicasCountThem) {
-  process.on_errand = [&](admin::StoreErrand& errand) {
+  process.on_errand = [&](admin::StoreRequest& errand) {
     EXPECT_EQ(errand.set, process.set);
     for (limiter::SharedReply& reply : errand.operations.replies()) {
       for (auto& part : reply.parts) {
@@ -89,7 +89,7 @@ TEST_F(SharedCounters, AreExplainedAsThisReplicaCountsThemWhereTheStoreIsAway) {
   for (const bool replies : {true, false}) {
     SCOPED_TRACE(replies);
     process.errand_replies = replies;
-    process.on_errand = [](admin::StoreErrand& errand) {
+    process.on_errand = [](admin::StoreRequest& errand) {
       for (limiter::SharedReply& reply : errand.operations.replies())
         reply.error = limiter::SharedError::unavailable;
       return std::string("no connection");

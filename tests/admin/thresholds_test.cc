@@ -233,12 +233,12 @@ TEST_F(ThresholdsTest, AChangeOfATableIsTakenBackUnderAName) {
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_EQ(json::parse(reply.body).at("change"), json::value("c7"));
   ASSERT_EQ(process.wishes.size(), 1U);
-  const admin::TableWish& wish = process.wishes.back();
-  EXPECT_EQ(wish.verb, admin::TableWish::Verb::undo);
-  EXPECT_EQ(wish.table, "times");
-  EXPECT_EQ(wish.id, "c6");
-  EXPECT_EQ(wish.reason, "ticket 4711");
-  EXPECT_EQ(wish.by, "ann");
+  const admin::TableRequest& asked = process.wishes.back();
+  EXPECT_EQ(asked.verb, admin::TableRequest::Verb::undo);
+  EXPECT_EQ(asked.table, "times");
+  EXPECT_EQ(asked.id, "c6");
+  EXPECT_EQ(asked.reason, "ticket 4711");
+  EXPECT_EQ(asked.by, "ann");
   for (const char* wrong : {R"({"change":6})", R"({"set":{}})", "[]", "{"})
     EXPECT_EQ(call("POST", "/v1/tables/times/undo", wrong).status, 400) << wrong;
   EXPECT_EQ(process.wishes.size(), 1U) << "what is wrong asks for nothing";

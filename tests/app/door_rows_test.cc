@@ -1,7 +1,7 @@
 // The table of the doors beside the proxy, and what the process asks it.
 #include <gtest/gtest.h>
 
-#include "app/doors/entrances.h"
+#include "app/doors/front_doors.h"
 #include "telemetry/metrics.h"
 
 namespace weir::app::door_rows_test {
@@ -57,10 +57,10 @@ TEST(DoorRows, whoever_only_answers_rate_limit_calls_over_http_is_asked) {
 TEST(DoorRows, the_log_says_of_each_door_where_it_is) {
   const config::Server settings = without_doors();
   telemetry::Metrics metrics(1);
-  Entrances entrances;
-  EXPECT_EQ(entrances.make({settings, 1 << 20, 100, metrics.rules()}), "");
+  FrontDoors front_doors;
+  EXPECT_EQ(front_doors.make({settings, 1 << 20, 100, metrics.rules()}), "");
   LogLine line("ready");
-  entrances.say_where(line);
+  front_doors.say_where(line);
   for (const DoorRow& row : door_rows()) {
     EXPECT_NE(line.to_json(Level::info, {}).find(std::string(row.name) + "\":\"none\""),
               std::string::npos);
@@ -72,8 +72,8 @@ TEST(DoorRows, certificates_that_cannot_be_read_are_named_by_their_setting) {
   settings.grpc.tls.emplace();
   settings.grpc.tls->cert.value = settings.grpc.tls->key.value = "/nowhere/cert.pem";
   telemetry::Metrics metrics(1);
-  Entrances entrances;
-  const std::string why = entrances.make({settings, 1 << 20, 100, metrics.rules()});
+  FrontDoors front_doors;
+  const std::string why = front_doors.make({settings, 1 << 20, 100, metrics.rules()});
   EXPECT_TRUE(why.starts_with("grpc.tls: ")) << why;
 }
 

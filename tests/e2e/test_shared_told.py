@@ -12,7 +12,7 @@ SLOW = 4 if SANITIZED else 1
 
 
 class Told(unittest.TestCase):
-    def is_told(self, *names):
+    def is_resumed(self, *names):
         for name in names:
             with self.subTest(name):
                 self.one(ALL[name])
@@ -43,27 +43,27 @@ class Told(unittest.TestCase):
         return [len(site.weir.logged(text)) for text in ("Redis is unavailable", "Redis is there again")]
 
     def test_what_keeps_the_connection_down(self):
-        self.is_told("killed", "a new password", "loading")
+        self.is_resumed("killed", "a new password", "loading")
 
     def test_what_redis_refuses(self):
-        self.is_told("out of memory", "can't persist", "not permitted", "a command of the scripts")
+        self.is_resumed("out of memory", "can't persist", "not permitted", "a command of the scripts")
 
     def test_what_a_node_of_others_refuses(self):
-        self.is_told("without its master", "loading again", "a cluster that is down")
+        self.is_resumed("without its master", "loading again", "a cluster that is down")
 
     def test_what_a_server_of_another_kind_says(self):
-        self.is_told("no script that it keeps", "a node of a Cluster")
+        self.is_resumed("no script that it keeps", "a node of a Cluster")
 
     # What leaves Redis a connection to greet on.
 
     def test_what_is_asked_again_until_it_is_too_late(self):
-        self.is_told("a replica", "busy", "a slot under way")
+        self.is_resumed("a replica", "busy", "a slot under way")
 
     def test_what_is_never_answered(self):
-        self.is_told("silence", "a byte at a time", "late answers")
+        self.is_resumed("silence", "a byte at a time", "late answers")
 
     def test_what_breaks_the_connection_with_every_call(self):
-        self.is_told("resets", "garbage")
+        self.is_resumed("resets", "garbage")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "app/change/fleet.h"
-#include "app/change/table_book.h"
+#include "app/change/table_history.h"
 #include "core/assert.h"
 #include "core/text.h"
 #include "limiter/memory/frame.h"
@@ -36,7 +36,7 @@ void read_news(std::string_view text) {
 }
 
 void read_tables(std::string_view text) {
-  app::TableBook book;
+  app::TableHistory book;
   admin::TableRecord ours;
   ours.table = "t";
   ours.state = admin::TableRecord::kApplied;
@@ -45,16 +45,16 @@ void read_tables(std::string_view text) {
   ours.changes.push_back({{"a"}, std::nullopt, Number(5)});
   book.add(ours);
   if (book.merge("t", text)) {
-    WEIR_ASSERT(book.records().size() <= app::TableBook::kRecordsMost);
-    WEIR_ASSERT(book.has_untold("t"));
+    WEIR_ASSERT(book.records().size() <= app::TableHistory::kRecordsMost);
+    WEIR_ASSERT(book.has_unsent("t"));
     const std::string told = book.table_text("t", std::size_t{1} << 20);
-    app::TableBook other;
+    app::TableHistory other;
     WEIR_ASSERT(told.empty() || other.merge("t", told));
     WEIR_ASSERT(told.empty() || other.table_text("t", std::size_t{1} << 20) == told);
   }
-  app::TableBook kept;
+  app::TableHistory kept;
   if (!kept.from_json(text)) return;
-  app::TableBook again;
+  app::TableHistory again;
   WEIR_ASSERT(again.from_json(kept.to_json()) && again.to_json() == kept.to_json());
   for (const std::string& table : kept.tables()) kept.last_applied(table);
   for (const admin::TableRecord& record : kept.records()) static_cast<void>(iso_time(record.at));

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "authz/check_request.h"
-#include "authz/limitador_desk.h"
-#include "authz/rate_limit_desk.h"
+#include "authz/limitador_http.h"
+#include "authz/rate_limit_http.h"
 #include "authz/rate_limit_json.h"
 #include "authz/rate_limit_service.h"
 #include "config/import/imported.h"
@@ -58,8 +58,8 @@ struct World {
   gate::Gate gate{shared, 0, gate::GateLimits{}, metrics.cells(0), nullptr};
   authz::LimitadorCounters counters;
   authz::RateLimitService service{gate, metrics.cells(0), metrics.rules()};
-  authz::RateLimitDesk desk{gate, metrics.cells(0), metrics.rules()};
-  authz::LimitadorDesk limitador{gate, metrics.cells(0), metrics.rules(), counters};
+  authz::RateLimitHttp http{gate, metrics.cells(0), metrics.rules()};
+  authz::LimitadorHttp limitador{gate, metrics.cells(0), metrics.rules(), counters};
 };
 
 /// Each is answered at once: nothing is shared here.
@@ -119,10 +119,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ++answers;
     answered(reply);
   };
-  using Ask = authz::LimitadorDesk::Ask;
+  using Ask = authz::LimitadorHttp::Ask;
   switch (data[0] % 5) {
     case 0:
-      world.desk.json(bytes, now, count);
+      world.http.json(bytes, now, count);
       return require(answers == 1), 0;
     case 1:
       world.limitador.ask(static_cast<Ask>(data[0] / 5 % 3), bytes, now, count);

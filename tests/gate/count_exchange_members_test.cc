@@ -149,7 +149,7 @@ TEST(ExchangedMembers, ManyAtOnceAreToldInPieces) {
   for (std::uint64_t m = 1; m <= 900; ++m) see(fleet, 0, m);
   fleet.settle({kKey});
   EXPECT_EQ(fleet[1].read(kKey, fleet.now), 900);
-  const auto most = static_cast<std::int64_t>(limiter::SyncTable::kUntoldOfKey);
+  const auto most = static_cast<std::int64_t>(limiter::SyncTable::kUnsentOfKey);
   for (std::uint64_t m = 10'000; m < 13'000; ++m) see(fleet, 0, m);
   EXPECT_EQ(fleet[0].read(kKey, fleet.now), 3'900);
   fleet.settle({kKey});

@@ -8,7 +8,7 @@
 
 #include "core/calendar.h"
 #include "limiter/counters/bank.h"
-#include "limiter/counters/heritage.h"
+#include "limiter/counters/history_facts.h"
 #include "limiter/kinds/kinds.h"
 #include "tests/limiter/reloads.h"
 

@@ -425,7 +425,7 @@ TEST(Restarts, ReadWhatEarlierBuildsWrote) {
   ASSERT_EQ(next.bank->import(bytes, from_ms(kStart), from_ms(kStart)).value(), 3U);
   EXPECT_EQ(next.read(1, kStart, kKey).value, Number(7));
   EXPECT_EQ(next.read(2, kStart, kKey).value, Number(7));
-  EXPECT_EQ(next.read(3, kStart, kKey).value, Number(7)) << "the heir of the log";
+  EXPECT_EQ(next.read(3, kStart, kKey).value, Number(7)) << "the receiver of the log";
   Site none;
   none.use({{1, log}});
   EXPECT_EQ(none.bank->import(bytes, from_ms(kStart), from_ms(kStart)).value(), 1U);

@@ -25,7 +25,7 @@ std::vector<Lineage> lineage(const std::string& yaml) {
 std::string foretold(const std::string& running, const std::string& next) {
   std::string out;
   const auto before = lineage(running), after = lineage(next);
-  for (const Inheritance& change : foretell_reload(before, after)) out += text_of(change) + "\n";
+  for (const ReloadEffect& change : predict_reload(before, after)) out += text_of(change) + "\n";
   return out;
 }
 
@@ -106,7 +106,7 @@ TEST(Lineage, TellsWhatComesBackAndWhatItLacks) {
     const auto after = lineage("policies:\n" + policy("a", next));
     const std::string closed[] = {after.front().identity};
     std::string out;
-    for (const Inheritance& change : foretell_reload(before, after, closed))
+    for (const ReloadEffect& change : predict_reload(before, after, closed))
       out += text_of(change) + "\n";
     return out;
   };

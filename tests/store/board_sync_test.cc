@@ -40,7 +40,7 @@ TEST(BoardSync, TellsAnItemUntilItIsTold) {
   EXPECT_EQ(words[12], "60000");
   sync.failed("it is away");
   EXPECT_EQ(sync.why(), "it is away");
-  EXPECT_EQ(sync.untold(), 1U);
+  EXPECT_EQ(sync.unsent(), 1U);
   EXPECT_TRUE(sync.item("override:p:mode", kNow)) << "it holds here meanwhile";
   words = sync.ask(kNow + milliseconds{10'000});
   EXPECT_EQ(words[12], "50000") << "what is left of it";
@@ -48,7 +48,7 @@ TEST(BoardSync, TellsAnItemUntilItIsTold) {
   answer.told = {7};
   answer.items = {{"override:p:mode", "shadow", 7, answer.now + 50'000}};
   EXPECT_TRUE(sync.answered(answer, kNow + milliseconds{10'000}).items.empty()) << "it is ours";
-  EXPECT_EQ(sync.untold(), 0U);
+  EXPECT_EQ(sync.unsent(), 0U);
   EXPECT_TRUE(sync.why().empty());
   EXPECT_EQ(sync.item("override:p:mode", kNow)->until, kNow + milliseconds{60'000});
   EXPECT_FALSE(sync.item("override:p:mode", kNow + milliseconds{60'000})) << "over";
@@ -125,7 +125,7 @@ TEST(BoardSync, AGuardedItemGivesWayToAFasterOne) {
   const BoardSync::Heard heard = sync.answered(refused, kNow);
   ASSERT_EQ(heard.items.size(), 1U);
   EXPECT_EQ(sync.item("table:t", kNow)->value, "theirs");
-  EXPECT_EQ(sync.untold(), 0U);
+  EXPECT_EQ(sync.unsent(), 0U);
   // What was accepted is the base of what came after it.
   sync.put({"table:t", "merged", {}, 0}, true);
   EXPECT_EQ(sync.ask(kNow)[14], "12");
@@ -140,7 +140,7 @@ TEST(BoardSync, IsBounded) {
   BoardSync sync("a/1", "fresh");
   EXPECT_FALSE(sync.put({"x", std::string(BoardSync::kValueMost + 1, 'x'), {}, 0}));
   EXPECT_FALSE(sync.tell(std::string(BoardSync::kNewsBytesMost + 1, 'x')));
-  for (std::size_t i = 0; i < BoardSync::kUntoldMost; ++i)
+  for (std::size_t i = 0; i < BoardSync::kUnsentMost; ++i)
     EXPECT_TRUE(sync.put({std::to_string(i), "v", {}, 0}));
   EXPECT_FALSE(sync.put({"one more", "v", {}, 0}));
   for (std::size_t i = 0; i < BoardSync::kNewsMost + 5; ++i) sync.tell(std::to_string(i));

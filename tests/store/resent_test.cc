@@ -49,7 +49,7 @@ std::deque<SharedCounter> counters_that_remember(bool outcomes) {
     const bool total = kind.shared == SharedForm::fixed || kind.shared == SharedForm::ring;
     if (outcomes ? !knows : knows && !total) continue;
     spec.outcome = outcomes;
-    // Told by replicas, most totals go out as plain operations first.
+    // Unsent by replicas, most totals go out as plain operations first.
     out.emplace_back(Hash128{1000 + out.size(), outcomes}, spec, !outcomes && total);
   }
   return out;

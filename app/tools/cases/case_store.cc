@@ -73,7 +73,7 @@ void CaseStore::send_counts(TimePoint now) {
     }
     ask(counts_, now);
     for (std::size_t i = 0; i < size; ++i) {
-      synced_.told(pushes_[i], counts_.reply(i), {now, now});
+      synced_.take_reply(pushes_[i], counts_.reply(i), {now, now});
       pushes_[i].counter.reset();
     }
   }

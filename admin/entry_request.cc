@@ -1,4 +1,4 @@
-#include "admin/entry_wish.h"
+#include "admin/entry_request.h"
 
 #include <boost/json/array.hpp>
 
@@ -15,27 +15,27 @@ namespace json = boost::json;
 constexpr std::size_t kWhyBytesMax = 256;
 
 // Returns the error, or an empty text.
-std::string read_wish_key(const json::object& body, EntryWish& wish) {
+std::string read_wish_key(const json::object& body, EntryRequest& asked) {
   const json::value* const key = body.if_contains("key");
   if (key != nullptr && key->is_string()) {
-    wish.key.push_back(text_of(*key));
+    asked.key.push_back(text_of(*key));
     return {};
   }
   if (key == nullptr || !key->is_array())
     return "`key` is a text, or a list with a text for each part";
   for (const json::value& part : key->get_array()) {
     if (!part.is_string()) return "each part of `key` is a text";
-    wish.key.push_back(text_of(part));
+    asked.key.push_back(text_of(part));
   }
   return {};
 }
 
 std::string read_wish_end(const json::object& body, TimePoint now, bool from_file,
-                          EntryWish& wish) {
+                          EntryRequest& asked) {
   const json::value* const time = body.if_contains("for");
   const json::value* const until = body.if_contains("until");
   if (time == nullptr && until == nullptr && from_file) {
-    wish.until = limiter::kForever;
+    asked.until = limiter::kForever;
     return {};
   }
   if ((time == nullptr) == (until == nullptr)) {
@@ -47,14 +47,14 @@ std::string read_wish_end(const json::object& body, TimePoint now, bool from_fil
     const auto parsed = config::parse_duration(text_of(given));
     if (!parsed) return "`for`: " + parsed.message;
     if (parsed.value->count() == 0) return "`for` is longer than nothing";
-    wish.until = now + *parsed.value;
+    asked.until = now + *parsed.value;
     return {};
   }
   const auto parsed = config::parse_date(text_of(given));
   if (!parsed) return "`until`: " + parsed.message;
-  wish.ended = *parsed.value <= now;
-  if (wish.ended && !from_file) return "`until` has passed already";
-  wish.until = *parsed.value;
+  asked.ended = *parsed.value <= now;
+  if (asked.ended && !from_file) return "`until` has passed already";
+  asked.until = *parsed.value;
   return {};
 }
 
@@ -80,11 +80,11 @@ std::string_view reason_of(const Call& call) noexcept {
 
 }  // namespace
 
-std::string read_entry_wish(const json::object& body, TimePoint now, bool from_file,
-                            EntryWish& wish) {
+std::string read_entry_request(const json::object& body, TimePoint now, bool from_file,
+                               EntryRequest& asked) {
   for (std::string wrong :
-       {read_wish_key(body, wish), read_wish_end(body, now, from_file, wish),
-        read_wish_text(body, "why", wish.why), read_wish_text(body, "effect", wish.effect)}) {
+       {read_wish_key(body, asked), read_wish_end(body, now, from_file, asked),
+        read_wish_text(body, "why", asked.why), read_wish_text(body, "effect", asked.effect)}) {
     if (!wrong.empty()) return wrong;
   }
   return {};
@@ -102,13 +102,13 @@ const policies::List* choose_list(const EntryTarget& target, std::string_view ef
 }
 
 limiter::ListOutcome add_wish(const Call& call, const policies::List& list,
-                              const EntryTarget& target, const EntryWish& wish) {
+                              const EntryTarget& target, const EntryRequest& asked) {
   const auto views = as_views(target.parts);
-  const std::string why = utf8_text(wish.why.empty() ? reason_of(call) : wish.why);
+  const std::string why = utf8_text(asked.why.empty() ? reason_of(call) : asked.why);
   limiter::Listing listing;
   listing.key = key_in(call, list, target);
   listing.parts = views;
-  listing.until = wish.until;
+  listing.until = asked.until;
   listing.why = why;
   listing.by = "admin";
   return call.stores.lists.add(list.id, listing, call.at.now);

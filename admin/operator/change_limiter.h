@@ -9,7 +9,7 @@ namespace weir::admin {
 
 /// How fast changes may come through the admin door: kBurst at once, kPerSecond lastingly. A script
 /// that has gone wild cannot keep the control thread busy with reloads and lists.
-class Pace {
+class ChangeLimiter {
  public:
   static constexpr std::int64_t kBurst = 300, kPerSecond = 50;
 

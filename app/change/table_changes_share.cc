@@ -1,6 +1,6 @@
-#include "app/change/table_desk.h"
+#include "app/change/table_changes.h"
 
-/// What a table desk tells other replicas, and takes from them.
+/// What a replica tells other replicas, and takes from them.
 namespace weir::app {
 
 namespace asio = boost::asio;
@@ -12,18 +12,18 @@ constexpr std::size_t kToldMost = std::size_t{900} << 10;
 
 }  // namespace
 
-void TableDesk::share(Teller teller, Agreed agreed, std::string mark) {
-  book_.mark_ids(std::move(mark));
+void TableChanges::share(Teller teller, Agreed agreed, std::string mark) {
+  history_.mark_ids(std::move(mark));
   teller_ = std::move(teller);
   agreed_ = std::move(agreed);
-  for (const std::string& table : book_.tables()) {
-    if (book_.has_untold(table) || !seen_.contains(table)) tell(table);
+  for (const std::string& table : history_.tables()) {
+    if (history_.has_unsent(table) || !seen_.contains(table)) tell(table);
   }
 }
 
-void TableDesk::tell(const std::string& table) {
+void TableChanges::tell(const std::string& table) {
   if (!teller_) return;
-  std::string text = book_.table_text(table, kToldMost);
+  std::string text = history_.table_text(table, kToldMost);
   if (text.empty()) {
     log_.write_seldom(Level::error,
                       LogLine("a table has too many changed limits to be told to other replicas; "
@@ -35,16 +35,16 @@ void TableDesk::tell(const std::string& table) {
   teller_(table, std::move(text));
 }
 
-void TableDesk::told(const std::string& table) {
-  if (!book_.has_untold(table)) return;
-  book_.told(table);
+void TableChanges::mark_sent(const std::string& table) {
+  if (!history_.has_unsent(table)) return;
+  history_.mark_sent(table);
   write_book();
 }
 
-void TableDesk::take_at_start(const std::string& table, std::string_view text) {
+void TableChanges::take_at_start(const std::string& table, std::string_view text) {
   seen_.insert(table);
   std::vector<admin::TableRecord> overtaken;
-  if (book_.merge(table, text, &overtaken)) {
+  if (history_.merge(table, text, &overtaken)) {
     write_book();
     tell_overtaken(overtaken);
     return;
@@ -53,9 +53,9 @@ void TableDesk::take_at_start(const std::string& table, std::string_view text) {
              LogLine("what other replicas say of a table can't be read").add("table", table));
 }
 
-asio::awaitable<void> TableDesk::take(std::string table, std::string text) {
+asio::awaitable<void> TableChanges::take(std::string table, std::string text) {
   const std::shared_ptr<void> turn = co_await take_turn();
-  TableBook next = book_;
+  TableHistory next = history_;
   std::vector<admin::TableRecord> overtaken;
   if (!next.merge(table, text, &overtaken)) {
     log_.write_seldom(
@@ -73,18 +73,18 @@ asio::awaitable<void> TableDesk::take(std::string table, std::string text) {
     log_.write(Level::error, line);
     co_return;
   }
-  const std::vector<config::TableEdit> before = book_.edits();
-  book_ = std::move(next);
+  const std::vector<config::TableEdit> before = history_.edits();
+  history_ = std::move(next);
   write_book();
   tell_overtaken(overtaken);
   tell_let_go(before);
   note_same();
   log_.write(Level::info, LogLine("a table is as another replica has it").add("table", table));
-  if (book_.has_untold(table)) tell(table);  // what was changed here meanwhile lies over it
+  if (history_.has_unsent(table)) tell(table);  // what was changed here meanwhile lies over it
 }
 
 /// Who decided here was told that it is done.
-void TableDesk::tell_overtaken(const std::vector<admin::TableRecord>& records) {
+void TableChanges::tell_overtaken(const std::vector<admin::TableRecord>& records) {
   for (const admin::TableRecord& record : records) {
     log_.write(Level::warn,
                LogLine("a decision about a table was overtaken by one at another replica")

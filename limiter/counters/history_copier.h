@@ -12,17 +12,17 @@
 namespace weir::limiter {
 
 /// Copies events from other counters of the same `what` to a counter that is opened. A new counter
-/// starts with the history of the existing ones (heritage.cc) or with their level (joining.cc). A
-/// reopened counter gets the events that came while it was closed (catch_up.cc, joining.cc). Used
-/// under Impl::control.
-class Bank::Inheritance {
+/// starts with the history of the existing ones (history_facts.cc) or with their level
+/// (joining.cc). A reopened counter gets the events that came while it was closed (catch_up.cc,
+/// joining.cc). Used under Impl::control.
+class Bank::HistoryCopier {
  public:
-  explicit Inheritance(Impl& bank) noexcept : bank_(bank) {}
-  Inheritance(const Inheritance&) = delete;
-  Inheritance& operator=(const Inheritance&) = delete;
+  explicit HistoryCopier(Impl& bank) noexcept : bank_(bank) {}
+  HistoryCopier(const HistoryCopier&) = delete;
+  HistoryCopier& operator=(const HistoryCopier&) = delete;
 
   /// Queues a new counter for its initial events.
-  void add_heir(Held& held);
+  void add_receiver(Held& held);
   /// Queues a reopened counter for the events that came while it was closed.
   void add_reopened(Held& held);
   /// Gives all queued counters their events, in one pass through the tables.
@@ -31,11 +31,11 @@ class Bank::Inheritance {
   void note_cut(Counter& to, std::uint32_t held) const noexcept;
 
  private:
-  struct Bequest;
+  struct CopyJob;
   void take_cut(Counter& to, const Counter& from) const noexcept;
-  std::vector<const Held*> sources_of(const Held& heir) const;
-  void copy_all(const std::vector<Bequest>& bequests) const;
-  void copy_key(const Bequest& bequest, Table::Region& region, Slot& slot,
+  std::vector<const Held*> sources_of(const Held& receiver) const;
+  void copy_all(const std::vector<CopyJob>& bequests) const;
+  void copy_key(const CopyJob& bequest, Table::Region& region, Slot& slot,
                 std::vector<PlainEntry>& entries) const;
   bool waits(const Held& held) const noexcept;
   // catch_up.cc
@@ -49,7 +49,7 @@ class Bank::Inheritance {
                 std::vector<PlainEntry>& entries);
 
   Impl& bank_;
-  std::vector<Held*> heirs_;
+  std::vector<Held*> receivers_;
   std::vector<Held*> reopened_;
 };
 

@@ -1,4 +1,4 @@
-#include "authz/rate_limit_desk.h"
+#include "authz/rate_limit_http.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include "tests/gate/slow_store.h"
 #include "tests/policies/world.h"
 
-namespace weir::authz::rate_limit_desk_test {
+namespace weir::authz::rate_limit_http_test {
 namespace {
 
-class RateLimitDeskTest : public testing::Test {
+class RateLimitHttpTest : public testing::Test {
  protected:
   void use(std::string file, const std::string& more = {}) {
     const std::vector<config::SourceText> texts{{"weir.yaml", "weir: 1\npolicies: []\n" + more},
@@ -21,7 +21,7 @@ class RateLimitDeskTest : public testing::Test {
   }
   net::HttpReply ask(std::string_view body) {
     std::optional<net::HttpReply> out;
-    desk.json(body, world.now, [&](net::HttpReply reply) { out = std::move(reply); });
+    http.json(body, world.now, [&](net::HttpReply reply) { out = std::move(reply); });
     EXPECT_TRUE(out);
     return out.value_or(net::HttpReply{});
   }
@@ -36,7 +36,7 @@ class RateLimitDeskTest : public testing::Test {
   gate::Shared shared{world.bank, world.lists, world.secret, world.stats};
   gate::SlowStore store{world.now};
   gate::Gate gate{shared, 0, gate::GateLimits{}, metrics.cells(0), nullptr};
-  RateLimitDesk desk{gate, metrics.cells(0), metrics.rules()};
+  RateLimitHttp http{gate, metrics.cells(0), metrics.rules()};
 };
 
 constexpr const char* kFile = R"(
@@ -47,7 +47,7 @@ descriptors:
     rate_limit: {unit: minute, requests_per_unit: 2, name: logins}
 )";
 
-TEST_F(RateLimitDeskTest, AnswersAsTheServiceWhoseFilesItReads) {
+TEST_F(RateLimitHttpTest, AnswersAsTheServiceWhoseFilesItReads) {
   use(kFile);
   world.now = from_ms(1'700'000'000'100);
   const std::string call =
@@ -67,7 +67,7 @@ TEST_F(RateLimitDeskTest, AnswersAsTheServiceWhoseFilesItReads) {
   EXPECT_EQ(metrics.cells(0).get(telemetry::Metric::rate_limit_over), 1);
 }
 
-TEST_F(RateLimitDeskTest, ReadsBothSpellingsOfProtobufsJson) {
+TEST_F(RateLimitHttpTest, ReadsBothSpellingsOfProtobufsJson) {
   use(kFile);
   const auto remaining = [&](const std::string& members, const std::string& more = {}) {
     const auto reply = ask(R"({"domain":"shop","descriptors":[{"entries":[{"key":"path","value":)"
@@ -91,7 +91,7 @@ TEST_F(RateLimitDeskTest, ReadsBothSpellingsOfProtobufsJson) {
             429);
 }
 
-TEST_F(RateLimitDeskTest, RefusesWhatIsNoRequest) {
+TEST_F(RateLimitHttpTest, RefusesWhatIsNoRequest) {
   use(kFile);
   for (const char* body :
        {"", "[]", "{", R"({"domain":1})", R"({"domain":"shop"})", R"({"descriptors":[]})",
@@ -111,7 +111,7 @@ TEST_F(RateLimitDeskTest, RefusesWhatIsNoRequest) {
   }
 }
 
-TEST_F(RateLimitDeskTest, RefusesACallWithTooManyDescriptorsOrEntries) {
+TEST_F(RateLimitHttpTest, RefusesACallWithTooManyDescriptorsOrEntries) {
   use(kFile);
   const auto list_of = [](std::string_view one, int count) {
     std::string out(one);
@@ -132,7 +132,7 @@ TEST_F(RateLimitDeskTest, RefusesACallWithTooManyDescriptorsOrEntries) {
 }
 
 // As protobuf's JSON of Go, which the service reads its bodies with: even if one of them is null.
-TEST_F(RateLimitDeskTest, RefusesAMemberThatStandsTwice) {
+TEST_F(RateLimitHttpTest, RefusesAMemberThatStandsTwice) {
   use(kFile);
   const std::string one = R"({"entries":[{"key":"path","value":"/login"}]})";
   const std::string good = R"({"domain":"shop","descriptors":[)" + one + "," + one + "]}";
@@ -154,7 +154,7 @@ TEST_F(RateLimitDeskTest, RefusesAMemberThatStandsTwice) {
 }
 
 // 0.7 of 90 is 62.99... in double precision, and 63 in single precision.
-TEST_F(RateLimitDeskTest, CountsWhatIsNearInSinglePrecisionAsTheOldServiceDoes) {
+TEST_F(RateLimitHttpTest, CountsWhatIsNearInSinglePrecisionAsTheOldServiceDoes) {
   use("domain: d\ndescriptors:\n"
       "- {key: a, rate_limit: {unit: day, requests_per_unit: 90}}\n"
       "- {key: b, rate_limit: {unit: day, requests_per_unit: 100000001}}\n",
@@ -169,7 +169,7 @@ TEST_F(RateLimitDeskTest, CountsWhatIsNearInSinglePrecisionAsTheOldServiceDoes) 
       << text;
 }
 
-TEST_F(RateLimitDeskTest, CountsByRuleByValueAndInFull) {
+TEST_F(RateLimitHttpTest, CountsByRuleByValueAndInFull) {
   use(R"(
 domain: d
 descriptors:
@@ -210,4 +210,4 @@ descriptors:
 }
 
 }  // namespace
-}  // namespace weir::authz::rate_limit_desk_test
+}  // namespace weir::authz::rate_limit_http_test

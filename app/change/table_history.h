@@ -17,7 +17,7 @@ namespace weir::app {
 /// and the history. Several replicas have books of their own, which merge. Kept as JSON in a file
 /// of `state.dir`, written anew with each change. Pure but for load() and save(). On the control
 /// thread.
-class TableBook {
+class TableHistory {
  public:
   static constexpr std::size_t kRecordsMost = 1'000;  ///< of all tables; the oldest go
   static constexpr std::size_t kPendingMost = 100;
@@ -55,15 +55,15 @@ class TableBook {
   bool merge(const std::string& table, std::string_view text,
              std::vector<admin::TableRecord>* overtaken = nullptr);
   /// Records of the table are changed here, and others do not know it.
-  bool has_untold(std::string_view table) const;
-  void told(std::string_view table);
+  bool has_unsent(std::string_view table) const;
+  void mark_sent(std::string_view table);
   /// Those with cells or records.
   std::vector<std::string> tables() const;
 
   std::string to_json() const;
-  /// False: the text is not a book.
+  /// False: the text is not a history.
   bool from_json(std::string_view text);
-  /// A file that is not there is an empty book. The message says what is wrong, for people.
+  /// A file that is not there is an empty history. The message says what is wrong, for people.
   std::string load(const std::string& path);
   std::string save(const std::string& path) const;
 
@@ -72,7 +72,7 @@ class TableBook {
 
   std::vector<config::TableEdit> edits_;
   std::deque<admin::TableRecord> records_;                             // the oldest first
-  std::set<std::pair<std::string, std::string>, std::less<>> untold_;  // table, id
+  std::set<std::pair<std::string, std::string>, std::less<>> unsent_;  // table, id
   std::uint64_t next_ = 1;
   std::string mark_;
 };

@@ -1,4 +1,4 @@
-#include "app/change/table_desk.h"
+#include "app/change/table_changes.h"
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ constexpr std::size_t kSaidMost = 200;  // tables that ours() tells of
 
 using admin::TableAnswer;
 using admin::TableRecord;
-using admin::TableWish;
+using admin::TableRequest;
 
 using config::same_limit;
 
@@ -47,7 +47,7 @@ const config::TableDef* table_of(const std::vector<config::TableDef>& tables,
 }
 
 /// By table and path: the limits, as text.
-using Cells = TableDesk::Cells;
+using Cells = TableChanges::Cells;
 
 Cells cells_in(const std::vector<config::TableEdit>& edits) {
   Cells out;
@@ -93,20 +93,20 @@ std::string changes_text(const TableRecord& record) {
 
 }  // namespace
 
-TableDesk::TableDesk(asio::io_context& control, Log& log, const std::string& directory)
+TableChanges::TableChanges(asio::io_context& control, Log& log, const std::string& directory)
     : log_(log),
       path_(directory.empty() ? std::string() : directory + "/tables.json"),
       turns_(std::make_shared<Turns>(
           Turns{false, asio::steady_timer(control, asio::steady_timer::time_point::max())})) {}
 
-std::string TableDesk::load() {
+std::string TableChanges::load() {
   if (path_.empty()) return {};
-  const std::string wrong = book_.load(path_);
+  const std::string wrong = history_.load(path_);
   if (wrong.empty()) return {};
   return path_ + ": " + wrong + ": it holds what people have set in tables; fix it or move it away";
 }
 
-void TableDesk::serve(Reload& reload, LetGo let_go, Overtaken overtaken) {
+void TableChanges::serve(Reload& reload, LetGo let_go, Overtaken overtaken) {
   reload_ = &reload;
   let_go_ = std::move(let_go);
   overtaken_ = std::move(overtaken);
@@ -114,7 +114,7 @@ void TableDesk::serve(Reload& reload, LetGo let_go, Overtaken overtaken) {
     overtaken_(record);
 }
 
-bool TableDesk::agreed(const std::string& table) const {
+bool TableChanges::agreed(const std::string& table) const {
   if (!agreed_) return true;
   const auto said = ours_.find(table);
   return said != ours_.end() && agreed_(table, said->second);
@@ -122,12 +122,12 @@ bool TableDesk::agreed(const std::string& table) const {
 
 /// What a file has said once is noted until all agree, also if the file says something else by
 /// then.
-void TableDesk::note_same() {
+void TableChanges::note_same() {
   const std::vector<config::TableDef>& tables = reload_->file_tables();
-  const Cells files = cells_in_files(tables, book_.edits());
+  const Cells files = cells_in_files(tables, history_.edits());
   Cells next;
   ours_.clear();
-  for (const config::TableEdit& edit : book_.edits()) {
+  for (const config::TableEdit& edit : history_.edits()) {
     const bool in_file = table_of(tables, edit.table) != nullptr;
     std::set<std::string> lines;  // in one order, in whichever they were set
     for (const config::TableCell& cell : edit.cells) {
@@ -149,7 +149,7 @@ void TableDesk::note_same() {
   same_ = std::move(next);
 }
 
-std::vector<config::TableEdit> TableDesk::without_same(
+std::vector<config::TableEdit> TableChanges::without_same(
     const std::vector<config::TableEdit>& edits) const {
   std::vector<config::TableEdit> out = edits;
   for (config::TableEdit& edit : out) {
@@ -162,8 +162,8 @@ std::vector<config::TableEdit> TableDesk::without_same(
 }
 
 /// Of what was set before and is no longer: that which the files have said.
-void TableDesk::tell_let_go(const std::vector<config::TableEdit>& before) const {
-  const Cells now = cells_in(book_.edits());
+void TableChanges::tell_let_go(const std::vector<config::TableEdit>& before) const {
+  const Cells now = cells_in(history_.edits());
   for (const config::TableEdit& edit : before) {
     std::string limits;
     for (const config::TableCell& cell : edit.cells) {
@@ -184,19 +184,19 @@ void TableDesk::tell_let_go(const std::vector<config::TableEdit>& before) const 
   }
 }
 
-void TableDesk::files_changed() {
+void TableChanges::files_changed() {
   note_same();
   if (agreed_ || same_.empty()) return;  // with others: let_go(), when all agree
-  const std::vector<config::TableEdit> before = book_.edits();
+  const std::vector<config::TableEdit> before = history_.edits();
   std::vector<config::TableEdit> next = without_same(before);
   reload_->hold_edits(next);
-  book_.hold(std::move(next));
+  history_.hold(std::move(next));
   tell_let_go(before);
   same_.clear();
   write_book();
 }
 
-bool TableDesk::may_let_go() const {
+bool TableChanges::may_let_go() const {
   for (auto same = same_.begin(); same != same_.end();) {
     const std::string& table = same->first.first;
     if (agreed(table)) return true;
@@ -206,9 +206,9 @@ bool TableDesk::may_let_go() const {
   return false;
 }
 
-asio::awaitable<void> TableDesk::let_go() {
+asio::awaitable<void> TableChanges::let_go() {
   const std::shared_ptr<void> turn = co_await take_turn();
-  const std::vector<config::TableEdit> before = book_.edits();
+  const std::vector<config::TableEdit> before = history_.edits();
   std::vector<config::TableEdit> next = without_same(before);
   if (next == before) co_return;
   const admin::LoadReport report = co_await reload_->edit_tables(next, {});
@@ -219,18 +219,18 @@ asio::awaitable<void> TableDesk::let_go() {
     log_.write(Level::error, line);
     co_return;
   }
-  book_.hold(std::move(next));
+  history_.hold(std::move(next));
   tell_let_go(before);
   note_same();
   write_book();
   for (const config::TableEdit& edit : before) {
-    const bool changed = std::none_of(book_.edits().begin(), book_.edits().end(),
+    const bool changed = std::none_of(history_.edits().begin(), history_.edits().end(),
                                       [&](const auto& now) { return now == edit; });
     if (changed) tell(edit.table);
   }
 }
 
-std::vector<admin::TableFacts> TableDesk::tables() const {
+std::vector<admin::TableFacts> TableChanges::tables() const {
   std::vector<admin::TableFacts> out;
   if (reload_ == nullptr) return out;
   for (config::TableDef& def : reload_->tables()) {
@@ -239,10 +239,10 @@ std::vector<admin::TableFacts> TableDesk::tables() const {
     facts.policies = reload_->policies_with(name);
     facts.approval = approval_;
     facts.def = std::move(def);
-    for (const config::TableEdit& edit : book_.edits()) {
+    for (const config::TableEdit& edit : history_.edits()) {
       if (edit.table == name) facts.cells = edit.cells;
     }
-    for (const TableRecord& record : book_.records()) {
+    for (const TableRecord& record : history_.records()) {
       if (record.table == name) facts.records.push_back(record);
     }
     out.push_back(std::move(facts));
@@ -250,20 +250,21 @@ std::vector<admin::TableFacts> TableDesk::tables() const {
   return out;
 }
 
-/// A record of what the wish would change; none: `why` says what is wrong.
-std::optional<TableRecord> TableDesk::record_of(const TableWish& wish, TableAnswer& wrong) const {
+/// A record of what the request would change; none: `why` says what is wrong.
+std::optional<TableRecord> TableChanges::record_of(const TableRequest& asked,
+                                                   TableAnswer& wrong) const {
   const std::vector<config::TableDef> tables = reload_->tables();
-  const config::TableDef* const table = table_of(tables, wish.table);
+  const config::TableDef* const table = table_of(tables, asked.table);
   if (table == nullptr) {
     wrong = refused_change(404, "there is no table of that name");
     return std::nullopt;
   }
   TableRecord out;
-  out.table = wish.table;
-  out.reason = wish.reason;
-  out.by = wish.by;
+  out.table = asked.table;
+  out.reason = asked.reason;
+  out.by = asked.by;
   out.at = Clock::wall();
-  for (const config::TableCell& cell : wish.cells) {
+  for (const config::TableCell& cell : asked.cells) {
     const auto before = config::limit_at(*table, cell.path);
     if (!same_limit(before, cell.limit)) out.changes.push_back({cell.path, before, cell.limit});
   }
@@ -274,8 +275,8 @@ std::optional<TableRecord> TableDesk::record_of(const TableWish& wish, TableAnsw
   return out;
 }
 
-std::vector<config::TableEdit> TableDesk::edits_with(const TableRecord& record) const {
-  std::vector<config::TableEdit> next = book_.with(record.table, cells_after(record));
+std::vector<config::TableEdit> TableChanges::edits_with(const TableRecord& record) const {
+  std::vector<config::TableEdit> next = history_.with(record.table, cells_after(record));
   const config::TableDef* const file = table_of(reload_->file_tables(), record.table);
   for (config::TableEdit& edit : next) {
     if (edit.table != record.table || file == nullptr || !agreed(edit.table)) continue;
@@ -288,7 +289,7 @@ std::vector<config::TableEdit> TableDesk::edits_with(const TableRecord& record) 
   return next;
 }
 
-std::string TableDesk::write_book() {
+std::string TableChanges::write_book() {
   if (path_.empty())
     return teller_ ? std::string()
                    : "; it ends with this process, for there is no state.dir to keep it in";
@@ -300,24 +301,24 @@ std::string TableDesk::write_book() {
   return "; it could not be written to state.dir yet: " + wrong;
 }
 
-std::string TableDesk::save_book() {
-  std::string wrong = book_.save(path_);
+std::string TableChanges::save_book() {
+  std::string wrong = history_.save(path_);
   if (wrong == unwritten_) return wrong;
   unwritten_ = wrong;
   if (written_) written_(unwritten_);
   return wrong;
 }
 
-void TableDesk::tell_whether_written(Written written) {
+void TableChanges::tell_whether_written(Written written) {
   written_ = std::move(written);
   written_(unwritten_);
 }
 
-void TableDesk::write_again() {
+void TableChanges::write_again() {
   if (!unwritten_.empty()) save_book();
 }
 
-asio::awaitable<TableAnswer> TableDesk::put_record(TableRecord record, std::string approve_id) {
+asio::awaitable<TableAnswer> TableChanges::put_record(TableRecord record, std::string approve_id) {
   std::vector<config::TableEdit> next = edits_with(record);
   TableAnswer answer;
   answer.report = co_await reload_->edit_tables(next, record.table);
@@ -328,14 +329,14 @@ asio::awaitable<TableAnswer> TableDesk::put_record(TableRecord record, std::stri
         (answer.report.problems.empty() ? std::string() : answer.report.problems.front().message);
     co_return answer;
   }
-  book_.hold(std::move(next));
+  history_.hold(std::move(next));
   LogLine line("a table was changed");
   line.add("table", record.table).add("changes", changes_text(record)).add("by", record.by);
   if (!record.reason.empty()) line.add("reason", record.reason);
   log_.write(Level::warn, line);
   if (approve_id.empty()) {
     record.state = TableRecord::kApplied;
-    answer.id = book_.add(std::move(record));
+    answer.id = history_.add(std::move(record));
   } else {
     answer.id = approve_id;
   }
@@ -344,14 +345,14 @@ asio::awaitable<TableAnswer> TableDesk::put_record(TableRecord record, std::stri
   co_return answer;
 }
 
-asio::awaitable<TableAnswer> TableDesk::set_table(TableWish wish) {
+asio::awaitable<TableAnswer> TableChanges::set_table(TableRequest asked) {
   TableAnswer wrong;
-  auto record = record_of(wish, wrong);
+  auto record = record_of(asked, wrong);
   if (!record) co_return wrong;
   if (approval_) {
-    if (wish.by.empty())
+    if (asked.by.empty())
       co_return refused_change(400, "admin.approval is set: `by` must say who asks for the change");
-    if (book_.pending() >= TableBook::kPendingMost)
+    if (history_.pending() >= TableHistory::kPendingMost)
       co_return refused_change(409, "too many changes wait for approval");
     admin::LoadReport report = reload_->try_tables(edits_with(*record), record->table);
     if (!report.ok) {
@@ -363,9 +364,9 @@ asio::awaitable<TableAnswer> TableDesk::set_table(TableWish wish) {
     }
     record->state = TableRecord::kPending;
     TableAnswer out;
-    out.id = book_.add(std::move(*record));
+    out.id = history_.add(std::move(*record));
     out.status = 200;
-    out.why = "waits for the approval of somebody else: weir ctl table " + wish.table +
+    out.why = "waits for the approval of somebody else: weir ctl table " + asked.table +
               " approve " + out.id + " --by NAME" + write_book();
     co_return out;
   }
@@ -375,45 +376,45 @@ asio::awaitable<TableAnswer> TableDesk::set_table(TableWish wish) {
   co_return out;
 }
 
-/// The change that the wish approves or rejects; null: `wrong` says why.
-const TableRecord* TableDesk::waiting(const TableWish& wish, TableAnswer& wrong) const {
+/// The change that the request approves or rejects; null: `wrong` says why.
+const TableRecord* TableChanges::waiting(const TableRequest& asked, TableAnswer& wrong) const {
   const TableRecord* found = nullptr;
   std::size_t waiting = 0;
-  for (const TableRecord& record : book_.records()) {
-    if (record.table != wish.table || record.state != TableRecord::kPending) continue;
+  for (const TableRecord& record : history_.records()) {
+    if (record.table != asked.table || record.state != TableRecord::kPending) continue;
     found = &record;
     ++waiting;
   }
-  if (!wish.id.empty()) found = book_.find(wish.table, wish.id);
+  if (!asked.id.empty()) found = history_.find(asked.table, asked.id);
   if (found == nullptr || found->state != TableRecord::kPending) {
     wrong = refused_change(404, "no such change of this table waits for approval");
     return nullptr;
   }
-  if (wish.id.empty() && waiting > 1) {
+  if (asked.id.empty() && waiting > 1) {
     wrong = refused_change(400, "several changes wait: say which one");
     return nullptr;
   }
   return found;
 }
 
-asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
+asio::awaitable<TableAnswer> TableChanges::decide_table(TableRequest asked) {
   TableAnswer wrong;
-  const TableRecord* const found = waiting(wish, wrong);
+  const TableRecord* const found = waiting(asked, wrong);
   if (found == nullptr) co_return wrong;
   const TableRecord record = *found;
-  if (wish.by.empty()) co_return refused_change(400, "`by` must say who decides");
-  if (wish.verb == TableWish::Verb::reject) {
-    book_.set_state(record.table, record.id, TableRecord::kRejected, wish.by, Clock::wall());
+  if (asked.by.empty()) co_return refused_change(400, "`by` must say who decides");
+  if (asked.verb == TableRequest::Verb::reject) {
+    history_.set_state(record.table, record.id, TableRecord::kRejected, asked.by, Clock::wall());
     TableAnswer out;
     out.status = 200;
     out.id = record.id;
     out.why = "the change is rejected" + write_book();
     co_return out;
   }
-  if (same_person(wish.by, record.by))
+  if (same_person(asked.by, record.by))
     co_return refused_change(403, "somebody else than " + record.by + " must approve it");
   const std::vector<config::TableDef> tables = reload_->tables();
-  const config::TableDef* const table = table_of(tables, wish.table);
+  const config::TableDef* const table = table_of(tables, asked.table);
   const bool stale =
       table == nullptr ||
       std::any_of(record.changes.begin(), record.changes.end(),
@@ -424,22 +425,22 @@ asio::awaitable<TableAnswer> TableDesk::decide_table(TableWish wish) {
     co_return refused_change(409, "the table was changed since: reject it and ask for it again");
   TableAnswer out = co_await put_record(record, record.id);
   if (out.status != 200) co_return out;
-  book_.set_state(record.table, record.id, TableRecord::kApplied, wish.by, Clock::wall());
+  history_.set_state(record.table, record.id, TableRecord::kApplied, asked.by, Clock::wall());
   out.why += write_book();
   co_return out;
 }
 
-/// The change that the wish takes back; null: `wrong` says why. Without an id it is the last
-/// change. If the wish names a person (`by`), the last change must be that person's: the person may
-/// not know of a later change by another person.
-const TableRecord* TableDesk::to_undo(const TableWish& wish, TableAnswer& wrong) const {
+/// The change that the request takes back; null: `wrong` says why. Without an id it is the last
+/// change. If the request names a person (`by`), the last change must be that person's: the person
+/// may not know of a later change by another person.
+const TableRecord* TableChanges::to_undo(const TableRequest& asked, TableAnswer& wrong) const {
   const TableRecord* const found =
-      wish.id.empty() ? book_.last_applied(wish.table) : book_.find(wish.table, wish.id);
+      asked.id.empty() ? history_.last_applied(asked.table) : history_.find(asked.table, asked.id);
   if (found == nullptr || found->state != TableRecord::kApplied) {
     wrong = refused_change(404, "there is no change of this table to take back");
     return nullptr;
   }
-  if (wish.id.empty() && !wish.by.empty() && !same_person(wish.by, found->by)) {
+  if (asked.id.empty() && !asked.by.empty() && !same_person(asked.by, found->by)) {
     wrong = refused_change(409, "the last change, " + found->id + ", is by " + found->by + ": " +
                                     changes_text(*found) + "; say which change to take back");
     return nullptr;
@@ -447,34 +448,34 @@ const TableRecord* TableDesk::to_undo(const TableWish& wish, TableAnswer& wrong)
   return found;
 }
 
-asio::awaitable<TableAnswer> TableDesk::undo_table(TableWish wish) {
+asio::awaitable<TableAnswer> TableChanges::undo_table(TableRequest asked) {
   TableAnswer wrong;
-  const TableRecord* const found = to_undo(wish, wrong);
+  const TableRecord* const found = to_undo(asked, wrong);
   if (found == nullptr) co_return wrong;
   const TableRecord undone = *found;
   const std::vector<config::TableDef> tables = reload_->tables();
-  const config::TableDef* const table = table_of(tables, wish.table);
+  const config::TableDef* const table = table_of(tables, asked.table);
   for (const TableRecord::Change& change : undone.changes) {
     if (table == nullptr || !same_limit(config::limit_at(*table, change.path), change.after)) {
       co_return refused_change(
           409, "\"" + config::path_text(change.path) + "\" was changed since: set what it must be");
     }
-    wish.cells.push_back({change.path, change.before});
+    asked.cells.push_back({change.path, change.before});
   }
-  if (wish.reason.empty()) wish.reason = "takes back change " + undone.id;
-  TableAnswer out = co_await set_table(wish);
+  if (asked.reason.empty()) asked.reason = "takes back change " + undone.id;
+  TableAnswer out = co_await set_table(asked);
   if (out.status != 200 || approval_) co_return out;
-  book_.set_state(undone.table, undone.id, TableRecord::kUndone,
-                  wish.by.empty() ? "admin" : wish.by, Clock::wall());
-  book_.set_state(undone.table, out.id, TableRecord::kUndo, wish.by.empty() ? "admin" : wish.by,
-                  Clock::wall());
+  history_.set_state(undone.table, undone.id, TableRecord::kUndone,
+                     asked.by.empty() ? "admin" : asked.by, Clock::wall());
+  history_.set_state(undone.table, out.id, TableRecord::kUndo,
+                     asked.by.empty() ? "admin" : asked.by, Clock::wall());
   const std::string unwritten = write_book();
   out.why = "change " + undone.id + " by " + undone.by + " is taken back: " + changes_text(undone) +
             unwritten;
   co_return out;
 }
 
-asio::awaitable<std::shared_ptr<void>> TableDesk::take_turn() {
+asio::awaitable<std::shared_ptr<void>> TableChanges::take_turn() {
   while (turns_->busy) co_await turns_->waiting.async_wait(net::kToken);
   turns_->busy = true;
   co_return std::shared_ptr<void>(nullptr, [turns = turns_](void*) {
@@ -483,10 +484,10 @@ asio::awaitable<std::shared_ptr<void>> TableDesk::take_turn() {
   });
 }
 
-asio::awaitable<TableAnswer> TableDesk::change_table(TableWish wish) {
+asio::awaitable<TableAnswer> TableChanges::change_table(TableRequest asked) {
   const std::shared_ptr<void> turn = co_await take_turn();
-  const std::string table = wish.table;
-  TableAnswer answer = co_await carry_out(std::move(wish));
+  const std::string table = asked.table;
+  TableAnswer answer = co_await carry_out(std::move(asked));
   if (answer.status == 200) {
     files_changed();  // they may say so already
     tell(table);
@@ -495,12 +496,12 @@ asio::awaitable<TableAnswer> TableDesk::change_table(TableWish wish) {
 }
 
 /// Why a wished limit makes no sense. Empty: all of them make sense.
-std::string TableDesk::wrong_limits(const TableWish& wish) const {
-  for (const config::TableCell& cell : wish.cells) {
+std::string TableChanges::wrong_limits(const TableRequest& asked) const {
+  for (const config::TableCell& cell : asked.cells) {
     if (!cell.limit) continue;
-    std::string wrong = cell.limit->is_negative() && !reload_->may_be_negative(wish.table)
+    std::string wrong = cell.limit->is_negative() && !reload_->may_be_negative(asked.table)
                             ? std::string("makes no sense: nothing is counted below 0")
-                            : reload_->beyond_reading(wish.table, *cell.limit);
+                            : reload_->beyond_reading(asked.table, *cell.limit);
     if (wrong.empty()) continue;
     return "the limit " + config::limit_text(cell.limit) + " of \"" + config::path_text(cell.path) +
            "\" " + wrong;
@@ -508,19 +509,19 @@ std::string TableDesk::wrong_limits(const TableWish& wish) const {
   return {};
 }
 
-asio::awaitable<TableAnswer> TableDesk::carry_out(TableWish wish) {
-  switch (wish.verb) {
-    case TableWish::Verb::set:
-      if (std::string wrong = wrong_limits(wish); !wrong.empty())
+asio::awaitable<TableAnswer> TableChanges::carry_out(TableRequest asked) {
+  switch (asked.verb) {
+    case TableRequest::Verb::set:
+      if (std::string wrong = wrong_limits(asked); !wrong.empty())
         co_return refused_change(422, std::move(wrong));
-      co_return co_await set_table(std::move(wish));
-    case TableWish::Verb::undo:
-      co_return co_await undo_table(std::move(wish));
-    case TableWish::Verb::approve:
-    case TableWish::Verb::reject:
+      co_return co_await set_table(std::move(asked));
+    case TableRequest::Verb::undo:
+      co_return co_await undo_table(std::move(asked));
+    case TableRequest::Verb::approve:
+    case TableRequest::Verb::reject:
       break;
   }
-  co_return co_await decide_table(std::move(wish));
+  co_return co_await decide_table(std::move(asked));
 }
 
 }  // namespace weir::app

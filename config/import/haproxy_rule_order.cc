@@ -1,4 +1,4 @@
-#include "config/import/haproxy_course.h"
+#include "config/import/haproxy_rule_order.h"
 
 #include <algorithm>
 
@@ -82,7 +82,7 @@ std::string haproxy_text(const HaproxyWords& words) {
 
 std::string line_text(std::size_t line) { return "line " + std::to_string(line); }
 
-HaproxyCourse::HaproxyCourse(const HaproxyFile& file, HaproxyNotes& notes)
+HaproxyRuleOrder::HaproxyRuleOrder(const HaproxyFile& file, HaproxyNotes& notes)
     : file_(file), notes_(notes), effects_(file.sections.size()) {
   for (const HaproxySection& section : file.sections) {
     if (forwards(section)) doors_.push_back(&section);
@@ -92,19 +92,19 @@ HaproxyCourse::HaproxyCourse(const HaproxyFile& file, HaproxyNotes& notes)
   }
 }
 
-HaproxyCourse::Effects& HaproxyCourse::effects(const HaproxySection& section) {
+HaproxyRuleOrder::Effects& HaproxyRuleOrder::effects(const HaproxySection& section) {
   return effects_[static_cast<std::size_t>(&section - file_.sections.data())];
 }
 
-const HaproxyCourse::Effects& HaproxyCourse::effects(const HaproxySection& section) const {
+const HaproxyRuleOrder::Effects& HaproxyRuleOrder::effects(const HaproxySection& section) const {
   return effects_[static_cast<std::size_t>(&section - file_.sections.data())];
 }
 
-const std::string& HaproxyCourse::too_long(const HaproxySection& section) const {
+const std::string& HaproxyRuleOrder::too_long(const HaproxySection& section) const {
   return effects(section).too_long;
 }
 
-void HaproxyCourse::follow(const HaproxySection& section) {
+void HaproxyRuleOrder::follow(const HaproxySection& section) {
   Effects& here = effects(section);
   for (std::size_t i = 0; i < section.rules.size(); ++i) {
     const HaproxyRule& rule = section.rules[i];
@@ -128,19 +128,20 @@ void HaproxyCourse::follow(const HaproxySection& section) {
   }
 }
 
-bool HaproxyCourse::ends(const Ending& ending, const HaproxySection& section, std::size_t order) {
+bool HaproxyRuleOrder::ends(const Ending& ending, const HaproxySection& section,
+                            std::size_t order) {
   return ending.order < order && (ending.of_all || ending.stage == section.rules[order].stage);
 }
 
-bool HaproxyCourse::reached(const HaproxySection& section, std::size_t order) const {
+bool HaproxyRuleOrder::reached(const HaproxySection& section, std::size_t order) const {
   const std::vector<Ending>& endings = effects(section).endings;
   return std::none_of(endings.begin(), endings.end(), [&](const Ending& ending) {
     return ending.condition == "true" && ends(ending, section, order);
   });
 }
 
-std::vector<std::string> HaproxyCourse::leaves(const HaproxySection& section,
-                                               std::size_t order) const {
+std::vector<std::string> HaproxyRuleOrder::leaves(const HaproxySection& section,
+                                                  std::size_t order) const {
   std::vector<std::string> out;
   for (const Ending& ending : effects(section).endings) {
     if (ends(ending, section, order)) out.push_back("!(" + ending.condition + ")");
@@ -148,7 +149,8 @@ std::vector<std::string> HaproxyCourse::leaves(const HaproxySection& section,
   return out;
 }
 
-void HaproxyCourse::track(const HaproxySection& section, std::size_t order, std::size_t refused) {
+void HaproxyRuleOrder::track(const HaproxySection& section, std::size_t order,
+                             std::size_t refused) {
   const HaproxyRule& rule = section.rules[order];
   if (rule.arguments.empty()) return;
   if (trackings_.size() >= kTrackingsMost) return notes_.add(rule, "there are too many of them");
@@ -193,8 +195,8 @@ void HaproxyCourse::track(const HaproxySection& section, std::size_t order, std:
 }
 
 /// Reads the key, and adds what must be there. Why it cannot.
-std::string HaproxyCourse::key_of(HaproxyTracking& tracking,
-                                  std::vector<std::string>& present) const {
+std::string HaproxyRuleOrder::key_of(HaproxyTracking& tracking,
+                                     std::vector<std::string>& present) const {
   auto key = haproxy_key(tracking.fetch);
   if (!key) return "weir has no field " + tracking.fetch + ": give it one under `fields`";
   tracking.key = std::move(*key);
@@ -207,7 +209,7 @@ std::string HaproxyCourse::key_of(HaproxyTracking& tracking,
 }
 
 /// A rule behind which the others are not asked.
-void HaproxyCourse::end(const HaproxySection& section, std::size_t order) {
+void HaproxyRuleOrder::end(const HaproxySection& section, std::size_t order) {
   const HaproxyRule& rule = section.rules[order];
   const bool passes = rule.action == "allow" || rule.action == "accept";
   if (!matters_later(section, order, !passes)) return;
@@ -230,16 +232,16 @@ void HaproxyCourse::end(const HaproxySection& section, std::size_t order) {
 }
 
 /// Do rules behind this one count, or read a count?
-bool HaproxyCourse::matters_later(const HaproxySection& section, std::size_t order,
-                                  bool of_all) const {
+bool HaproxyRuleOrder::matters_later(const HaproxySection& section, std::size_t order,
+                                     bool of_all) const {
   const auto& last = effects(section).last_count;
   const HaproxyStage stage = section.rules[order].stage;
   if (!of_all) return last[static_cast<std::size_t>(stage)] > order + 1;
   return *std::max_element(last.begin(), last.end() - 1) > order + 1;
 }
 
-std::string HaproxyCourse::changed_before(const HaproxySection& section, std::size_t order,
-                                          const std::vector<std::string>& fields) const {
+std::string HaproxyRuleOrder::changed_before(const HaproxySection& section, std::size_t order,
+                                             const std::vector<std::string>& fields) const {
   const auto& written = effects(section).written;
   for (const std::string& field : fields) {
     const auto found = written.find(field.starts_with("query.") ? "query" : field);
@@ -250,8 +252,8 @@ std::string HaproxyCourse::changed_before(const HaproxySection& section, std::si
   return {};
 }
 
-std::optional<HaproxyWays> HaproxyCourse::condition(const HaproxySection& section,
-                                                    std::size_t order, std::string& why) const {
+std::optional<HaproxyWays> HaproxyRuleOrder::condition(const HaproxySection& section,
+                                                       std::size_t order, std::string& why) const {
   std::vector<std::string> fields;
   auto ways = haproxy_condition(section, section.rules[order], fields, why);
   if (!ways) return std::nullopt;
@@ -260,7 +262,7 @@ std::optional<HaproxyWays> HaproxyCourse::condition(const HaproxySection& sectio
   return std::nullopt;
 }
 
-std::string HaproxyCourse::requests_of(const HaproxySection& section) {
+std::string HaproxyRuleOrder::requests_of(const HaproxySection& section) {
   const auto only = [&](const std::string& why) {
     notes_.add(section.line, {section.kind, section.name}, why);
     return std::string("true");
@@ -285,7 +287,7 @@ std::string HaproxyCourse::requests_of(const HaproxySection& section) {
 }
 
 /// When requests of a door go to which section.
-void HaproxyCourse::route(const HaproxySection& door) {
+void HaproxyRuleOrder::route(const HaproxySection& door) {
   std::map<std::string, std::vector<std::string>> ways;
   std::vector<std::string> before;
   for (std::size_t i = 0; i < door.rules.size(); ++i) {

@@ -1,4 +1,4 @@
-#include "authz/rate_limit_desk.h"
+#include "authz/rate_limit_http.h"
 
 #include <utility>
 
@@ -13,9 +13,9 @@ namespace weir::authz {
 namespace rls = envoy::service::ratelimit::v3;
 
 /// One call under way.
-class RateLimitDesk::Active final : private RateLimitCall::Waiting {
+class RateLimitHttp::Active final : private RateLimitCall::Waiting {
  public:
-  explicit Active(RateLimitDesk& desk) : desk_(desk), call_(desk.gate_, desk.meter_) {}
+  explicit Active(RateLimitHttp& http) : http_(http), call_(http.gate_, http.meter_) {}
 
   void start(std::string_view body, TimePoint now, Answered answered) {
     answered_ = std::move(answered);
@@ -24,11 +24,11 @@ class RateLimitDesk::Active final : private RateLimitCall::Waiting {
     std::string wrong = read_json(body, request);
     if (wrong.empty()) {
       if (const std::int64_t given_back = read_request(request, call_); given_back != 0)
-        desk_.metrics_.add(telemetry::Metric::rate_limit_given_back, given_back);
+        http_.metrics_.add(telemetry::Metric::rate_limit_given_back, given_back);
       wrong = call_.wrong();
     }
     if (!wrong.empty()) {
-      desk_.metrics_.add(telemetry::Metric::rate_limit_errors);
+      http_.metrics_.add(telemetry::Metric::rate_limit_errors);
       return leave(net::problem(400, wrong));
     }
     if (call_.judge(RateLimitCall::Mode::count, now, *this)) answer();
@@ -44,9 +44,9 @@ class RateLimitDesk::Active final : private RateLimitCall::Waiting {
 
   void answer() {
     rls::RateLimitResponse response;
-    write_response(call_, desk_.gate_.set(), *request_, response);
+    write_response(call_, http_.gate_.set(), *request_, response);
     call_.meter();
-    desk_.metrics_.add(call_.is_over() ? telemetry::Metric::rate_limit_over
+    http_.metrics_.add(call_.is_over() ? telemetry::Metric::rate_limit_over
                                        : telemetry::Metric::rate_limit_ok);
     net::HttpReply reply;
     reply.status = call_.is_over() ? 429 : 200;
@@ -59,23 +59,23 @@ class RateLimitDesk::Active final : private RateLimitCall::Waiting {
     const Answered answered = std::exchange(answered_, nullptr);
     call_.clear();
     messages_.clear();
-    desk_.active_.take_back(*this);
+    http_.active_.take_back(*this);
     answered(std::move(reply));
   }
 
-  RateLimitDesk& desk_;
+  RateLimitHttp& http_;
   RateLimitCall call_;
   Messages messages_;
   const rls::RateLimitRequest* request_ = nullptr;
   Answered answered_;
 };
 
-RateLimitDesk::RateLimitDesk(gate::Gate& gate, telemetry::MetricCells& metrics,
+RateLimitHttp::RateLimitHttp(gate::Gate& gate, telemetry::MetricCells& metrics,
                              telemetry::RuleStats& rules)
     : gate_(gate), metrics_(metrics), meter_(rules) {}
-RateLimitDesk::~RateLimitDesk() = default;
+RateLimitHttp::~RateLimitHttp() = default;
 
-void RateLimitDesk::json(std::string_view body, TimePoint now, Answered answered) {
+void RateLimitHttp::json(std::string_view body, TimePoint now, Answered answered) {
   active_.lend(*this).start(body, now, std::move(answered));
 }
 

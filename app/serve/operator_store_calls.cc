@@ -1,4 +1,4 @@
-#include "app/serve/counter_desk.h"
+#include "app/serve/operator_store_calls.h"
 
 #include <utility>
 
@@ -11,7 +11,7 @@ using limiter::SharedError;
 using limiter::SharedVerb;
 
 /// Somebody who waits for replies.
-class CounterDesk::Visit : public store::Batch {
+class OperatorStoreCalls::Visit : public store::Batch {
  public:
   explicit Visit(Tell tell) : tell_(std::move(tell)) {}
   virtual ~Visit() = default;
@@ -25,7 +25,7 @@ class CounterDesk::Visit : public store::Batch {
   Tell tell_;
 };
 
-class CounterDesk::Question final : public Visit {
+class OperatorStoreCalls::Question final : public Visit {
  public:
   Question(const admin::StoreQuestion& question, Tell tell)
       : Visit(std::move(tell)), set_(question.set), policy_(question.policy) {}
@@ -61,10 +61,10 @@ class CounterDesk::Question final : public Visit {
 
 /// Takes the operations as they are; only an average that is exchanged has to be put together, of
 /// the two sums that stand in the store.
-class CounterDesk::Errand final : public Visit {
+class OperatorStoreCalls::Execution final : public Visit {
  public:
-  Errand(std::shared_ptr<admin::StoreErrand> errand, Tell tell)
-      : Visit(std::move(tell)), errand_(std::move(errand)) {}
+  Execution(std::shared_ptr<admin::StoreRequest> request, Tell tell)
+      : Visit(std::move(tell)), errand_(std::move(request)) {}
 
   void add_parts_of_averages() {
     policies::StoreOps& operations = errand_->operations;
@@ -112,31 +112,32 @@ class CounterDesk::Errand final : public Visit {
     policies::StoreOps::add_part(item, {&shared, {}, 0});
   }
 
-  std::shared_ptr<admin::StoreErrand> errand_;
+  std::shared_ptr<admin::StoreRequest> errand_;
   std::vector<Average> averages_;
 };
 
-CounterDesk::CounterDesk(store::SharedStore& store, const policies::Sharing& sharing,
-                         const HashSecret& secret)
+OperatorStoreCalls::OperatorStoreCalls(store::SharedStore& store, const policies::Sharing& sharing,
+                                       const HashSecret& secret)
     : store_(store), sharing_(sharing), secret_(secret) {}
 
-CounterDesk::~CounterDesk() = default;
+OperatorStoreCalls::~OperatorStoreCalls() = default;
 
-void CounterDesk::submit(Visit& visit, policies::StoreOps& operations, TimePoint now) {
+void OperatorStoreCalls::submit(Visit& visit, policies::StoreOps& operations, TimePoint now) {
   visit.ops = operations.ops();
   visit.replies = operations.replies();
   if (store_.submit(visit, now + kWithin)) visit.on_replies();
 }
 
-void CounterDesk::run(std::shared_ptr<admin::StoreErrand> errand, TimePoint now, Tell tell) {
+void OperatorStoreCalls::run(std::shared_ptr<admin::StoreRequest> request, TimePoint now,
+                             Tell tell) {
   std::erase_if(visits_, [](const auto& visit) { return visit->over(); });
-  auto made = std::make_unique<Errand>(errand, std::move(tell));
+  auto made = std::make_unique<Execution>(request, std::move(tell));
   made->add_parts_of_averages();
   Visit& visit = *visits_.emplace_back(std::move(made));
-  submit(visit, errand->operations, now);
+  submit(visit, request->operations, now);
 }
 
-void CounterDesk::ask(const admin::StoreQuestion& question, TimePoint now, Tell tell) {
+void OperatorStoreCalls::ask(const admin::StoreQuestion& question, TimePoint now, Tell tell) {
   std::erase_if(visits_, [](const auto& visit) { return visit->over(); });
   const policies::Policy& policy = question.set->policies[question.policy];
   const std::vector<std::string_view> parts(question.parts.begin(), question.parts.end());

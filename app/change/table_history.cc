@@ -1,4 +1,4 @@
-#include "app/change/table_book.h"
+#include "app/change/table_history.h"
 
 #include <unistd.h>
 
@@ -141,14 +141,14 @@ bool disagree(const TableRecord& ours, const TableRecord& theirs) {
 
 }  // namespace
 
-const TableRecord* TableBook::find(std::string_view table, std::string_view id) const noexcept {
+const TableRecord* TableHistory::find(std::string_view table, std::string_view id) const noexcept {
   const auto found = std::find_if(records_.begin(), records_.end(), [&](const TableRecord& record) {
     return record.table == table && record.id == id;
   });
   return found == records_.end() ? nullptr : &*found;
 }
 
-const TableRecord* TableBook::last_applied(std::string_view table) const noexcept {
+const TableRecord* TableHistory::last_applied(std::string_view table) const noexcept {
   const auto found =
       std::find_if(records_.rbegin(), records_.rend(), [&](const TableRecord& record) {
         return record.table == table && record.state == TableRecord::kApplied;
@@ -156,14 +156,14 @@ const TableRecord* TableBook::last_applied(std::string_view table) const noexcep
   return found == records_.rend() ? nullptr : &*found;
 }
 
-std::size_t TableBook::pending() const noexcept {
+std::size_t TableHistory::pending() const noexcept {
   return static_cast<std::size_t>(std::count_if(
       records_.begin(), records_.end(),
       [](const TableRecord& record) { return record.state == TableRecord::kPending; }));
 }
 
-std::vector<config::TableEdit> TableBook::with(const std::string& table,
-                                               const std::vector<config::TableCell>& cells) const {
+std::vector<config::TableEdit> TableHistory::with(
+    const std::string& table, const std::vector<config::TableCell>& cells) const {
   std::vector<config::TableEdit> out = edits_;
   auto edit = std::find_if(out.begin(), out.end(),
                            [&](const config::TableEdit& each) { return each.table == table; });
@@ -172,16 +172,16 @@ std::vector<config::TableEdit> TableBook::with(const std::string& table,
   return out;
 }
 
-std::string TableBook::next_id(std::uint64_t& next) const {
+std::string TableHistory::next_id(std::uint64_t& next) const {
   std::string out = std::to_string(next++);
   if (!mark_.empty()) out.append(1, '-').append(mark_);
   return out;
 }
 
-std::string TableBook::add(TableRecord record) {
+std::string TableHistory::add(TableRecord record) {
   record.id = next_id(next_);
   std::string id = record.id;
-  untold_.emplace(record.table, id);
+  unsent_.emplace(record.table, id);
   records_.push_back(std::move(record));
   // What waits is not forgotten: it is bounded by itself.
   while (records_.size() > kRecordsMost) {
@@ -189,17 +189,17 @@ std::string TableBook::add(TableRecord record) {
       return each.state != TableRecord::kPending;
     });
     if (oldest == records_.end()) break;
-    untold_.erase({oldest->table, oldest->id});
+    unsent_.erase({oldest->table, oldest->id});
     records_.erase(oldest);
   }
   return id;
 }
 
-void TableBook::set_state(std::string_view table, std::string_view id, std::string state,
-                          std::string by, TimePoint at) {
+void TableHistory::set_state(std::string_view table, std::string_view id, std::string state,
+                             std::string by, TimePoint at) {
   for (TableRecord& record : records_) {
     if (record.table != table || record.id != id) continue;
-    untold_.emplace(record.table, record.id);
+    unsent_.emplace(record.table, record.id);
     record.state = std::move(state);
     record.decided_by = std::move(by);
     record.decided = at;
@@ -207,7 +207,7 @@ void TableBook::set_state(std::string_view table, std::string_view id, std::stri
   }
 }
 
-std::string TableBook::to_json() const {
+std::string TableHistory::to_json() const {
   json::object out;
   json::array edits, records, untold;
   for (const config::TableEdit& edit : edits_) {
@@ -218,15 +218,15 @@ std::string TableBook::to_json() const {
   out["next"] = next_;
   out["edits"] = std::move(edits);
   out["records"] = std::move(records);
-  for (const auto& [table, id] : untold_) untold.push_back(json::array{table, id});
+  for (const auto& [table, id] : unsent_) untold.push_back(json::array{table, id});
   out["untold"] = std::move(untold);
   return json::serialize(out) + "\n";
 }
 
-bool TableBook::from_json(std::string_view text) {
+bool TableHistory::from_json(std::string_view text) {
   try {
     const json::value whole = json::parse({text.data(), text.size()});
-    TableBook out;
+    TableHistory out;
     out.mark_ = mark_;
     if (whole.at("weir_tables").as_int64() != 1) return false;
     out.next_ = read_next(whole);
@@ -240,7 +240,7 @@ bool TableBook::from_json(std::string_view text) {
       out.records_.push_back(read_record(each.as_object()));
     const json::value* const untold = whole.as_object().if_contains("untold");
     for (const json::value& each : untold != nullptr ? untold->as_array() : json::array()) {
-      out.untold_.emplace(std::string(each.as_array().at(0).as_string()),
+      out.unsent_.emplace(std::string(each.as_array().at(0).as_string()),
                           std::string(each.as_array().at(1).as_string()));
     }
     *this = std::move(out);
@@ -250,23 +250,23 @@ bool TableBook::from_json(std::string_view text) {
   }
 }
 
-bool TableBook::has_untold(std::string_view table) const {
-  return std::any_of(untold_.begin(), untold_.end(),
+bool TableHistory::has_unsent(std::string_view table) const {
+  return std::any_of(unsent_.begin(), unsent_.end(),
                      [&](const auto& each) { return each.first == table; });
 }
 
-void TableBook::told(std::string_view table) {
-  std::erase_if(untold_, [&](const auto& each) { return each.first == table; });
+void TableHistory::mark_sent(std::string_view table) {
+  std::erase_if(unsent_, [&](const auto& each) { return each.first == table; });
 }
 
-std::vector<std::string> TableBook::tables() const {
+std::vector<std::string> TableHistory::tables() const {
   std::set<std::string> out;
   for (const config::TableEdit& edit : edits_) out.insert(edit.table);
   for (const TableRecord& record : records_) out.insert(record.table);
   return {out.begin(), out.end()};
 }
 
-std::string TableBook::table_text(const std::string& table, std::size_t most) const {
+std::string TableHistory::table_text(const std::string& table, std::size_t most) const {
   json::object out;
   out["cells"] = json::array();
   for (const config::TableEdit& edit : edits_) {
@@ -287,8 +287,8 @@ std::string TableBook::table_text(const std::string& table, std::size_t most) co
   return json::serialize(out);
 }
 
-bool TableBook::merge(const std::string& table, std::string_view text,
-                      std::vector<TableRecord>* overtaken) {
+bool TableHistory::merge(const std::string& table, std::string_view text,
+                         std::vector<TableRecord>* overtaken) {
   std::vector<config::TableCell> cells;
   std::deque<TableRecord> records;  // of this table, as it will be
   std::uint64_t next = next_;
@@ -312,9 +312,9 @@ bool TableBook::merge(const std::string& table, std::string_view text,
   std::set<std::pair<std::string, std::string>, std::less<>> untold;
   for (TableRecord& ours : records_) {
     if (ours.table != table) continue;
-    const bool is_untold = untold_.contains({table, ours.id});
+    const bool is_unsent = unsent_.contains({table, ours.id});
     const auto theirs = same(ours);
-    if (!is_untold) {
+    if (!is_unsent) {
       if (theirs == records.end()) kept.push_back(ours);
       continue;
     }
@@ -362,15 +362,15 @@ bool TableBook::merge(const std::string& table, std::string_view text,
   std::stable_sort(records_.begin(), records_.end(),
                    [](const TableRecord& a, const TableRecord& b) { return a.at < b.at; });
   while (records_.size() > kRecordsMost) records_.pop_front();
-  std::erase_if(untold_, [&](const auto& each) { return each.first == table; });
-  untold_.merge(untold);
+  std::erase_if(unsent_, [&](const auto& each) { return each.first == table; });
+  unsent_.merge(untold);
   std::erase_if(edits_, [&](const config::TableEdit& edit) { return edit.table == table; });
   if (!cells.empty()) edits_.push_back({table, std::move(cells)});
   next_ = next;
   return true;
 }
 
-std::string TableBook::load(const std::string& path) {
+std::string TableHistory::load(const std::string& path) {
   const auto text = read_file(path, kFileMax);
   if (!text) {
     // Where the directory itself is of no use, weir runs without one, and says so.
@@ -379,7 +379,7 @@ std::string TableBook::load(const std::string& path) {
   return from_json(*text) ? std::string() : "it does not hold tables";
 }
 
-std::string TableBook::save(const std::string& path) const {
+std::string TableHistory::save(const std::string& path) const {
   auto file = FileReplacement::begin(path, 0600);
   if (!file) return file.error().message();
   if (auto done = file->append(to_json()); !done) return done.error().message();

@@ -27,7 +27,7 @@ bool drops(const CounterSpec& spec) noexcept;
 
 /// The facts about a counter that another counter of the same `what` needs to start with its
 /// events.
-struct Heritage {
+struct HistoryFacts {
   Hash128 what;
   Metric metric = Metric::count;
   Window window = Window::ring;
@@ -35,12 +35,12 @@ struct Heritage {
   std::int64_t quantum = 1;
   std::int64_t kept = 0;  ///< ms: how far back it has every event
 
-  static Heritage of(const Counter& counter) noexcept { return of(counter.spec, counter.rule); }
-  static Heritage of(const CounterSpec& spec, const Rule& rule) noexcept;
-  /// Whether everything that `heir` reads is kept, and can be computed. A log is enough for any
-  /// window. A ring is enough only if its buckets add up to the heir's, because its events have no
-  /// times of their own.
-  bool fits(const Counter& heir) const noexcept;
+  static HistoryFacts of(const Counter& counter) noexcept { return of(counter.spec, counter.rule); }
+  static HistoryFacts of(const CounterSpec& spec, const Rule& rule) noexcept;
+  /// Whether everything that `receiver` reads is kept, and can be computed. A log is enough for any
+  /// window. A ring is enough only if its buckets add up to the receiver's, because its events have
+  /// no times of their own.
+  bool fits(const Counter& receiver) const noexcept;
 };
 
 }  // namespace weir::limiter

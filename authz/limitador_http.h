@@ -13,7 +13,7 @@ namespace weir::authz {
 
 /// Calls of limitador's HTTP API, on one worker. On the worker's thread, after whatever ticks the
 /// gate.
-class LimitadorDesk {
+class LimitadorHttp {
  public:
   /// Told once for each call, at once or from a later turn of the worker's loop.
   using Answered = std::function<void(net::HttpReply)>;
@@ -24,9 +24,9 @@ class LimitadorDesk {
   };
 
   /// `counters`: of all workers.
-  LimitadorDesk(gate::Gate& gate, telemetry::MetricCells& metrics, telemetry::RuleStats& rules,
+  LimitadorHttp(gate::Gate& gate, telemetry::MetricCells& metrics, telemetry::RuleStats& rules,
                 LimitadorCounters& counters);
-  ~LimitadorDesk();
+  ~LimitadorHttp();
 
   void ask(Ask what, std::string_view body, TimePoint now, Answered answered);
   /// The counters of a namespace, with what is left of them.

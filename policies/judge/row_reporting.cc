@@ -1,4 +1,4 @@
-#include "policies/judge/row_giving.h"
+#include "policies/judge/row_reporting.h"
 
 #include "policies/judge/flat_plan.h"
 
@@ -6,9 +6,9 @@ namespace weir::policies {
 
 /// A row and its key, reused for one policy after the other: most rows are only counted, and need
 /// only a few fields.
-class RowGiving::RowMaker final : public RowSink::Key {
+class RowReporting::RowMaker final : public RowSink::Key {
  public:
-  explicit RowMaker(RowGiving& giving) : giving_(giving) { row_.key = this; }
+  explicit RowMaker(RowReporting& giving) : giving_(giving) { row_.key = this; }
 
   std::span<const Value> parts() override {
     giving_.work_.frame.set_event(row_.event->name);
@@ -82,12 +82,12 @@ class RowGiving::RowMaker final : public RowSink::Key {
     row_.hash = giving_.keys_.key_hash();
   }
 
-  RowGiving& giving_;
+  RowReporting& giving_;
   const Binding* binding_ = nullptr;
   RowSink::Row row_;
 };
 
-void RowGiving::give_listed_rows(RowSink& rows) {
+void RowReporting::give_listed_rows(RowSink& rows) {
   RowMaker row(*this);
   for (const ListHit& hit : work_.plan().lists) {
     const List& list = work_.set->lists[hit.list];
@@ -98,16 +98,17 @@ void RowGiving::give_listed_rows(RowSink& rows) {
   }
 }
 
-std::optional<Number> RowGiving::limit_of(const PlannedPolicy& planned, const Winner& won) const {
+std::optional<Number> RowReporting::limit_of(const PlannedPolicy& planned,
+                                             const Winner& won) const {
   if (won.rung < 0) return std::nullopt;
   return work_.plan().limits[planned.first_limit + static_cast<std::size_t>(won.rung)];
 }
 
-const PlannedCounter* RowGiving::counter_of(const PlannedPolicy& planned) const {
+const PlannedCounter* RowReporting::counter_of(const PlannedPolicy& planned) const {
   return work_.policy_of(planned).has_metric ? &work_.planned_counter(planned, 0) : nullptr;
 }
 
-void RowGiving::give_rows(RowSink& rows) {
+void RowReporting::give_rows(RowSink& rows) {
   if (work_.plan().allowed || work_.plan().defect) return;
   if (!work_.plan().lists.empty()) give_listed_rows(rows);
   const bool refused = work_.verdict.kind == Verdict::Kind::refuse;
@@ -138,7 +139,7 @@ void RowGiving::give_rows(RowSink& rows) {
     // An answer that matches gives the reading of what was reserved.
     !planned.reserves || planned.rowed ? row.give(rows, counter, false) : row.find_key(counter);
     if (stands) {
-      planned.told = static_cast<std::int16_t>(won.rung);
+      planned.reported_rung = static_cast<std::int16_t>(won.rung);
       row.give_verdict(rows, won, limit_of(planned, won));
     } else if (!planned.applies && !planned.reserves && (!refused || always)) {
       const Winner& settled = all->settled.rung >= 0 ? all->settled : all->shadow_settled;
@@ -147,14 +148,14 @@ void RowGiving::give_rows(RowSink& rows) {
   }
 }
 
-void RowGiving::give_remembered(RowSink& rows, const PlannedPolicy& planned, const Winner& won) {
+void RowReporting::give_remembered(RowSink& rows, const PlannedPolicy& planned, const Winner& won) {
   RowMaker row(*this);
   row.start(planned, true);
   row.find_key(nullptr);
   row.give_remembered(rows, won, std::nullopt);
 }
 
-void RowGiving::give_flat_rows(RowSink& rows, std::span<const FlatPolicy> policies) {
+void RowReporting::give_flat_rows(RowSink& rows, std::span<const FlatPolicy> policies) {
   RowMaker row(*this);
   for (const FlatPolicy& policy : policies) {
     row.start(policy, false);
@@ -165,13 +166,13 @@ void RowGiving::give_flat_rows(RowSink& rows, std::span<const FlatPolicy> polici
   }
 }
 
-void RowGiving::give_settled_row(RowSink& rows, const FlatPolicy& outcome) {
+void RowReporting::give_settled_row(RowSink& rows, const FlatPolicy& outcome) {
   RowMaker row(*this);
   row.start(outcome, true);
   row.give_reading(rows, outcome.planned, true);
 }
 
-void RowGiving::give_settled_rows(RowSink& rows) {
+void RowReporting::give_settled_rows(RowSink& rows) {
   RowMaker row(*this);
   for (const PlannedPolicy& planned : work_.plan().policies) {
     if (!planned.reserves || !planned.matched) continue;
@@ -182,7 +183,7 @@ void RowGiving::give_settled_rows(RowSink& rows) {
     row.start(planned, true);
     const PlannedCounter* const counter = counter_of(planned);
     planned.rowed ? row.find_key(counter) : row.give(rows, counter, true);
-    if (won.rung < 0 || won.rung == planned.told) continue;
+    if (won.rung < 0 || won.rung == planned.reported_rung) continue;
     row.give_remembered(rows, won, limit_of(planned, won));
   }
 }

@@ -1,16 +1,16 @@
-#include "app/change/table_book.h"
+#include "app/change/table_history.h"
 
 #include <gtest/gtest.h>
 
-namespace weir::app::table_book_test {
+namespace weir::app::table_history_test {
 namespace {
 
 using admin::TableRecord;
 
 constexpr std::size_t kRoom = 100'000;
 
-/// One replica's book, changed as its desk does.
-struct Book : TableBook {
+/// One replica's history, changed as TableChanges does.
+struct Book : TableHistory {
   std::string set(const char* cell, int limit, TimePoint at, const char* state = "applied",
                   const char* by = "ann") {
     TableRecord record;
@@ -40,24 +40,24 @@ struct Book : TableBook {
 
 TimePoint at(int ms) { return TimePoint{milliseconds{ms}}; }
 
-TEST(TableBook, AnotherReplicaHasWhatItIsTold) {
+TEST(TableHistory, AnotherReplicaHasWhatItIsTold) {
   Book a, b;
   a.set("x", 5, at(1));
   a.set("y", 6, at(2));
-  EXPECT_TRUE(a.has_untold("t"));
-  a.told("t");
+  EXPECT_TRUE(a.has_unsent("t"));
+  a.take_reply("t");
   ASSERT_TRUE(b.merge("t", a.text()));
   EXPECT_EQ(b.cells(), "x=5 y=6 ");
   EXPECT_EQ(b.states(), "1:applied 2:applied ");
-  EXPECT_FALSE(b.has_untold("t"));
+  EXPECT_FALSE(b.has_unsent("t"));
   EXPECT_EQ(b.set("x", 7, at(3)), "3") << "ids go on";
   Book back;
   ASSERT_TRUE(back.from_json(b.to_json()));
-  EXPECT_TRUE(back.has_untold("t")) << "also after a restart";
+  EXPECT_TRUE(back.has_unsent("t")) << "also after a restart";
   EXPECT_EQ(back.cells(), b.cells());
 }
 
-TEST(TableBook, WhatWasSetMeanwhileLiesOverWhatIsTold) {
+TEST(TableHistory, WhatWasSetMeanwhileLiesOverWhatIsTold) {
   Book a, b;
   a.set("x", 5, at(1));
   b.merge("t", a.text());
@@ -67,8 +67,8 @@ TEST(TableBook, WhatWasSetMeanwhileLiesOverWhatIsTold) {
   ASSERT_TRUE(b.merge("t", a.text()));
   EXPECT_EQ(b.cells(), "x=20 y=11 ");
   EXPECT_EQ(b.states(), "1:applied 2:applied 3:applied 4:applied ") << "ours got an id of its own";
-  EXPECT_TRUE(b.has_untold("t"));
-  a.told("t");
+  EXPECT_TRUE(b.has_unsent("t"));
+  a.take_reply("t");
   ASSERT_TRUE(a.merge("t", b.text()));
   EXPECT_EQ(a.cells(), b.cells());
   EXPECT_EQ(a.states(), b.states());
@@ -78,7 +78,7 @@ TEST(TableBook, WhatWasSetMeanwhileLiesOverWhatIsTold) {
   EXPECT_EQ(a.to_json(), before);
 }
 
-TEST(TableBook, AnIdThatWasToldIsNeverAnotherChange) {
+TEST(TableHistory, AnIdThatWasToldIsNeverAnotherChange) {
   Book a, b;
   a.mark_ids("3fa2");
   b.mark_ids("91c0");
@@ -87,7 +87,7 @@ TEST(TableBook, AnIdThatWasToldIsNeverAnotherChange) {
   EXPECT_EQ(ours, "1-3fa2");
   EXPECT_EQ(theirs, "1-91c0");
   ASSERT_TRUE(b.merge("t", a.text()));
-  a.told("t");
+  a.take_reply("t");
   ASSERT_TRUE(a.merge("t", b.text()));
   for (Book* each : {&a, &b}) {
     EXPECT_EQ(each->find("t", ours)->by, "ann");
@@ -97,11 +97,11 @@ TEST(TableBook, AnIdThatWasToldIsNeverAnotherChange) {
   EXPECT_EQ(a.set("x", 11, at(3)), "2-3fa2");
 }
 
-TEST(TableBook, ASecondPersonMayDecideElsewhere) {
+TEST(TableHistory, ASecondPersonMayDecideElsewhere) {
   Book a, b, c;
   const std::string id = a.set("x", 9, at(1), TableRecord::kPending);
   for (Book* each : {&b, &c}) each->merge("t", a.text());
-  a.told("t");
+  a.take_reply("t");
   EXPECT_EQ(b.pending(), 1U);
   b.hold(b.with("t", {{{"x"}, Number(9)}}));
   b.set_state("t", id, TableRecord::kApplied, "bob", at(2));
@@ -116,11 +116,11 @@ TEST(TableBook, ASecondPersonMayDecideElsewhere) {
   // Who was too late, and was told that it is done, is named, on all of them.
   ASSERT_EQ(overtaken.size(), 1U);
   EXPECT_EQ(overtaken[0].overtaken, "rejected by cleo");
-  EXPECT_TRUE(c.has_untold("t"));
+  EXPECT_TRUE(c.has_unsent("t"));
   overtaken.clear();
   ASSERT_TRUE(c.merge("t", b.text(), &overtaken)) << "the same once more says it once";
   EXPECT_TRUE(overtaken.empty());
-  b.told("t");
+  b.take_reply("t");
   ASSERT_TRUE(b.merge("t", c.text(), &overtaken));
   EXPECT_TRUE(overtaken.empty());
   EXPECT_EQ(b.find("t", id)->overtaken, "rejected by cleo");
@@ -140,7 +140,7 @@ TEST(TableBook, ASecondPersonMayDecideElsewhere) {
   EXPECT_EQ(d.find("t", more)->state, TableRecord::kApplied);
 }
 
-TEST(TableBook, TheHistoryIsCutWhereItDoesNotFit) {
+TEST(TableHistory, TheHistoryIsCutWhereItDoesNotFit) {
   Book a;
   for (int i = 0; i < 300; ++i) a.set("x", i, at(i));
   const std::string text = a.table_text("t", 10'000);
@@ -152,12 +152,12 @@ TEST(TableBook, TheHistoryIsCutWhereItDoesNotFit) {
   EXPECT_LT(b.records().size(), 100U);
   EXPECT_EQ(a.table_text("t", 20), "") << "not even the cells";
   // A replica that has more of it keeps that.
-  a.told("t");
+  a.take_reply("t");
   ASSERT_TRUE(a.merge("t", text));
   EXPECT_EQ(a.records().size(), 300U);
 }
 
-TEST(TableBook, WhatIsNoTableChangesNothing) {
+TEST(TableHistory, WhatIsNoTableChangesNothing) {
   Book a;
   a.set("x", 5, at(1));
   const std::string before = a.to_json();
@@ -172,4 +172,4 @@ TEST(TableBook, WhatIsNoTableChangesNothing) {
 }
 
 }  // namespace
-}  // namespace weir::app::table_book_test
+}  // namespace weir::app::table_history_test

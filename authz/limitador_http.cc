@@ -1,4 +1,4 @@
-#include "authz/limitador_desk.h"
+#include "authz/limitador_http.h"
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
@@ -128,16 +128,16 @@ net::HttpReply limitador_limits(const config::Server::RateLimit& settings, std::
 }
 
 /// One call under way: several judgements after each other.
-class LimitadorDesk::Active final : private RateLimitCall::Waiting {
+class LimitadorHttp::Active final : private RateLimitCall::Waiting {
  public:
-  explicit Active(LimitadorDesk& desk) : desk_(desk), call_(desk.gate_, desk.meter_) {}
+  explicit Active(LimitadorHttp& http) : http_(http), call_(http.gate_, http.meter_) {}
 
   void ask(Ask what, std::string_view body, TimePoint now, Answered answered) {
     answered_ = std::move(answered);
     asked_ = what;
     limited_ = false;
     if (const std::string wrong = read_question(body, question_); !wrong.empty()) {
-      desk_.metrics_.add(telemetry::Metric::rate_limit_errors);
+      http_.metrics_.add(telemetry::Metric::rate_limit_errors);
       return leave(net::problem(400, wrong));
     }
     step_ = Step::judging;
@@ -150,7 +150,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
 
   void list(std::string space, TimePoint now, Answered answered) {
     answered_ = std::move(answered);
-    listed_ = desk_.counters_.of(space, now);
+    listed_ = http_.counters_.of(space, now);
     step_ = Step::listing;
     if (listed_.empty()) return leave(reply_with(200, json::array()));
     question_.space = std::move(space);
@@ -203,11 +203,11 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
   }
 
   void note(TimePoint now) {
-    const auto& settings = desk_.gate_.set().ratelimit;
+    const auto& settings = http_.gate_.set().ratelimit;
     for (const auto& reading : call_.readings()) {
       const Limit* const limit = limit_of(settings, reading.policy);
       if (limit == nullptr || whole(reading.value) <= 0) continue;
-      desk_.counters_.note(counter_of(*limit, now), now);
+      http_.counters_.note(counter_of(*limit, now), now);
     }
   }
 
@@ -226,7 +226,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
   /// The seconds until the counter's window ends; where that is not known the whole window.
   std::int64_t reset_of(const Limit& limit, TimePoint now) const {
     const LimitadorCounters::Counter counter = counter_of(limit, now);
-    const TimePoint end = desk_.counters_.end_of(counter, now).value_or(counter.end);
+    const TimePoint end = http_.counters_.end_of(counter, now).value_or(counter.end);
     return seconds_left(end, limit, now);
   }
 
@@ -238,7 +238,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
   }
 
   void answer(TimePoint now) {
-    desk_.metrics_.add(limited_ ? telemetry::Metric::rate_limit_over
+    http_.metrics_.add(limited_ ? telemetry::Metric::rate_limit_over
                                 : telemetry::Metric::rate_limit_ok);
     net::HttpReply reply = reply_with(limited_ ? 429 : 200, nullptr);
     if (limited_ && asked_ == Ask::check) {
@@ -257,7 +257,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     };
     std::vector<Left> limits;
     for (const auto& reading : call_.readings()) {
-      const Limit* const limit = limit_of(desk_.gate_.set().ratelimit, reading.policy);
+      const Limit* const limit = limit_of(http_.gate_.set().ratelimit, reading.policy);
       if (limit == nullptr) continue;
       // Of reports there may be more than 64 bits hold.
       const std::int64_t with =
@@ -285,7 +285,7 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     json::array out;
     for (std::size_t i = 0; i < listed_.size(); ++i) {
       const auto& counter = listed_[i];
-      const Limit* const limit = limit_of(desk_.gate_.set().ratelimit, counter);
+      const Limit* const limit = limit_of(http_.gate_.set().ratelimit, counter);
       if (limit == nullptr) continue;
       const auto reading =
           std::find_if(call_.readings().begin(), call_.readings().end(), [&](const auto& one) {
@@ -309,11 +309,11 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
     call_.clear();
     question_ = Question();
     std::vector<LimitadorCounters::Counter>().swap(listed_);
-    desk_.active_.take_back(*this);
+    http_.active_.take_back(*this);
     answered(std::move(reply));
   }
 
-  LimitadorDesk& desk_;
+  LimitadorHttp& http_;
   RateLimitCall call_;
   Question question_;
   std::vector<LimitadorCounters::Counter> listed_;
@@ -323,16 +323,16 @@ class LimitadorDesk::Active final : private RateLimitCall::Waiting {
   bool limited_ = false;
 };
 
-LimitadorDesk::LimitadorDesk(gate::Gate& gate, telemetry::MetricCells& metrics,
+LimitadorHttp::LimitadorHttp(gate::Gate& gate, telemetry::MetricCells& metrics,
                              telemetry::RuleStats& rules, LimitadorCounters& counters)
     : gate_(gate), metrics_(metrics), meter_(rules), counters_(counters) {}
-LimitadorDesk::~LimitadorDesk() = default;
+LimitadorHttp::~LimitadorHttp() = default;
 
-void LimitadorDesk::ask(Ask what, std::string_view body, TimePoint now, Answered answered) {
+void LimitadorHttp::ask(Ask what, std::string_view body, TimePoint now, Answered answered) {
   active_.lend(*this).ask(what, body, now, std::move(answered));
 }
 
-void LimitadorDesk::counters(std::string space, TimePoint now, Answered answered) {
+void LimitadorHttp::counters(std::string space, TimePoint now, Answered answered) {
   active_.lend(*this).list(std::move(space), now, std::move(answered));
 }
 

@@ -1,4 +1,4 @@
-#include "limiter/counters/heritage.h"
+#include "limiter/counters/history_facts.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace weir::limiter {
 
-Heritage Heritage::of(const CounterSpec& spec, const Rule& rule) noexcept {
+HistoryFacts HistoryFacts::of(const CounterSpec& spec, const Rule& rule) noexcept {
   const std::int64_t kept = std::max(rule.span, rule.kept);
   return {spec.late ? Hash128{} : spec.what,
           spec.metric,
@@ -25,32 +25,33 @@ bool drops(const CounterSpec& spec) noexcept {
          (spec.metric == Metric::count && (spec.window == Window::log || spec.late));
 }
 
-bool Heritage::fits(const Counter& heir) const noexcept {
+bool HistoryFacts::fits(const Counter& receiver) const noexcept {
   const auto trails = [](Window w) { return w == Window::log || w == Window::ring; };
   // Times that events bring are not those that ours are kept by.
-  if (heir.spec.late || what == Hash128{} || what != heir.spec.what || metric != heir.spec.metric ||
-      real != heir.spec.real || !trails(window) || !trails(heir.spec.window)) {
+  if (receiver.spec.late || what == Hash128{} || what != receiver.spec.what ||
+      metric != receiver.spec.metric || real != receiver.spec.real || !trails(window) ||
+      !trails(receiver.spec.window)) {
     return false;
   }
-  return kept >= heir.rule.length && heir.rule.quantum % quantum == 0;
+  return kept >= receiver.rule.length && receiver.rule.quantum % quantum == 0;
 }
 
 namespace {
 
 /// From so many others a counter takes what it begins with, at most: each costs a pass through the
-/// tables, of all heirs together.
+/// tables, of all receivers together.
 constexpr std::size_t kSourcesMost = 4;
 
 }  // namespace
 
-void Bank::Inheritance::add_heir(Held& held) {
-  heirs_.push_back(&held);
-  held.is_heir = true;
+void Bank::HistoryCopier::add_receiver(Held& held) {
+  receivers_.push_back(&held);
+  held.waits_for_history = true;
   held.covers_from = bank_.opening;
   held.opened_ms = bank_.latest();
 }
 
-void Bank::Inheritance::add_reopened(Held& held) {
+void Bank::HistoryCopier::add_reopened(Held& held) {
   reopened_.push_back(&held);
   held.closed = false;
   held.closed_at = {};
@@ -59,11 +60,12 @@ void Bank::Inheritance::add_reopened(Held& held) {
 }
 
 /// Whether it has not got yet what there is for it: it has nothing for others then.
-bool Bank::Inheritance::waits(const Held& held) const noexcept {
-  return held.is_heir || std::find(reopened_.begin(), reopened_.end(), &held) != reopened_.end();
+bool Bank::HistoryCopier::waits(const Held& held) const noexcept {
+  return held.waits_for_history ||
+         std::find(reopened_.begin(), reopened_.end(), &held) != reopened_.end();
 }
 
-void Bank::Inheritance::note_cut(Counter& to, std::uint32_t held) const noexcept {
+void Bank::HistoryCopier::note_cut(Counter& to, std::uint32_t held) const noexcept {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const std::int64_t now =
       to.clock == Ages::kOwnTime ? to.newest.load(kRelaxed) : bank_.latest()[to.clock];
@@ -75,7 +77,7 @@ void Bank::Inheritance::note_cut(Counter& to, std::uint32_t held) const noexcept
 }
 
 /// The same where it gets what another one holds.
-void Bank::Inheritance::take_cut(Counter& to, const Counter& from) const noexcept {
+void Bank::HistoryCopier::take_cut(Counter& to, const Counter& from) const noexcept {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const std::uint32_t kept = from.keep.load(kRelaxed);
   if (drops(from.spec) && (!drops(to.spec) || kept < to.keep.load(kRelaxed))) note_cut(to, kept);
@@ -83,20 +85,20 @@ void Bank::Inheritance::take_cut(Counter& to, const Counter& from) const noexcep
     note_cut(to, from.cut_from.load(kRelaxed));
 }
 
-/// The history of one counter, and its heirs.
-struct Bank::Inheritance::Bequest {
+/// The history of one counter, and its receivers.
+struct Bank::HistoryCopier::CopyJob {
   const Counter* from;
   Instant then;
   struct Heir {
     Counter* to;
     Instant at;
   };
-  std::vector<Heir> heirs;
+  std::vector<Heir> receivers;
 };
 
 /// The counter with the longest history comes first; others add keys that it does not hold. Closed
 /// counters come last: they lack the events since their closing.
-std::vector<const Bank::Held*> Bank::Inheritance::sources_of(const Held& heir) const {
+std::vector<const Bank::Held*> Bank::HistoryCopier::sources_of(const Held& receiver) const {
   const std::int64_t now = bank_.latest_ms();
   struct Source {
     bool open;
@@ -104,11 +106,11 @@ std::vector<const Bank::Held*> Bank::Inheritance::sources_of(const Held& heir) c
     const Held* held;
   };
   std::vector<Source> sources;
-  const Hash128& what = heir.counter.spec.what;
+  const Hash128& what = receiver.counter.spec.what;
   if (what == Hash128{}) return {};
   for (const Held* const held : bank_.by_what.at(what)) {
-    const Heritage left = Heritage::of(held->counter);
-    if (!held->is_heir && left.fits(heir.counter))
+    const HistoryFacts left = HistoryFacts::of(held->counter);
+    if (!held->waits_for_history && left.fits(receiver.counter))
       sources.push_back({!held->closed, std::min(left.kept, now - held->since), held});
   }
   std::stable_sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) {
@@ -121,44 +123,44 @@ std::vector<const Bank::Held*> Bank::Inheritance::sources_of(const Held& heir) c
   return out;
 }
 
-/// The n-th source of every heir in the n-th pass.
-void Bank::Inheritance::run() {
+/// The n-th source of every receiver in the n-th pass.
+void Bank::HistoryCopier::run() {
   // The latest second that anybody has seen: events may be ahead of it by less than one, and none
   // that still counts is taken for too old.
   const TimePoint now = from_ms(bank_.latest_ms());
   for (Held* const again : reopened_) catch_up(*again);
   for (Held* const again : reopened_) join(*again);
   reopened_.clear();
-  for (Held* const heir : heirs_) join(*heir);
-  std::array<std::map<const Counter*, Bequest>, kSourcesMost> passes;
-  for (Held* const heir : heirs_) {
-    const std::vector<const Held*> sources = sources_of(*heir);
-    heir->since = to_ms(now);
-    if (!sources.empty()) heir->copies_until = to_ms(now) + 1000;
+  for (Held* const receiver : receivers_) join(*receiver);
+  std::array<std::map<const Counter*, CopyJob>, kSourcesMost> passes;
+  for (Held* const receiver : receivers_) {
+    const std::vector<const Held*> sources = sources_of(*receiver);
+    receiver->since = to_ms(now);
+    if (!sources.empty()) receiver->copies_until = to_ms(now) + 1000;
     for (std::size_t n = 0; n < sources.size(); ++n) {
       const Counter& from = sources[n]->counter;
-      take_cut(heir->counter, from);
+      take_cut(receiver->counter, from);
       const auto at =
-          passes[n].try_emplace(&from, Bequest{&from, Instant(from.rule, now), {}}).first;
-      at->second.heirs.push_back({&heir->counter, Instant(heir->counter.rule, now)});
+          passes[n].try_emplace(&from, CopyJob{&from, Instant(from.rule, now), {}}).first;
+      at->second.receivers.push_back({&receiver->counter, Instant(receiver->counter.rule, now)});
       if (sources[n]->closed) continue;
-      heir->since = std::min(heir->since, sources[n]->since);
-      heir->covers_from = std::min(heir->covers_from, sources[n]->covers_from);
+      receiver->since = std::min(receiver->since, sources[n]->since);
+      receiver->covers_from = std::min(receiver->covers_from, sources[n]->covers_from);
     }
   }
-  for (Held* const heir : heirs_) heir->is_heir = false;
-  heirs_.clear();
+  for (Held* const receiver : receivers_) receiver->waits_for_history = false;
+  receivers_.clear();
   for (auto& pass : passes) {
-    std::vector<Bequest> bequests;
+    std::vector<CopyJob> bequests;
     for (auto& [from, bequest] : pass) bequests.push_back(std::move(bequest));
     if (!bequests.empty()) copy_all(bequests);
   }
 }
 
-void Bank::Inheritance::copy_all(const std::vector<Bequest>& bequests) const {
-  std::vector<const Bequest*> by_counter(kCountersMax);
+void Bank::HistoryCopier::copy_all(const std::vector<CopyJob>& bequests) const {
+  std::vector<const CopyJob*> by_counter(kCountersMax);
   std::vector<Table*> of;
-  for (const Bequest& bequest : bequests) {
+  for (const CopyJob& bequest : bequests) {
     by_counter[bequest.from->index] = &bequest;
     if (std::find(of.begin(), of.end(), bequest.from->table) == of.end())
       of.push_back(bequest.from->table);
@@ -167,14 +169,14 @@ void Bank::Inheritance::copy_all(const std::vector<Bequest>& bequests) const {
   entries.reserve(kKeepMax + kBucketsMax);  // no allocation under a lock
   for (Table* const table : of) {
     bank_.each_slot_of(*table, by_counter,
-                       [&](const Bequest& found, Table::Region& region, Slot& slot) {
+                       [&](const CopyJob& found, Table::Region& region, Slot& slot) {
                          if (found.from->table == table) copy_key(found, region, slot, entries);
                        });
   }
 }
 
-void Bank::Inheritance::copy_key(const Bequest& bequest, Table::Region& region, Slot& slot,
-                                 std::vector<PlainEntry>& entries) const {
+void Bank::HistoryCopier::copy_key(const CopyJob& bequest, Table::Region& region, Slot& slot,
+                                   std::vector<PlainEntry>& entries) const {
   entries.clear();
   std::uint64_t tag = 0;
   {
@@ -186,10 +188,10 @@ void Bank::Inheritance::copy_key(const Bequest& bequest, Table::Region& region, 
     bequest.from->ops->take_out(subject, bequest.then, entries);
   }
   if (entries.empty()) return;
-  for (const Bequest::Heir& heir : bequest.heirs) {
-    if (!heir.at.covers(entries.back().ms)) continue;
-    bank_.with(heir.to, heir.to->table->place(tag, heir.to->salt), [&](Subject& s) {
-      if (s.slot == nullptr) heir.to->ops->put_in(s, heir.at, entries);
+  for (const CopyJob::Heir& receiver : bequest.receivers) {
+    if (!receiver.at.covers(entries.back().ms)) continue;
+    bank_.with(receiver.to, receiver.to->table->place(tag, receiver.to->salt), [&](Subject& s) {
+      if (s.slot == nullptr) receiver.to->ops->put_in(s, receiver.at, entries);
     });
   }
 }

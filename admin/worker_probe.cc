@@ -1,4 +1,4 @@
-#include "admin/pulse.h"
+#include "admin/worker_probe.h"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -23,11 +23,12 @@ struct RollCall {
 
 }  // namespace
 
-boost::asio::awaitable<std::vector<std::size_t>> silent_workers(Pulse& pulse, milliseconds limit) {
+boost::asio::awaitable<std::vector<std::size_t>> silent_workers(WorkerProbe& worker_probe,
+                                                                milliseconds limit) {
   const auto executor = co_await boost::asio::this_coro::executor;
   boost::asio::steady_timer timer(executor);
   timer.expires_after(limit);
-  const auto call = std::make_shared<RollCall>(pulse.workers());
+  const auto call = std::make_shared<RollCall>(worker_probe.workers());
   for (std::size_t i = 0; i < call->silent.size(); ++i) call->silent[i] = i;
   struct Waiting {
     RollCall& call;
@@ -35,8 +36,8 @@ boost::asio::awaitable<std::vector<std::size_t>> silent_workers(Pulse& pulse, mi
   };
   const Waiting waiting{*call};
   call->waiter = &timer;
-  for (std::size_t i = 0; i < pulse.workers(); ++i) {
-    pulse.ask(
+  for (std::size_t i = 0; i < worker_probe.workers(); ++i) {
+    worker_probe.ask(
         i, [call, executor, i] { boost::asio::post(executor, [call, i] { call->answered(i); }); });
   }
   if (!call->silent.empty()) co_await timer.async_wait(net::kToken);

@@ -14,9 +14,9 @@ struct FlatPolicy;
 /// Reports judgements to a RowSink. A policy that waits for the answer gives its verdict with the
 /// request, as all do, and its reading at its settlement, unless it refuses the request itself:
 /// then there will be no answer.
-class RowGiving final {
+class RowReporting final {
  public:
-  RowGiving(Judging& work, EventKeys& keys, Ladder& ladder) noexcept
+  RowReporting(Judging& work, EventKeys& keys, Ladder& ladder) noexcept
       : work_(work), keys_(keys), ladder_(ladder) {}
 
   void give_rows(RowSink& rows);

@@ -49,10 +49,10 @@ bool judges_requests(const HaproxySection& section);
 std::string haproxy_text(const HaproxyWords& words);
 std::string line_text(std::size_t line);
 
-class HaproxyCourse {
+class HaproxyRuleOrder {
  public:
   /// Both outlive it.
-  HaproxyCourse(const HaproxyFile& file, HaproxyNotes& notes);
+  HaproxyRuleOrder(const HaproxyFile& file, HaproxyNotes& notes);
 
   const std::vector<HaproxyTracking>& trackings() const { return trackings_; }
   /// Is the rule asked at all?

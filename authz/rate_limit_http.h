@@ -12,13 +12,13 @@ namespace weir::authz {
 
 /// Calls of the rate limit service that come over HTTP, on one worker: `POST /json` of
 /// envoyproxy/ratelimit. On the worker's thread, after whatever ticks the gate.
-class RateLimitDesk {
+class RateLimitHttp {
  public:
   /// Told once for each call, at once or from a later turn of the worker's loop.
   using Answered = std::function<void(net::HttpReply)>;
 
-  RateLimitDesk(gate::Gate& gate, telemetry::MetricCells& metrics, telemetry::RuleStats& rules);
-  ~RateLimitDesk();
+  RateLimitHttp(gate::Gate& gate, telemetry::MetricCells& metrics, telemetry::RuleStats& rules);
+  ~RateLimitHttp();
 
   void json(std::string_view body, TimePoint now, Answered answered);
 

@@ -1,5 +1,5 @@
 // A new counter of the same `what` begins with what another keeps; against a naive list of events.
-#include "limiter/counters/heritage.h"
+#include "limiter/counters/history_facts.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "tests/limiter/reloads.h"
 #include "tests/support/seed.h"
 
-namespace weir::limiter::heritage_test {
+namespace weir::limiter::history_facts_test {
 namespace {
 
 using test::Reloads;
@@ -74,18 +74,18 @@ TEST_P(Heirs, ReadsWhatTheyWouldReadHadTheyAlwaysBeenThere) {
       charge(other, always, key);
     }
     if (closed) bank.close_unused({});
-    const CounterId heir = bank.open({1, 3}, reads).value();
+    const CounterId receiver = bank.open({1, 3}, reads).value();
     for (int n = 0; n < 600; ++n) {
       now += static_cast<std::int64_t>(random() % 3000);
       const CounterKey key = key_of(random(), kind.near);
       for (const bool with : {true, false}) {
-        const Reading a = bank.peek(heir, key, from_ms(now), with ? &event : nullptr);
+        const Reading a = bank.peek(receiver, key, from_ms(now), with ? &event : nullptr);
         const Reading b = other.peek(always, key, from_ms(now), with ? &event : nullptr);
         ASSERT_EQ(a.has_value, b.has_value);
         ASSERT_EQ(a.value.to_string(), b.value.to_string()) << n;
       }
       if (random() % 3 != 0) continue;
-      charge(bank, heir, key);
+      charge(bank, receiver, key);
       charge(other, always, key);
     }
   }
@@ -180,7 +180,7 @@ TEST(OpenedAgain, AlsoAfterALongTimeOfFixedWindows) {
   world.bank.maintain(from_ms(now), from_ms(now));
   world.reload({{1, hours}, {3, hour}});
   EXPECT_EQ(read_of(world, 1, now), 2);
-  EXPECT_EQ(read_of(world, 3, now), 2) << "the heir of the one that is back";
+  EXPECT_EQ(read_of(world, 3, now), 2) << "the receiver of the one that is back";
 }
 
 /// Of two that cover what came meanwhile, the one that is still in force forgets more of it.
@@ -344,11 +344,11 @@ std::int64_t inherited(const CounterSpec& from, const CounterSpec& to) {
   const CounterId source = bank.open({1, 1}, from).value();
   for (int n = 0; n < 10; ++n)
     bank.charge(source, Hash128{9, 9}, from_ms(kStart + n), {}, nullptr, nullptr);
-  const CounterId heir = bank.open({1, 2}, to).value();
-  return bank.peek(heir, Hash128{9, 9}, from_ms(kStart + 20)).value.integer();
+  const CounterId receiver = bank.open({1, 2}, to).value();
+  return bank.peek(receiver, Hash128{9, 9}, from_ms(kStart + 20)).value.integer();
 }
 
-TEST(Heritage, AClosedCounterFillsInOnlyWhatAnOpenOneLacks) {
+TEST(HistoryFacts, AClosedCounterFillsInOnlyWhatAnOpenOneLacks) {
   for (const bool again : {false, true}) {
     Bank bank({std::uint64_t{8} << 20, 1000});
     const CounterSpec day = spec_of(Metric::count, Window::log, 86'400'000);
@@ -369,17 +369,17 @@ TEST(Heritage, AClosedCounterFillsInOnlyWhatAnOpenOneLacks) {
     if (again) {
       EXPECT_EQ(bank.open({1, 1}, day).value(), longer);
     }
-    const CounterId heir =
+    const CounterId receiver =
         bank.open({1, 3}, spec_of(Metric::count, Window::ring, 3'600'000)).value();
     const auto value = [&](const Hash128& key) {
-      return bank.peek(heir, key, from_ms(kStart + 600'000)).value.integer();
+      return bank.peek(receiver, key, from_ms(kStart + 600'000)).value.integer();
     };
     EXPECT_EQ(value(both), 6) << again;
     EXPECT_EQ(value(early), 1) << again;
   }
 }
 
-TEST(Heritage, OnlyWhatFits) {
+TEST(HistoryFacts, OnlyWhatFits) {
   const CounterSpec hour = spec_of(Metric::count, Window::log, 3'600'000);
   EXPECT_EQ(inherited(hour, spec_of(Metric::count, Window::log, 60'000)), 10);
   EXPECT_EQ(inherited(hour, spec_of(Metric::count, Window::ring, 60'000)), 10);
@@ -402,12 +402,12 @@ TEST(Heritage, OnlyWhatFits) {
   CounterSpec other = spec_of(Metric::count, Window::log, 60'000);
   other.what = {5, 5};
   EXPECT_EQ(inherited(hour, other), 0) << "another thing";
-  CounterSpec none = hour, heir = other;
-  none.what = heir.what = {};
-  EXPECT_EQ(inherited(none, heir), 0) << "of nothing else's";
+  CounterSpec none = hour, receiver = other;
+  none.what = receiver.what = {};
+  EXPECT_EQ(inherited(none, receiver), 0) << "of nothing else's";
 }
 
-TEST(Heritage, TheLongestHistoryWinsAndOthersFillIn) {
+TEST(HistoryFacts, TheLongestHistoryWinsAndOthersFillIn) {
   Bank bank({std::uint64_t{8} << 20, 1000});
   const auto charge = [&](CounterId id, std::uint64_t key, std::int64_t ms) {
     bank.charge(id, Hash128{key, 9}, from_ms(kStart + ms), {}, nullptr, nullptr);
@@ -422,14 +422,14 @@ TEST(Heritage, TheLongestHistoryWinsAndOthersFillIn) {
   charge(young, 2, 600'000);
   CounterSpec spec = spec_of(Metric::count, Window::ring, 1'800'000);
   spec.buckets = 30;  // of a minute, as the old one's
-  const CounterId heir = bank.open({1, 3}, spec).value();
+  const CounterId receiver = bank.open({1, 3}, spec).value();
   const TimePoint now = from_ms(kStart + 600'000);
-  EXPECT_EQ(bank.peek(heir, Hash128{1, 9}, now).value, Number(11));
-  EXPECT_EQ(bank.peek(heir, Hash128{2, 9}, now).value, Number(1));
+  EXPECT_EQ(bank.peek(receiver, Hash128{1, 9}, now).value, Number(11));
+  EXPECT_EQ(bank.peek(receiver, Hash128{2, 9}, now).value, Number(1));
   EXPECT_EQ(bank.peek(old, Hash128{1, 9}, now).value, Number(11)) << "the other keeps its own";
 }
 
-TEST(Heritage, ComesWithASnapshotWhereTheWindowHasChangedMeanwhile) {
+TEST(HistoryFacts, ComesWithASnapshotWhereTheWindowHasChangedMeanwhile) {
   for (const bool same : {true, false}) {
     Bank bank({std::uint64_t{8} << 20, 1000}), other({std::uint64_t{8} << 20, 1000});
     const CounterId source =
@@ -462,4 +462,4 @@ TEST(Heritage, ComesWithASnapshotWhereTheWindowHasChangedMeanwhile) {
 }
 
 }  // namespace
-}  // namespace weir::limiter::heritage_test
+}  // namespace weir::limiter::history_facts_test

@@ -14,24 +14,24 @@
 
 #include "admin/operations.h"
 #include "app/change/reload.h"
-#include "app/change/table_book.h"
+#include "app/change/table_history.h"
 #include "app/support/log.h"
 
 namespace weir::app {
 
 /// Tables that people maintain: the changes, their approvals, and the file that stores them. With a
 /// fleet all replicas keep the same. One change at a time. On the control thread.
-class TableDesk {
+class TableChanges {
  public:
   /// Limits as text, by table and path.
   using Cells = std::map<std::pair<std::string, std::vector<std::string>>, std::string>;
 
-  /// `directory`: state.dir, where the book is kept; empty: it ends with the process.
-  TableDesk(boost::asio::io_context& control, Log& log, const std::string& directory);
+  /// `directory`: state.dir, where the history is kept; empty: it ends with the process.
+  TableChanges(boost::asio::io_context& control, Log& log, const std::string& directory);
 
-  /// Reads the book. Empty: it is read, or there is none; else why weir must not run with it.
+  /// Reads the history. Empty: it is read, or there is none; else why weir must not run with it.
   std::string load();
-  const std::vector<config::TableEdit>& edits() const noexcept { return book_.edits(); }
+  const std::vector<config::TableEdit>& edits() const noexcept { return history_.edits(); }
   /// `let_go` is called with the limits that the files say themselves from now on.
   using LetGo = std::function<void(const std::string& table, const std::string& limits)>;
   /// `overtaken` is called with a change that was decided here, and otherwise at another replica,
@@ -57,21 +57,21 @@ class TableDesk {
   /// Takes the message of another replica. Before serve() it only changes the result of edits().
   void take_at_start(const std::string& table, std::string_view text);
   boost::asio::awaitable<void> take(std::string table, std::string text);
-  void told(const std::string& table);  ///< the change has been sent to the others
-  /// Called when the book can't be written (`why`), and when it is written again (empty). Called at
-  /// once with how it is now.
+  void mark_sent(const std::string& table);  ///< the change has been sent to the others
+  /// Called when the history can't be written (`why`), and when it is written again (empty). Called
+  /// at once with how it is now.
   using Written = std::function<void(const std::string& why)>;
   void tell_whether_written(Written written);
-  /// Writes the book if the last attempt failed. A change is made once, so nothing else would.
+  /// Writes the history if the last attempt failed. A change is made once, so nothing else would.
   void write_again();
   /// Whether a change needs the approval of a second person (`admin.approval`).
   void need_approval(bool needed) noexcept { approval_ = needed; }
 
   std::vector<admin::TableFacts> tables() const;
-  boost::asio::awaitable<admin::TableAnswer> change_table(admin::TableWish wish);
+  boost::asio::awaitable<admin::TableAnswer> change_table(admin::TableRequest asked);
 
  private:
-  std::optional<admin::TableRecord> record_of(const admin::TableWish& wish,
+  std::optional<admin::TableRecord> record_of(const admin::TableRequest& asked,
                                               admin::TableAnswer& wrong) const;
   bool agreed(const std::string& table) const;
   void note_same();
@@ -83,28 +83,30 @@ class TableDesk {
   std::string save_book();
   boost::asio::awaitable<std::shared_ptr<void>> take_turn();
   void tell(const std::string& table);
-  boost::asio::awaitable<admin::TableAnswer> carry_out(admin::TableWish wish);
-  std::string wrong_limits(const admin::TableWish& wish) const;
+  boost::asio::awaitable<admin::TableAnswer> carry_out(admin::TableRequest asked);
+  std::string wrong_limits(const admin::TableRequest& asked) const;
   boost::asio::awaitable<admin::TableAnswer> put_record(admin::TableRecord record,
                                                         std::string approve_id);
-  boost::asio::awaitable<admin::TableAnswer> set_table(admin::TableWish wish);
-  const admin::TableRecord* waiting(const admin::TableWish& wish, admin::TableAnswer& wrong) const;
-  const admin::TableRecord* to_undo(const admin::TableWish& wish, admin::TableAnswer& wrong) const;
-  boost::asio::awaitable<admin::TableAnswer> decide_table(admin::TableWish wish);
-  boost::asio::awaitable<admin::TableAnswer> undo_table(admin::TableWish wish);
+  boost::asio::awaitable<admin::TableAnswer> set_table(admin::TableRequest asked);
+  const admin::TableRecord* waiting(const admin::TableRequest& asked,
+                                    admin::TableAnswer& wrong) const;
+  const admin::TableRecord* to_undo(const admin::TableRequest& asked,
+                                    admin::TableAnswer& wrong) const;
+  boost::asio::awaitable<admin::TableAnswer> decide_table(admin::TableRequest asked);
+  boost::asio::awaitable<admin::TableAnswer> undo_table(admin::TableRequest asked);
 
   Log& log_;
   const std::string path_;
   Reload* reload_ = nullptr;  // null: weir is not running yet
   bool approval_ = false;
-  TableBook book_;
+  TableHistory history_;
   Teller teller_;  // null: there is this process alone
   Agreed agreed_;  // the same
   LetGo let_go_;
   Overtaken overtaken_;                                 // null: before serve()
   std::vector<admin::TableRecord> overtaken_at_start_;  // for serve()
   Written written_;                                     // null: there is no state.dir
-  std::string unwritten_;  // why the book on the disk is an old one; empty: it is not
+  std::string unwritten_;  // why the history on the disk is an old one; empty: it is not
   Cells same_;             // of what is set: what the files have said as well since
   std::map<std::string, std::string> ours_;
   std::set<std::string> seen_;  // of what was told at the start

@@ -8,8 +8,8 @@
 namespace weir::limiter {
 
 /// When a counter was open and when it was not: what others of the same `what` may give it, and it
-/// may give them (heritage.cc, catch_up.cc, joining.cc). Survives a restart with the counter.
-struct Course {
+/// may give them (history_facts.cc, catch_up.cc, joining.cc). Survives a restart with the counter.
+struct OpenTimes {
   bool closed = false;
   TimePoint closed_at{};   ///< on its own clock; 0: since the next maintain
   std::int64_t since = 0;  ///< ms: from then on it has every event; 0: from the start

@@ -13,7 +13,7 @@ namespace weir::app {
 
 /// The doors of door_rows() that this configuration wants: makes and opens them, and
 /// passes reloads on to them. Lives on the control thread.
-class Entrances {
+class FrontDoors {
  public:
   /// What keeps a door that is asked for from being opened.
   struct Refused {
@@ -36,7 +36,7 @@ class Entrances {
   void say_where(LogLine& line) const;
 
  private:
-  struct Entrance {
+  struct OpenDoor {
     const DoorRow* row;
     std::unique_ptr<FrontDoor> door;
     DoorAddress address;
@@ -44,7 +44,7 @@ class Entrances {
   };
   boost::system::error_code open_one(std::size_t door, std::size_t workers, const Listen& listen);
 
-  std::vector<Entrance> entrances_;
+  std::vector<OpenDoor> front_doors_;
 };
 
 }  // namespace weir::app
