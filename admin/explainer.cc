@@ -30,7 +30,7 @@ std::shared_ptr<policies::Driver> Explainer::driver_of(
     const std::shared_ptr<const policies::PolicySet>& set) {
   if (set_ == set) return driver_;
   driver_ = make_driver();
-  if (stores_.sharing != nullptr) driver_->share(*stores_.sharing, *outbox_);
+  if (stores_.sharing != nullptr) driver_->use_store(*stores_.sharing, *outbox_);
   driver_->use(policies::load_on_worker(set, stats_, 0));
   set_ = set;
   return driver_;

@@ -284,7 +284,7 @@ EventReader::Wrong EventReader::read_response(const Member& member) {
   return std::nullopt;
 }
 
-// Last, when every member has had its say.
+// Called last, after all members are read.
 void EventReader::finish_request() {
   if (!request_.path.empty() && request_.target.empty()) {
     scratch_.assign(request_.path);

@@ -105,7 +105,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
 
   void fail_for_memory(TimePoint now) {
     if (state_ == State::idle) return;  // it has been answered
-    if (std::exchange(state_, State::idle) == State::held) service_.judge_.unhold(now);
+    if (std::exchange(state_, State::idle) == State::held) service_.judge_.end_hold();
     drop_ticket(now);
     service_.metrics_.add(Metric::check_failed_ext_authz);
     call_->fail(Status::resource_exhausted, "there is no memory for the call");
@@ -144,7 +144,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
       refusal.status = 429;
       refusal.response_headers = retry;
       state_ = State::judging;
-      service_.judge_.unhold(now);
+      service_.judge_.end_hold();
       drop_ticket(now);
       return refuse(refusal);
     }
@@ -160,7 +160,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
       ticket_ = nullptr;
     }
     state_ = State::judging;
-    service_.judge_.unhold(now);
+    service_.judge_.end_hold();
     service_.metrics_.add(Metric::check_allowed_ext_authz);
     complete(*held_);
   }
@@ -189,7 +189,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
 
   void cancelled(TimePoint now) override {
     if (state_ == State::parked) service_.judge_.unpark(*this);
-    if (std::exchange(state_, State::idle) == State::held) service_.judge_.unhold(now);
+    if (std::exchange(state_, State::idle) == State::held) service_.judge_.end_hold();
     drop_ticket(now);
     leave();
   }

@@ -214,7 +214,7 @@ void DoorSession::hold(const Effect& effect) {
     refusal.response_headers = retry;
     append_refused(ctx_.answer, *door_, refusal, frame());
     state_ = before;
-    ctx_.judge.unhold(now);
+    ctx_.judge.end_hold();
     if (ticket_ != nullptr)
       ctx_.judge.finish(*std::exchange(ticket_, nullptr), gate::End::not_sent, now);
     ctx_.metrics.add(door_->caller->denied);
@@ -247,7 +247,7 @@ void DoorSession::release_held() {
   if (ticket_ != nullptr) ctx_.unsettled.keep(*ticket_, now);
   ticket_ = nullptr;
   state_ = State::reading_body;
-  ctx_.judge.unhold(now);
+  ctx_.judge.end_hold();
   ctx_.metrics.add(door_->caller->allowed);
   answer(ctx_.answer);
   if (state_ != State::closed) in_.consume(std::min(size, in_.size()));

@@ -122,7 +122,7 @@ void DoorSession::client_gone() {
   if (state_ == State::parked) ctx_.judge.unpark(*this);
   if (state_ == State::held) {
     state_ = State::reading_body;
-    ctx_.judge.unhold(now);
+    ctx_.judge.end_hold();
   }
   if (ticket_ != nullptr)
     ctx_.judge.finish(*std::exchange(ticket_, nullptr), gate::End::not_sent, now);

@@ -45,22 +45,22 @@ void Gate::use(std::shared_ptr<const policies::PolicySet> set) {
   if (recorder_ != nullptr) recorder_->use(driver_.set());
 }
 
-void Gate::share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget,
-                 net::Wheel* wheel) {
+void Gate::use_store(store::SharedStore& store, const policies::Sharing& sharing,
+                     milliseconds budget, net::Wheel* wheel) {
   sharing_ = sharing;
   outbox_.emplace(store, budget, driver_.patterns(), shared_, metrics_, wheel);
-  driver_.share(sharing_, *outbox_);
+  driver_.use_store(sharing_, *outbox_);
 }
 
 void Gate::fire_patterns(net::Wheel& wheel, std::uint64_t seed) {
-  WEIR_ASSERT(outbox_);  // share() has been called
+  WEIR_ASSERT(outbox_);  // use_store() has been called
   clock_.emplace(outbox_->store(), driver_.patterns(), outbox_->post(), shared_, metrics_, wheel,
                  seed);
 }
 
-void Gate::exchange(net::Wheel& wheel, std::uint64_t origin) {
+void Gate::begin_exchange(net::Wheel& wheel, std::uint64_t origin) {
   if (shared_.synced == nullptr || !outbox_) return;
-  driver_.exchange(outbox_->begin_exchange(*shared_.synced, shared_, wheel, origin));
+  driver_.use_synced(outbox_->begin_exchange(*shared_.synced, shared_, wheel, origin));
 }
 
 policies::Instant Gate::instant(TimePoint now) const noexcept {
@@ -98,7 +98,7 @@ void Gate::cut_short(Ticket& ticket) noexcept {
   give_back(ticket);
 }
 
-/// By what logs and metrics call a judgement.
+/// Sets the names by which logs and metrics identify a judgement.
 void Gate::name(const policies::Verdict& verdict, const policies::Plan& plan,
                 Decision& out) const noexcept {
   const policies::PolicySet& set = driver_.set();
@@ -166,7 +166,7 @@ Decision Gate::judge(const Request& request, TimePoint now, bool may_wait, Waite
   return out;
 }
 
-/// What the verdict comes to at the door.
+/// Makes the door's decision of a verdict.
 Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const Request& request,
                         policies::Instant at) {
   const TimePoint now = at.now;
@@ -193,13 +193,13 @@ Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const 
     out.ticket = &ticket;
     out.reads_answer = ticket.wants_readable_answer();
   }
-  // Last: the caller calls unhold() only for a hold in the decision that it gets.
+  // Last: the caller calls end_hold() only for a hold in the decision that it gets.
   if (verdict.kind == policies::Verdict::Kind::hold)
     metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
   return out;
 }
 
-/// Whose reservations are in the way of an event that waits.
+/// Notes the key whose reservations make the event wait.
 void Gate::note_crowd(const policies::Plan& plan) {
   crowded_key_ = {};
   crowded_elsewhere_ = plan.provisional;  // other workers do not announce verdicts either
@@ -261,7 +261,8 @@ std::optional<Gate::Judged> Gate::judge(const policies::Record& event, const Ans
     throw;
   }
   if (is_kept) {
-    // It is counted by now, and settled in any case. An error would have it told once more.
+    // The event is counted and will be settled. If this threw, the app would report the event
+    // again.
     survives_no_memory([&] { answered_body(ticket, answer, now); });
     finish(ticket, End::complete, now);
   }
@@ -352,7 +353,7 @@ void Gate::give_up(Waiter& waiter, TimePoint now) {
   give_back(ticket);
 }
 
-void Gate::unhold(TimePoint) {
+void Gate::end_hold() {
   WEIR_ASSERT(held_ > 0);
   metrics_.set(Metric::requests_held, static_cast<std::int64_t>(--held_));
 }

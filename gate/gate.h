@@ -59,13 +59,13 @@ class Gate final : public Judge {
   /// stops before the gate ends. A request waits for it at most `budget`. Call this before any
   /// judgement. `wheel`: null in tests; then failed messages of patterns are not retried by a
   /// timer.
-  void share(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget,
-             net::Wheel* wheel = nullptr);
-  /// Call it on one worker of the process, after share(): fires due matches of shared patterns.
+  void use_store(store::SharedStore& store, const policies::Sharing& sharing, milliseconds budget,
+                 net::Wheel* wheel = nullptr);
+  /// Call it on one worker of the process, after use_store(): fires due matches of shared patterns.
   void fire_patterns(net::Wheel& wheel, std::uint64_t seed);
   /// Counters with `sync` exchange their counts through the store, if Shared::synced is there.
-  /// `origin`: random, another one than the store's. After share().
-  void exchange(net::Wheel& wheel, std::uint64_t origin);
+  /// `origin`: random, another one than the store's. After use_store().
+  void begin_exchange(net::Wheel& wheel, std::uint64_t origin);
   /// Sends the counts that are not sent yet. Call it before the end, and again while
   /// is_exchanging().
   void flush(TimePoint now) {
@@ -100,7 +100,7 @@ class Gate final : public Judge {
   bool park(Waiter& waiter, TimePoint now) override;
   TimePoint waiting_until(const Waiter& waiter) const override;
   void unpark(Waiter& waiter) override;
-  void unhold(TimePoint now) override;
+  void end_hold() override;
   bool answered(Ticket& ticket, const Answer& answer, TimePoint now) override;
   void answered_body(Ticket& ticket, const Answer& answer, TimePoint now) override;
   void finish(Ticket& ticket, End end, TimePoint now) override;

@@ -91,7 +91,7 @@ class Judge {
 
   /// A `delay` is over (or its client left): gives the place among the held back. Call it exactly
   /// once per delay effect, before the request goes upstream or finish(not_sent).
-  virtual void unhold(TimePoint now) = 0;
+  virtual void end_hold() = 0;
 
   /// The head of the final answer (not 1xx) is here. True: some policy reads its body; then the
   /// door copies up to `limits.body` bytes beside the stream and calls answered_body() when the

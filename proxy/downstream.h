@@ -33,7 +33,8 @@ class Downstream : public net::ClientConnection {
   explicit Downstream(Context& context) noexcept : ClientConnection(context), ctx_(context) {}
   ~Downstream() = default;
 
-  /// ClientEnd::expect()
+  /// Sets what the client is waited for, and until when; while bytes for the client wait, the
+  /// deadline is that of their departure.
   void expect(Phase phase, milliseconds within) noexcept {
     if (!out_.empty()) [[unlikely]]
       return;

@@ -191,7 +191,7 @@ void Intake::expect_release() noexcept {
 
 void Intake::release_held(bool client_left) {
   if (!client_left) state_ = State::draining;  // abort() must not take the hold back once more
-  ctx_.judge.unhold(ctx_.worker.now());
+  ctx_.judge.end_hold();
   if (client_left) return finish(gate::End::not_sent);
   parse_kept_head();
   Request request;  // only its target is of use: what the app gets

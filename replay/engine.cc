@@ -40,10 +40,10 @@ std::unique_ptr<Engine> Engine::make(const config::Model& model,
   return engine;
 }
 
-void Engine::share(const policies::Sharing& sharing, Ask ask) {
+void Engine::use_store(const policies::Sharing& sharing, Ask ask) {
   sharing_ = sharing;
   sharing_.forgets = forgets_;
-  driver_.share(sharing_, outbox_.emplace(std::move(ask)));
+  driver_.use_store(sharing_, outbox_.emplace(std::move(ask)));
 }
 
 std::optional<Engine::Kind> Engine::find_event(std::string_view name) const {

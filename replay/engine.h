@@ -35,7 +35,7 @@ class Engine {
   /// Counters with `share: redis` are asked of a store, which fills the replies at once; without it
   /// they are counted here. `sharing` must outlive the engine.
   using Ask = policies::ImmediateOutbox::Ask;
-  void share(const policies::Sharing& sharing, Ask ask);
+  void use_store(const policies::Sharing& sharing, Ask ask);
 
   /// What `--event NAME` means: a base event or one that `is` another. Nothing: there is none.
   struct Kind {

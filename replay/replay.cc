@@ -178,8 +178,8 @@ std::string Replay::open_stream(std::size_t index, const Plan::Source& source, E
   std::string problem;
   bool header = false;
   std::shared_ptr<MappedColumns> mapped;
-  if (plan_.mapping && part_.reading != nullptr) {
-    mapped = part_.reading->columns(index, *plan_.mapping);
+  if (plan_.mapping && part_.reader != nullptr) {
+    mapped = part_.reader->columns(index, *plan_.mapping);
   } else if (plan_.mapping) {
     mapped = std::make_shared<MappedColumns>();
     mapped->mapping = *plan_.mapping;
@@ -201,10 +201,10 @@ std::string Replay::open_stream(std::size_t index, const Plan::Source& source, E
     other_formats_.push_back(make(*other_, *theirs, ignored));
     if (other_formats_.back() == nullptr) return problem;
   }
-  if (part_.reading != nullptr) {
-    const Reading::Source file{source.path, header, kind.event,
-                               [&] { return make(engine_, kind, header); }, kind.request};
-    streams_.push_back(part_.reading->open(index, part_.index, file));
+  if (part_.reader != nullptr) {
+    const ParallelReader::Source file{source.path, header, kind.event,
+                                      [&] { return make(engine_, kind, header); }, kind.request};
+    streams_.push_back(part_.reader->open(index, part_.index, file));
   } else {
     streams_.push_back(std::make_unique<FileStream>(source.path, std::move(format), header));
   }

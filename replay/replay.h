@@ -8,7 +8,7 @@
 
 #include "replay/engine.h"
 #include "replay/event_verdicts.h"
-#include "replay/reading.h"
+#include "replay/parallel_reader.h"
 #include "replay/reorder.h"
 #include "replay/rows.h"
 #include "replay/stream.h"
@@ -32,9 +32,9 @@ struct Plan {
 /// What one of several threads does of a replay that all of them run through (team.h).
 struct Part {
   std::vector<bool> shown_policies,
-      other_shown_policies;    ///< the policies whose rows it shown_policies; empty: all
-  Reading* reading = nullptr;  ///< null: it reads the files itself
-  bool by_rows = false;        ///< it judges its own rows only, else all
+      other_shown_policies;          ///< the policies whose rows it shown_policies; empty: all
+  ParallelReader* reader = nullptr;  ///< null: it reads the files itself
+  bool by_rows = false;              ///< it judges its own rows only, else all
   unsigned index = 0;
   EventVerdicts::Keep verdicts = EventVerdicts::Keep::nothing;
 };

@@ -51,17 +51,17 @@ void Team::share_out() {
 
 /// Judges read too. One more thread for each of them reads faster than they judge.
 void Team::begin_reading() {
-  reading_.reset();
+  reader_.reset();
   const unsigned judges = split_.threads;
   if (task_.threads < 2) return;
-  reading_ =
-      std::make_unique<Reading>(judges, std::min(judges, task_.threads - judges), task_.block);
+  reader_ = std::make_unique<ParallelReader>(judges, std::min(judges, task_.threads - judges),
+                                             task_.block);
 }
 
 /// The reader finds the owner of each row while it parses the row.
 void Team::share_out_rows() {
   const Engine& engine = *members_.front()->engine;
-  reading_->share_out([&] {
+  reader_->share_out([&] {
     return std::make_unique<RowShare>(engine.set(), split_.places, engine.secret(), split_.threads);
   });
 }
@@ -72,7 +72,7 @@ void Team::share_out_rows() {
 void Team::prepare_requests() {
   if (task_.plan.lateness) return;
   const Engine& engine = *members_.front()->engine;
-  reading_->prepare(
+  reader_->prepare(
       [&] { return std::make_unique<policies::Preparing>(engine.set(), engine.secret()); });
 }
 
@@ -84,7 +84,7 @@ bool Team::start(Failure& failure, std::string& problem) {
   for (unsigned i = 0; i < split_.threads; ++i) {
     if (!add_member(i, failure, problem)) return false;
   }
-  if (reading_) reading_->start();
+  if (reader_) reader_->start();
   for (std::size_t i = 1; i < members_.size(); ++i)
     members_[i]->thread = std::thread([this, i] { run_slices(*members_[i]); });
   return true;
@@ -128,9 +128,9 @@ bool Team::add_member(unsigned index, Failure& failure, std::string& problem) {
   }
   Part part;
   part.index = index;
-  part.reading = reading_.get();
+  part.reader = reader_.get();
   part.by_rows = split_.by == Split::By::rows;
-  if (reading_ && index == 0) part.by_rows ? share_out_rows() : prepare_requests();
+  if (reader_ && index == 0) part.by_rows ? share_out_rows() : prepare_requests();
   if (split_.by == Split::By::policies) {
     part.verdicts = index == 0 ? EventVerdicts::Keep::all : EventVerdicts::Keep::severe;
     if (index != 0) {
@@ -254,7 +254,7 @@ std::string Team::lack_of_room(bool of_other) const {
 /// thread finds it.
 bool Team::start_again(const std::string& why) {
   stop();
-  reading_.reset();  // its threads use the judges' sets
+  reader_.reset();  // its threads use the judges' sets
   members_.clear();
   rows_.reset();
   restarted_ = why;

@@ -31,18 +31,19 @@ struct Task {
   std::optional<Side> other;
   std::optional<Rows> rows;
   const Labels* labels = nullptr;
-  unsigned threads = 1;                 ///< at most
-  std::size_t block = Reading::kBlock;  ///< bytes that one of several threads reads at a time
+  unsigned threads = 1;  ///< at most
+  std::size_t block =
+      ParallelReader::kBlock;  ///< bytes that one of several threads reads at a time
   /// Called with each engine before it is used; may be empty. Only with one thread.
   std::function<void(Engine&)> prepare;
 };
 
-/// A replay by one thread or by several, with one result. They read the files together (Reading).
-/// Each judge moves all clocks, and judges by its part of the policies, or its part of the rows
-/// (Split); threads that have nothing to judge only read. Judges go slice by slice; behind each
-/// their rows are put in order. Where the counts of all judges together might not have found room
-/// in the tables of one, the replay begins again with one judge. For the caller's thread; models
-/// and labels must outlive it.
+/// A replay by one thread or by several, with one result. They read the files together
+/// (ParallelReader). Each judge moves all clocks, and judges by its part of the policies, or its
+/// part of the rows (Split); threads that have nothing to judge only read. Judges go slice by
+/// slice; behind each their rows are put in order. Where the counts of all judges together might
+/// not have found room in the tables of one, the replay begins again with one judge. For the
+/// caller's thread; models and labels must outlive it.
 class Team {
  public:
   enum class Failure : std::uint8_t { none, configuration, input };
@@ -100,7 +101,7 @@ class Team {
   Task task_;
   Split split_;
   std::vector<std::unique_ptr<Member>> members_;  // the first runs on the caller's thread
-  std::unique_ptr<Reading> reading_;              // null: one thread does all
+  std::unique_ptr<ParallelReader> reader_;        // null: one thread does all
   std::optional<RowWriter> rows_;                 // of all
   std::uint64_t given_ = 0, again_ = 0;  // bytes of rows; of them, what had been given before
   std::string restarted_, failed_;

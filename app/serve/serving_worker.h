@@ -47,9 +47,9 @@ struct ServingWorker {
     policies::Sharing sharing = store->sharing;
     sharing.origin = random_origin();
     redis.emplace(in, store->store, sharing.origin);
-    gate.share(*redis, sharing, store->store.budget, &in.wheel());
+    gate.use_store(*redis, sharing, store->store.budget, &in.wheel());
     if (index == 0) gate.fire_patterns(in.wheel(), sharing.origin);
-    gate.exchange(in.wheel(), random_origin());
+    gate.begin_exchange(in.wheel(), random_origin());
     sharing.origin = random_origin();
     counters.emplace(*redis, sharing, store->secret);
   }

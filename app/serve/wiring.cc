@@ -75,7 +75,7 @@ Wiring::Wiring(Options options)
       started_(Clock::wall()),
       secret_(HashSecret::random()),
       signals_(control_),
-      second_(control_),
+      tick_timer_(control_),
       tasks_(control_.get_executor(),
              [this](const std::exception_ptr&) {
                log_.write(Level::error, LogLine("a task ended by an exception: a bug in weir"));
@@ -86,9 +86,9 @@ Wiring::Wiring(Options options)
 Wiring::~Wiring() { workers_.stop(); }
 
 int Wiring::load() {
-  first_ = options_.load();
-  const config::Problems& problems = first_.loaded.problems;
-  if (!first_.good()) {
+  initial_configuration_ = options_.load();
+  const config::Problems& problems = initial_configuration_.loaded.problems;
+  if (!initial_configuration_.good()) {
     complain("can't start with this configuration:");
     config::Problems shown;
     for (const config::Problem* problem : problems.first(kProblemsShown)) {
@@ -98,7 +98,8 @@ int Wiring::load() {
         shown.warning(problem->where, problem->message, problem->hint);
     }
     shown.sort();
-    std::string text = config::render_human(shown, first_.loaded.views(), options_.colours);
+    std::string text =
+        config::render_human(shown, initial_configuration_.loaded.views(), options_.colours);
     if (problems.all().size() > kProblemsShown) {
       text += "and " + std::to_string(problems.all().size() - kProblemsShown) +
               " more; \"weir check\" lists them all\n";
@@ -106,9 +107,9 @@ int Wiring::load() {
     static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
     return kNo;
   }
-  settings_ = first_.model().server;
+  settings_ = initial_configuration_.model().server;
   log_.use(level_named(settings_.log.level), settings_.log.json);
-  log_problems(log_, first_);
+  log_problems(log_, initial_configuration_);
   log_.flush(kBeforeWords);  // before what else is said on stderr
   if (!settings_.proxy.upstream && !is_asked(settings_)) {
     return fail(kNo,
@@ -122,7 +123,7 @@ int Wiring::load() {
 int Wiring::fit_into_machine() {
   machine_ = look_at_machine();
   open_files_ = raise_open_files();
-  const bool patterns = !first_.set->patterns.empty();
+  const bool patterns = !initial_configuration_.set->patterns.empty();
   buffers_ = buffer_bytes(settings_.limits, machine_.memory);
   const std::uint64_t fixed = memory_beside(settings_, machine_);
   const std::uint64_t beside =
@@ -201,11 +202,11 @@ int Wiring::build_stores() {
   if (const std::string wrong = tables_->load(); !wrong.empty()) return fail(kNo, wrong);
   if (redis_) {
     fleet_ = std::make_unique<Fleet>(control_, *redis_, clock_, log_);
-    first_overrides_ = fleet_->start(kMeetFleet, *tables_);
+    initial_overrides_ = fleet_->start(kMeetFleet, *tables_);
   }
-  set_ = first_.set;
-  if (!tables_->edits().empty() || !first_overrides_.empty())
-    set_ = with_tables(first_, tables_->edits(), first_overrides_, log_);
+  set_ = initial_configuration_.set;
+  if (!tables_->edits().empty() || !initial_overrides_.empty())
+    set_ = with_tables(initial_configuration_, tables_->edits(), initial_overrides_, log_);
   if (auto attached = set_->attach(*counters_, *lists_, secret_, patterns_.get()); !attached) {
     return fail(kNo, "the counters do not fit into limits.memory, " +
                          human_size(settings_.limits.memory) + " (" + attached.error().message() +
@@ -230,7 +231,7 @@ int Wiring::build_stores() {
     tables_->tell_whether_written([this](const std::string& why) { state_->tell_of_tables(why); });
   }
   report_ = std::make_unique<Report>(control_, threads, secret_, log_, metrics_->control());
-  report_->use(first_.model());
+  report_->use(initial_configuration_.model());
   if (redis_) {
     sharing_ = std::make_unique<ListSharing>(control_, redis_->store, secret_, *lists_, log_);
     shared_views_ = std::make_unique<ViewSharing>(redis_->store, secret_, log_);
@@ -512,15 +513,15 @@ void Wiring::begin_service() {
   if (const auto limit = manager_.watchdog()) tasks_.spawn(feed_watchdog(*limit));
   audit_->tell_of_own("start", "weir",
                       {{"config", set_->source_hash}, {"version", kVersion}, {"commit", commit()}});
-  if (options_.started) options_.started(first_.model(), *set_);
-  first_ = {};  // its texts are not needed any more
+  if (options_.started) options_.started(initial_configuration_.model(), *set_);
+  initial_configuration_ = {};  // its texts are not needed any more
 }
 
 /// Reloads, and changes of tables: who is told of them.
 void Wiring::serve_changes() {
   Swap& swap = *this;
   reload_ = std::make_unique<Reload>(control_, options_.load, swap, log_, metrics_->control());
-  reload_->started_with(first_, tables_->edits(), std::move(first_overrides_));
+  reload_->started_with(initial_configuration_, tables_->edits(), std::move(initial_overrides_));
   reload_->tell_to(
       [this](const std::string& cause, const std::string& before, const admin::LoadReport& report) {
         if (report.ok) tables_->files_changed();

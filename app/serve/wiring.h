@@ -152,8 +152,8 @@ class Wiring final : admin::Operations, app::Swap {
   std::int64_t failed_before_ = 0;  // reloads, when what is in force came into force
   config::Server settings_;         // as at the start, but for what reloads may change
   std::shared_ptr<policies::PolicySet> set_;
-  Configuration first_;
-  std::vector<config::Override> first_overrides_;  // of the fleet, until the start is over
+  Configuration initial_configuration_;
+  std::vector<config::Override> initial_overrides_;  // of the fleet, until the start is over
 
   std::unique_ptr<telemetry::Metrics> metrics_;
   std::unique_ptr<telemetry::Latency> latency_;
@@ -176,7 +176,7 @@ class Wiring final : admin::Operations, app::Swap {
   // The doors hold on to the io_context and the stores, and go before them.
   boost::asio::io_context control_{1};
   boost::asio::signal_set signals_;
-  boost::asio::steady_timer second_;
+  boost::asio::steady_timer tick_timer_;
   net::TaskGroup tasks_;
   std::unique_ptr<Report> report_;
   std::unique_ptr<ListSharing> sharing_;       // null: no redis; goes after the workers, who list

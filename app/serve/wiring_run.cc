@@ -104,8 +104,8 @@ void Wiring::use_access_log(const config::Server& server) {
 
 void Wiring::tick() {
   // First, for what follows may find no memory.
-  second_.expires_after(std::chrono::seconds{1});
-  second_.async_wait([this](const boost::system::error_code& error) {
+  tick_timer_.expires_after(std::chrono::seconds{1});
+  tick_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) tick();
   });
   const TimePoint now = clock_.now();
@@ -324,7 +324,7 @@ asio::awaitable<void> Wiring::exchange_last_counts() {
 }
 
 void Wiring::end() {
-  second_.cancel();
+  tick_timer_.cancel();
   tables_->write_again();
   if (state_ != nullptr) state_->stop(clock_.now(), Clock::wall());
   // First all that has still something to write; a worker that is stuck may hold it up.

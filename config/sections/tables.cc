@@ -56,7 +56,7 @@ void read_node(Reader& reader, const Member& m, std::size_t depth, std::size_t d
     out.limit = Number::real(std::numeric_limits<double>::infinity());
     return;
   }
-  if (is_endless(*word)) {
+  if (is_foreign_unlimited(*word)) {
     reader.error(*m.value, quoted(*word) + " is not a number", "for no limit write unlimited");
     return;
   }

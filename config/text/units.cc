@@ -476,7 +476,7 @@ Parsed<Endpoint> parse_upstream(std::string_view text) {
   return {out, "", ""};
 }
 
-bool is_endless(std::string_view text) {
+bool is_foreign_unlimited(std::string_view text) {
   constexpr std::string_view kWords[] = {"inf",      ".inf",    "+inf",     "infinity",
                                          "infinite", "nolimit", "no limit", "unbounded"};
   const std::string low = ascii::lowered(text);

@@ -40,7 +40,7 @@ Parsed<std::uint64_t> parse_size(std::string_view text);
 Parsed<double> parse_distance(std::string_view text);
 /// `2027-01-01` (midnight UTC) or RFC 3339, `2027-01-01T08:00:00+08:00`.
 Parsed<TimePoint> parse_date(std::string_view text);
-/// A whole number, 64 bits, without leading zeros.
+/// A whole number of 64 bits: digits, with `-` before a negative one. Zeros may stand before it.
 Parsed<std::int64_t> parse_integer(std::string_view text);
 /// A whole number of 64 bits or a finite decimal one, `0.5`, `1e6`.
 Parsed<Number> parse_number(std::string_view text);
@@ -59,7 +59,8 @@ std::string format_size(std::uint64_t bytes);
 
 /// [A-Za-z_][A-Za-z0-9_]*, with `dash` also '-' after the first character; at most 64 characters.
 bool is_name(std::string_view text, bool dash);
-/// `inf`, `.inf`, `unlimited`, `none`: words for no limit, in any letters.
-bool is_endless(std::string_view text);
+/// Whether the text is `inf`, `.inf`, `infinity`, `no limit` or the like, in any letters: words of
+/// other programs for no limit. weir's own word is `unlimited`.
+bool is_foreign_unlimited(std::string_view text);
 
 }  // namespace weir::config

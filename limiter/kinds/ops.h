@@ -207,8 +207,8 @@ class WindowOps : WindowEntries<V> {
     }
     if (s.slot == nullptr) return r;
     if (!r.refused) {
-      Undo nobodys;
-      Undo& u = undo != nullptr ? *undo : nobodys;
+      Undo unused;
+      Undo& u = undo != nullptr ? *undo : unused;
       u.amount = event;
       u.at = from_ms(now.ms);
       r.stored = add(state, memory, u);

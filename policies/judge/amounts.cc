@@ -31,8 +31,8 @@ Value spelled(Frame& frame, const Value& value) {
   return Value::text({at, size});
 }
 
-Planning::Loaded Planning::load_amount(const Policy& policy, const Binding& binding,
-                                       limiter::Amount& amount, Trace* trace) {
+Planning::AmountLoad Planning::load_amount(const Policy& policy, const Binding& binding,
+                                           limiter::Amount& amount, Trace* trace) {
   const auto reason_of = [&](const Expression& expression) {
     for (const SlotId slot : expression.slots()) {
       const MissReason reason = work_.frame.why(slot);
@@ -44,21 +44,21 @@ Planning::Loaded Planning::load_amount(const Policy& policy, const Binding& bind
   const auto lacks = [&](std::size_t field, const Expression& expression) {
     return missing(policy, field, expression.canonical(), reason_of(expression),
                    Skip::amount_missing, trace)
-               ? Loaded::gap
-               : Loaded::skips;
+               ? AmountLoad::missing_same
+               : AmountLoad::skips;
   };
   if (binding.late_amount) {
     // Known only with the answer: until then, the estimate of `reserve` counts.
     amount.amount = 0;
-    if (!binding.reserve) return Loaded::yes;
+    if (!binding.reserve) return AmountLoad::loaded;
     const Value value = binding.reserve->eval(work_.frame);
     const Unread unread =
         value.is_error() ? unread_in(work_.frame, *work_.set, *binding.reserve) : Unread{};
-    if (unread && refuses_unread(policy, unread.name, unread.why)) return Loaded::skips;
+    if (unread && refuses_unread(policy, unread.name, unread.why)) return AmountLoad::skips;
     if (value.is_number() && value.as_number().is_finite() && !value.as_number().is_negative()) {
       amount.amount = value.as_number();
     }
-    return Loaded::yes;
+    return AmountLoad::loaded;
   }
   if (policy.metric == Metric::last) {
     const Value value = spelled(work_.frame, binding.arguments.front().eval(work_.frame));
@@ -68,7 +68,7 @@ Planning::Loaded Planning::load_amount(const Policy& policy, const Binding& bind
       return lacks(binding.key.size(), binding.arguments.front());
     }
     amount.datum = work_.frame.arena().make(datum);
-    return amount.datum != nullptr ? Loaded::yes : Loaded::skips;
+    return amount.datum != nullptr ? AmountLoad::loaded : AmountLoad::skips;
   }
   if (takes_amount(policy.metric)) {
     const Expression& expression = binding.arguments.front();
@@ -80,24 +80,25 @@ Planning::Loaded Planning::load_amount(const Policy& policy, const Binding& bind
     const Number number = value.as_number();
     if (policy.amounts_checked && (number.is_negative() || !number.is_finite())) {
       StatsCells::add(work_.loaded->policy_cells[policy.index]->amounts_refused);
-      if (refuses_unread(policy, expression.canonical(), MissReason::failed)) return Loaded::skips;
+      if (refuses_unread(policy, expression.canonical(), MissReason::failed))
+        return AmountLoad::skips;
       if (trace != nullptr) {
         trace->skipped(policy, Skip::amount_refused, expression.canonical(), MissReason::none);
       }
-      return Loaded::skips;
+      return AmountLoad::skips;
     }
     amount.amount = real ? Number::real(number.as_real()) : number;
-    return Loaded::yes;
+    return AmountLoad::loaded;
   }
   if (takes_members(policy.metric)) {
     const std::optional<std::size_t> bad = load_member(binding, amount.member);
-    if (!bad) return Loaded::yes;
-    const Loaded loaded = lacks(binding.key.size() + *bad, binding.arguments[*bad]);
-    if (loaded != Loaded::gap) return loaded;
+    if (!bad) return AmountLoad::loaded;
+    const AmountLoad loaded = lacks(binding.key.size() + *bad, binding.arguments[*bad]);
+    if (loaded != AmountLoad::missing_same) return loaded;
     amount.member = member_with_gaps(binding);
-    return Loaded::yes;
+    return AmountLoad::loaded;
   }
-  return Loaded::yes;
+  return AmountLoad::loaded;
 }
 
 /// Returns which argument is missing, if one is. hash_ stays what it is.

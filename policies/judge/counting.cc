@@ -116,7 +116,7 @@ bool Counting::peek_deferred(PlannedCounter& planned, Instant at) {
   return is_refused_by(counter, planned);
 }
 
-/// The store has been heard.
+/// Charges the counters that waited for the store: its replies are there.
 void Counting::charge_deferred(const JudgeOptions& options) {
   bool refused = lists_.refused_by_list() || work_.plan().defect.has_value();
   for (const PlannedCounter& planned : work_.plan().counters)

@@ -138,13 +138,14 @@ void Driver::plan_policies(Instant at, const Options& options) {
     } else if (policy.pattern) {
       patterns_.plan_pattern(policy, at, trace);
     } else {
-      Part part = planning_.plan_policy(policy, candidate->binding, is_last, false, at, options);
-      if (part == Part::unread && unread == nullptr) unread = candidate;
-      if (is_last && part != Part::takes && unread != nullptr) {
-        part = planning_.plan_policy(policy, unread->binding, true, true, at, options);
+      BindingResult result =
+          planning_.plan_policy(policy, candidate->binding, is_last, false, at, options);
+      if (result == BindingResult::unread && unread == nullptr) unread = candidate;
+      if (is_last && result != BindingResult::takes && unread != nullptr) {
+        result = planning_.plan_policy(policy, unread->binding, true, true, at, options);
       }
       if (is_last) unread = nullptr;
-      if (part != Part::takes) continue;
+      if (result != BindingResult::takes) continue;
       unread = nullptr;
     }
     done = candidate->policy;

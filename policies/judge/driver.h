@@ -39,13 +39,13 @@ class Driver final {
   }
   /// Sets the store behind `outbox` for counters with `share: redis`, and their names; without it
   /// they are counted locally, as in a single process. Both must outlive the use.
-  void share(const Sharing& sharing, Outbox& outbox) noexcept {
-    store_.share(sharing);
+  void use_store(const Sharing& sharing, Outbox& outbox) noexcept {
+    store_.use_store(sharing);
     outbox_ = &outbox;
   }
   /// Sets the bank that exchanges counters with `sync`; without it they ask the store each time.
   /// Must outlive the use.
-  void exchange(limiter::SyncedBank& synced) noexcept { work_.counts.exchange(synced); }
+  void use_synced(limiter::SyncedBank& synced) noexcept { work_.counts.use_synced(synced); }
 
   using Options = JudgeOptions;
   /// Judges an event; the judgement must be closed. Null: it is suspended until the store has

@@ -27,7 +27,7 @@ void Planning::plan_unread_events(Instant at, const JudgeOptions& options) {
       if (planned) continue;
       if (!policy.pattern) {  // policies that only guard the event are read too
         if (!counts &&
-            plan_policy(policy, watcher.binding, true, false, at, options) != Part::unread)
+            plan_policy(policy, watcher.binding, true, false, at, options) != BindingResult::unread)
           continue;
         plan_policy(policy, watcher.binding, true, true, at, options);
       } else if (counts) {
@@ -48,9 +48,9 @@ void Planning::plan_plain(const Policy& policy, const Binding& binding,
   limiter::Amount amount;
   bool counts = binding.counts;
   if (policy.reads_amount && counts) {
-    const Loaded loaded = load_amount(policy, binding, amount, nullptr);
-    if (loaded == Loaded::skips) return;
-    counts = loaded == Loaded::yes;
+    const AmountLoad loaded = load_amount(policy, binding, amount, nullptr);
+    if (loaded == AmountLoad::skips) return;
+    counts = loaded == AmountLoad::loaded;
   }
   const std::uint16_t index = policy.counters.front();
   const Counter& counter = work_.set->counters.data()[index];
@@ -92,8 +92,8 @@ bool Planning::in_time(const Policy& policy, bool counts, Instant at, bool dry) 
 /// Whether the policy takes this event. none: `when` does not hold for it, and another event that
 /// the policy watches may count, unless this is the last; unread: undecidable. `as_if`: the event
 /// itself is undecidable, and the policy must treat it so.
-Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bool is_last,
-                           bool as_if, Instant at, const JudgeOptions& options) {
+BindingResult Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bool is_last,
+                                    bool as_if, Instant at, const JudgeOptions& options) {
   Trace* const trace = options.trace;
   const Binding& binding = policy.bindings.data()[binding_index];
   work_.frame.set_event(work_.set->events.data()[binding.event].name);
@@ -103,8 +103,8 @@ Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bo
     const Value condition = binding.when->eval(work_.frame);
     if (!condition.is_true()) {
       if (condition.is_error()) unread = unread_in(work_.frame, *work_.set, *binding.when);
-      if (unread && !as_if) return Part::unread;
-      if (!unread && !is_last) return Part::none;
+      if (unread && !as_if) return BindingResult::unread;
+      if (!unread && !is_last) return BindingResult::none;
     }
     if (!condition.is_true() && !unread && policy.is_meter) {
       counts = false;  // the rungs that name it read it all the same
@@ -113,20 +113,20 @@ Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bo
         const bool known = condition.is(Type::boolean);
         trace->skipped(policy, known ? Skip::when_false : Skip::when_null, {}, MissReason::none);
       }
-      return Part::none;
+      return BindingResult::none;
     }
   }
   if (as_if) {
     if (!unread) unread = unread_in(work_.frame, *work_.set, binding.event);
     const std::size_t field = binding.key.size() + binding.arguments.size();
     if (!missing(policy, field, unread.name, unread.why, Skip::when_unread, trace)) {
-      if (!policy.is_meter || work_.plan().defect) return Part::takes;
+      if (!policy.is_meter || work_.plan().defect) return BindingResult::takes;
       counts = false;
     }
   }
   if (policy.own_time && !in_time(policy, counts, at, options.dry)) {
     if (trace != nullptr) trace->skipped(policy, Skip::late, {}, MissReason::none);
-    return Part::takes;
+    return BindingResult::takes;
   }
   PlannedPolicy planned;
   planned.policy = policy.index;
@@ -137,34 +137,34 @@ Part Planning::plan_policy(const Policy& policy, std::uint16_t binding_index, bo
                     });
   planned.counts = counts;
   planned.reserves = counts && binding.outcome;
-  if (!load_policy_key(policy, binding, trace)) return Part::takes;
+  if (!load_policy_key(policy, binding, trace)) return BindingResult::takes;
   if (planned.applies && !policy.own_lists.empty() &&
       lists_.own_lists_refuse(policy, binding_index, at)) {
     if (trace != nullptr) trace->skipped(policy, Skip::listed, {}, MissReason::none);
-    return Part::takes;
+    return BindingResult::takes;
   }
   planned.first_limit = static_cast<std::uint32_t>(work_.plan().limits.size());
   if (!binding.limits.empty()) {
     for (const auto& limit : binding.limits) work_.plan().limits.push_back(limit);
   } else if (!plan_limits(policy, binding)) {
     work_.plan().limits.resize(planned.first_limit);
-    return Part::takes;
+    return BindingResult::takes;
   }
   if (policy.has_metric) {
     limiter::Amount amount;
     const bool asks = policy.metric == Metric::exists;
     if (policy.reads_amount && (counts || asks)) {
-      const Loaded loaded = load_amount(policy, binding, amount, trace);
-      if (loaded == Loaded::skips) {
+      const AmountLoad loaded = load_amount(policy, binding, amount, trace);
+      if (loaded == AmountLoad::skips) {
         work_.plan().limits.resize(planned.first_limit);
-        return Part::takes;
+        return BindingResult::takes;
       }
-      if (loaded == Loaded::gap) planned.counts = planned.reserves = false;
+      if (loaded == AmountLoad::missing_same) planned.counts = planned.reserves = false;
     }
     plan_counters(policy, binding, amount, planned);
   }
   work_.plan().policies.push_back(planned);
-  return Part::takes;
+  return BindingResult::takes;
 }
 
 /// False: a limit that refuses hangs on what cannot be read, and the request is refused for that.

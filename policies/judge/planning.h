@@ -19,7 +19,9 @@ limiter::Datum datum_of(const Value& value);
 /// An address as its canonical text, which `last` can remember; other values as they are.
 Value spelled(Frame& frame, const Value& value);
 
-enum class Part : std::uint8_t { none, takes, unread };
+/// Whether a binding of a policy decides about an event. none: the next binding is tried; takes:
+/// this one decides, counted or not; unread: its condition cannot be read.
+enum class BindingResult : std::uint8_t { none, takes, unread };
 
 /// Plans the counting of an event for a policy: its key, its amount, its limits, and the counters
 /// that it charges or reads. Reports missing parts.
@@ -29,8 +31,8 @@ class Planning final {
            StoreCalls& store) noexcept
       : work_(work), keys_(keys), matching_(matching), lists_(lists), store_(store) {}
 
-  Part plan_policy(const Policy& policy, std::uint16_t binding_index, bool is_last, bool as_if,
-                   Instant at, const JudgeOptions& options);
+  BindingResult plan_policy(const Policy& policy, std::uint16_t binding_index, bool is_last,
+                            bool as_if, Instant at, const JudgeOptions& options);
   void plan_plain(const Policy& policy, const Binding& binding, std::uint16_t binding_index);
   bool load_policy_key(const Policy& policy, const Binding& binding, Trace* trace) {
     return keys_.hash_key(binding.key, binding.key_id) || hash_with_gaps(policy, binding, trace);
@@ -48,9 +50,9 @@ class Planning final {
   bool hash_with_gaps(const Policy& policy, const Binding& binding, Trace* trace);
   /// gap: the amount is missing, and `missing: same` judges the event by what is counted already.
   /// skips: the policy does without the event.
-  enum class Loaded : std::uint8_t { yes, gap, skips };
-  Loaded load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
-                     Trace* trace);
+  enum class AmountLoad : std::uint8_t { loaded, missing_same, skips };
+  AmountLoad load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,
+                         Trace* trace);
   std::optional<std::size_t> load_member(const Binding& binding, std::uint64_t& member);
   std::uint64_t member_with_gaps(const Binding& binding);
   bool refuses_unread(const Policy& policy, std::string_view name, MissReason reason);

@@ -29,7 +29,7 @@ class StoreCalls final {
   const std::string& key(std::uint16_t spelled) const noexcept { return shared_keys_[spelled]; }
   /// Sets the names of counters with `share: redis` in the store; without it they are counted
   /// locally, as in a single process. Must outlive the use.
-  void share(const Sharing& sharing) noexcept { sharing_ = &sharing; }
+  void use_store(const Sharing& sharing) noexcept { sharing_ = &sharing; }
   /// The questions of the current judgement.
   StoreOps& ops() noexcept { return work_.judgement->asked; }
   /// The best-effort operations: the driver sends them after every call.

@@ -21,7 +21,7 @@ inline limiter::Reading own_part(const limiter::Bank& bank, const Counter& count
 class Counts {
  public:
   explicit Counts(limiter::Bank& bank) noexcept : bank_(bank) {}
-  void exchange(limiter::SyncedBank& synced) noexcept { synced_ = &synced; }
+  void use_synced(limiter::SyncedBank& synced) noexcept { synced_ = &synced; }
 
   /// Whether its counts are exchanged in this process; else it is counted here alone, or the store
   /// asked each time.

@@ -32,8 +32,8 @@ struct Client final : Asker {
 
 struct AcrossReloads : testing::Test {
   AcrossReloads() {
-    api.gate.share(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}},
-                   milliseconds{5});
+    api.gate.use_store(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}},
+                       milliseconds{5});
   }
   void use(const std::string& yaml) {
     api.world.use(yaml);

@@ -238,7 +238,7 @@ struct NoMemory final : gate::Judge {
   bool park(gate::Waiter&, TimePoint) override { return false; }
   TimePoint waiting_until(const gate::Waiter&) const override { return {}; }
   void unpark(gate::Waiter&) override {}
-  void unhold(TimePoint) override {}
+  void end_hold() override {}
   bool answered(gate::Ticket&, const Answer&, TimePoint) override { return false; }
   void answered_body(gate::Ticket&, const Answer&, TimePoint) override { throw std::bad_alloc(); }
   void finish(gate::Ticket&, gate::End, TimePoint) override {}

@@ -102,7 +102,7 @@ struct Door {
     if (how != Store::none) {
       policies::Sharing sharing{7, "", how == Store::readable, milliseconds{60'000},
                                 milliseconds{60'000}};
-      gate.share(store, sharing, milliseconds{5});
+      gate.use_store(store, sharing, milliseconds{5});
     }
     shared.patterns = &world.patterns;
     gate.record_to(&recorder);
@@ -184,7 +184,7 @@ WhatCame through_the_proxy(const std::string& yaml, const std::vector<RandomEven
     session.go_on();
     door.deliver();
     door.outcome.verdicts.push_back(seen_by_caller_and_app(judged.effect));
-    if (judged.effect.kind == Effect::Kind::delay) door.gate.unhold(now);
+    if (judged.effect.kind == Effect::Kind::delay) door.gate.end_hold();
     if (judged.ticket != nullptr) {
       Answer answer;
       answer.status = event.status;

@@ -45,7 +45,7 @@ class PathJudge final : public gate::Judge {
   bool park(gate::Waiter& /*waiter*/, TimePoint /*now*/) override { return false; }
   TimePoint waiting_until(const gate::Waiter& /*waiter*/) const override { return {}; }
   void unpark(gate::Waiter& /*waiter*/) override {}
-  void unhold(TimePoint /*now*/) override {}
+  void end_hold() override {}
   bool answered(gate::Ticket& /*t*/, const Answer& /*a*/, TimePoint /*now*/) override {
     return false;
   }

@@ -341,7 +341,8 @@ policies:
 class SharedRateLimitTest : public RateLimitServiceTest {
  protected:
   void SetUp() override {
-    gate.share(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}}, milliseconds{5});
+    gate.use_store(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}},
+                   milliseconds{5});
     use(R"(
 redis: {url: "redis://127.0.0.1:1"}
 policies:

@@ -121,7 +121,7 @@ class LineDoor final : public WorkerDoor, net::AcceptHandler, net::TurnHook, net
       return false;
     }
     if (std::exchange(peer.waits, false)) parts_.gate.unpark(peer);
-    if (decision.effect.kind == Effect::Kind::delay) parts_.gate.unhold(now);
+    if (decision.effect.kind == Effect::Kind::delay) parts_.gate.end_hold();
     if (decision.ticket != nullptr) parts_.unsettled.keep(*decision.ticket, now);
     const bool passes = decision.effect.kind != Effect::Kind::answer;
     const std::string said = passes ? "pass\n" : std::to_string(decision.effect.status) + "\n";

@@ -26,7 +26,8 @@ TEST(Errands, KeepThePoliciesTheyAreOfUntilTheStoreHasReplied) {
   telemetry::Metrics metrics{1};
   Shared shared{world.bank, world.lists, world.secret, world.stats};
   Gate gate{shared, 0, GateLimits{}, metrics.cells(0), nullptr};
-  gate.share(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}}, milliseconds{5});
+  gate.use_store(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}},
+                 milliseconds{5});
   gate.use(world.set_);
   Session session;
   policies::TestRequest request("POST /login");
@@ -61,7 +62,8 @@ TEST(Errands, KeepThePoliciesTheyAreOfUntilTheStoreHasReplied) {
 
 struct Reloaded {
   Reloaded() {
-    gate.share(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}}, milliseconds{5});
+    gate.use_store(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}},
+                   milliseconds{5});
     gate.use(world.set_);
   }
   /// Judged, and waiting for the store when other policies come.

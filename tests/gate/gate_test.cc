@@ -206,7 +206,7 @@ TEST(GateHold, TheNumberOfHeldRequestsIsCapped) {
   EXPECT_EQ(kind().kind, Effect::Kind::delay);
   EXPECT_EQ(kind().status, 429);
   EXPECT_EQ(metrics.sum(telemetry::Metric::requests_held), 2);
-  gate.unhold(world.now);
+  gate.end_hold();
   EXPECT_EQ(metrics.sum(telemetry::Metric::requests_held), 1);
   EXPECT_EQ(kind().kind, Effect::Kind::delay);
   EXPECT_EQ(metrics.sum(telemetry::Metric::limit_held), 1);

@@ -24,7 +24,7 @@ struct Session final : Waiter {
 /// A replica with one worker.
 struct Replica {
   Replica(store::SharedStore& store, std::uint64_t origin) {
-    gate.share(store, {origin, "", false, kFlight, kFlight}, milliseconds{5});
+    gate.use_store(store, {origin, "", false, kFlight, kFlight}, milliseconds{5});
     gate.use(world.set_);
   }
   /// The ticket of a request that is under way now; null: refused.

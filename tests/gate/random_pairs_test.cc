@@ -132,7 +132,7 @@ struct Replica {
   Replica(const std::vector<Drawn>& drawn, store::SharedStore& store, bool late,
           const policies::Sharing& sharing)
       : world(yaml_of(drawn, "")), way(store, late) {
-    gate.share(way, sharing, milliseconds{5});
+    gate.use_store(way, sharing, milliseconds{5});
     gate.use(world.set_);
     gate.report_to(&rows, nullptr);
   }

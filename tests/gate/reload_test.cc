@@ -139,7 +139,8 @@ constexpr How kEnds[] = {How::matched, How::unmatched, How::aborted, How::failed
 struct Reloaded {
   explicit Reloaded(const std::string& policy)
       : world(std::string(kHead) + "  - " + policy + "\n") {
-    gate.share(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}}, milliseconds{5});
+    gate.use_store(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}},
+                   milliseconds{5});
     put_in_use();
   }
   void put_in_use() {

@@ -98,8 +98,8 @@ class Replica {
       : world(yaml), line(store), wheel(world.now) {
     shared.patterns = &world.patterns;
     gate.report_to(nullptr, nullptr);  // takes them up
-    gate.share(line, {origin, "", false, milliseconds{60'000}, milliseconds{60'000}},
-               milliseconds{5}, &wheel);
+    gate.use_store(line, {origin, "", false, milliseconds{60'000}, milliseconds{60'000}},
+                   milliseconds{5}, &wheel);
     gate.fire_patterns(wheel, origin);
     gate.use(world.set_);
   }

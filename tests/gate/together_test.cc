@@ -31,7 +31,8 @@ policies:
 
 struct Together {
   explicit Together(const std::string& policies) : world(policies) {
-    gate.share(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}}, milliseconds{5});
+    gate.use_store(store, {7, "", false, milliseconds{60'000}, milliseconds{60'000}},
+                   milliseconds{5});
     gate.use(world.set_);
   }
 

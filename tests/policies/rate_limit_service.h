@@ -71,7 +71,9 @@ class Service {
     return call(std::move(domain), {{std::move(entries), hits, {}}}).over;
   }
   void pass(milliseconds time) { world_.now += time; }
-  void share(const Sharing& sharing, Outbox& outbox) { world_.driver.share(sharing, outbox); }
+  void use_store(const Sharing& sharing, Outbox& outbox) {
+    world_.driver.use_store(sharing, outbox);
+  }
 
  private:
   World world_;

@@ -81,7 +81,7 @@ std::vector<std::string> peer_keys(const std::string& settings, const std::strin
     }
   });
   const Sharing sharing{7, "mine", false, milliseconds{60'000}, milliseconds{60'000}};
-  service.share(sharing, outbox);
+  service.use_store(sharing, outbox);
   service.call(std::move(domain), std::move(asked));
   return out;
 }

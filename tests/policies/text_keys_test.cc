@@ -71,7 +71,7 @@ TEST_F(TextKeys, AreSpelledInTheStoreAsEventsSpellThem) {
       spelled = operations[0].key;
       operations.replies()[0] = {};
     });
-    world.driver.share(sharing, outbox);
+    world.driver.use_store(sharing, outbox);
     const Policy& policy = world.driver.set().policies.front();
     const auto asked = [&](const char* ip) {
       spelled.clear();

@@ -222,7 +222,7 @@ TEST_F(Judging, a_delayed_request_is_held_and_then_sent) {
   EXPECT_EQ(field(got.body, "x-weir-verdict"), "delay");
   EXPECT_EQ(got.header("x-held"), "yes");
   EXPECT_EQ(c.post("/slow", "body").body, "body");
-  EXPECT_EQ(judge().log()[1], "unhold");
+  EXPECT_EQ(judge().log()[1], "end_hold");
 }
 
 /// Holds `/hold/N` for N ms.
@@ -313,7 +313,7 @@ TEST_F(Judging, a_client_that_leaves_while_held_gives_its_place_back) {
     on_worker([] {});  // it is held now
   }
   EXPECT_TRUE(judge().wait_for("finish /held not_sent"));
-  EXPECT_EQ(judge().log(), (Log{"judge /held", "unhold", "finish /held not_sent"}));
+  EXPECT_EQ(judge().log(), (Log{"judge /held", "end_hold", "finish /held not_sent"}));
   EXPECT_TRUE(metric_becomes(Metric::connections_open, 0));
 }
 

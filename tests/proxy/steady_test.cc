@@ -49,7 +49,7 @@ TEST_F(Steady, a_request_allocates_nothing_after_warm_up) {
     bool park(gate::Waiter&, TimePoint) override { return false; }
     TimePoint waiting_until(const gate::Waiter&) const override { return {}; }
     void unpark(gate::Waiter&) override {}
-    void unhold(TimePoint) override {}
+    void end_hold() override {}
     bool answered(gate::Ticket&, const Answer&, TimePoint) override { return false; }
     void answered_body(gate::Ticket&, const Answer&, TimePoint) override {}
     void finish(gate::Ticket&, gate::End, TimePoint) override {}

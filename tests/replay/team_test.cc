@@ -46,7 +46,7 @@ struct Wanted {
   std::optional<RowWriter::Form> rows;
   Labels labels;
   std::uint64_t slice = 100;
-  std::size_t block = Reading::kBlock;
+  std::size_t block = ParallelReader::kBlock;
 };
 
 Said replay(const Wanted& wanted, unsigned threads) {

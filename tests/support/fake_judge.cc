@@ -125,7 +125,7 @@ void FakeJudge::unpark(gate::Waiter& waiter) {
   if (removed != 0) note("unpark");
 }
 
-void FakeJudge::unhold(TimePoint /*now*/) { note("unhold"); }
+void FakeJudge::end_hold() { note("end_hold"); }
 
 bool FakeJudge::answered(gate::Ticket& ticket, const Answer& answer, TimePoint /*now*/) {
   note("answered " + ticket.path + " " + std::to_string(answer.status));

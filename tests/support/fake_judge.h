@@ -48,7 +48,7 @@ class FakeJudge final : public gate::Judge {
   bool park(gate::Waiter& waiter, TimePoint now) override;
   TimePoint waiting_until(const gate::Waiter& waiter) const override;
   void unpark(gate::Waiter& waiter) override;
-  void unhold(TimePoint now) override;
+  void end_hold() override;
   bool answered(gate::Ticket& ticket, const Answer& answer, TimePoint now) override;
   void answered_body(gate::Ticket& ticket, const Answer& answer, TimePoint now) override;
   void finish(gate::Ticket& ticket, gate::End end, TimePoint now) override;

@@ -34,8 +34,8 @@ bool CaseStore::is_needed_by(const policies::PolicySet& set) {
 }
 
 void CaseStore::serve(policies::Driver& driver) {
-  driver.share(sharing_, *this);
-  driver.exchange(synced_);
+  driver.use_store(sharing_, *this);
+  driver.use_synced(synced_);
 }
 
 void CaseStore::ask(policies::StoreOps& operations, TimePoint now) {

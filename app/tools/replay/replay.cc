@@ -375,7 +375,7 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
       return parse_redis_url(flags.store) ? kUnreachable : kUsage;
     }
     task.prepare = [&store](replay::Engine& engine) {
-      engine.share(store->sharing(), [&store](policies::StoreOps& operations, TimePoint now) {
+      engine.use_store(store->sharing(), [&store](policies::StoreOps& operations, TimePoint now) {
         store->ask(operations, now);
       });
     };

@@ -1,4 +1,4 @@
-#include "replay/reading.h"
+#include "replay/parallel_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,11 +16,11 @@ constexpr std::size_t kRowsHere = 256, kBytesHere = std::size_t{64} << 10;
 }  // namespace
 
 /// One judge's way through the blocks of a file.
-class Reading::BlockStream final : public Stream {
+class ParallelReader::BlockStream final : public Stream {
  public:
-  BlockStream(Reading& reading, File& file, unsigned judge)
+  BlockStream(ParallelReader& reader, File& file, unsigned judge)
       : Stream(file.stream->path()),
-        reading_(reading),
+        reader_(reader),
         file_(file),
         judge_(judge),
         size_(file.stream->size()),
@@ -51,10 +51,10 @@ class Reading::BlockStream final : public Stream {
   bool next_block() {
     if (block_ != nullptr) {
       lines_ += block_->lines;
-      reading_.leave(file_, number_++);
+      reader_.leave(file_, number_++);
     }
     at_ = 0;
-    block_ = reading_.next(file_, number_, judge_);
+    block_ = reader_.next(file_, number_, judge_);
     ended_ = block_ == nullptr;
     if (ended_) {
       error_ = file_.error;  // nobody writes to it any more
@@ -65,7 +65,7 @@ class Reading::BlockStream final : public Stream {
     return true;
   }
 
-  Reading& reading_;
+  ParallelReader& reader_;
   File& file_;
   const unsigned judge_;
   const Block* block_ = nullptr;
@@ -78,10 +78,10 @@ class Reading::BlockStream final : public Stream {
   std::string error_;
 };
 
-Reading::Reading(unsigned judges, unsigned helpers, std::size_t block)
+ParallelReader::ParallelReader(unsigned judges, unsigned helpers, std::size_t block)
     : judges_(judges), helpers_(helpers), block_(block) {}
 
-Reading::~Reading() {
+ParallelReader::~ParallelReader() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -90,15 +90,16 @@ Reading::~Reading() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Reading::share_out(const std::function<std::unique_ptr<RowShare>()>& make) {
+void ParallelReader::share_out(const std::function<std::unique_ptr<RowShare>()>& make) {
   for (unsigned i = 0; i < judges_ + helpers_; ++i) shares_.push_back(make());
 }
 
-void Reading::prepare(const std::function<std::unique_ptr<policies::Preparing>()>& make) {
+void ParallelReader::prepare(const std::function<std::unique_ptr<policies::Preparing>()>& make) {
   for (unsigned i = 0; i < judges_ + helpers_; ++i) preparings_.push_back(make());
 }
 
-std::unique_ptr<Stream> Reading::open(std::size_t index, unsigned judge, const Source& source) {
+std::unique_ptr<Stream> ParallelReader::open(std::size_t index, unsigned judge,
+                                             const Source& source) {
   File& file = file_at(index);
   if (file.stream == nullptr) {
     file.event = source.event;
@@ -111,12 +112,12 @@ std::unique_ptr<Stream> Reading::open(std::size_t index, unsigned judge, const S
   return std::make_unique<BlockStream>(*this, file, judge);
 }
 
-Reading::File& Reading::file_at(std::size_t index) {
+ParallelReader::File& ParallelReader::file_at(std::size_t index) {
   while (files_.size() <= index) files_.push_back(std::make_unique<File>());
   return *files_[index];
 }
 
-std::shared_ptr<MappedColumns> Reading::columns(std::size_t index, const Mapping& mapping) {
+std::shared_ptr<MappedColumns> ParallelReader::columns(std::size_t index, const Mapping& mapping) {
   std::shared_ptr<MappedColumns>& columns = file_at(index).columns;
   if (columns == nullptr) {
     columns = std::make_shared<MappedColumns>();
@@ -125,12 +126,12 @@ std::shared_ptr<MappedColumns> Reading::columns(std::size_t index, const Mapping
   return columns;
 }
 
-void Reading::start() {
+void ParallelReader::start() {
   for (unsigned i = 0; i < helpers_; ++i)
     threads_.emplace_back([this, reader = judges_ + i] { help(reader); });
 }
 
-void Reading::help(unsigned reader) {
+void ParallelReader::help(unsigned reader) {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const auto file = std::find_if(files_.begin(), files_.end(),
@@ -139,13 +140,14 @@ void Reading::help(unsigned reader) {
   }
 }
 
-bool Reading::may_cut(const File& file) const noexcept {
+bool ParallelReader::may_cut(const File& file) const noexcept {
   return !file.cutting && !file.ended && file.cut - file.first < file.blocks.size();
 }
 
 /// The block, once somebody has read it; the judge itself if nobody else does. Null: the file has
 /// no more.
-const Reading::Block* Reading::next(File& file, std::uint64_t number, unsigned judge) {
+const ParallelReader::Block* ParallelReader::next(File& file, std::uint64_t number,
+                                                  unsigned judge) {
   std::unique_lock lock(mutex_);
   for (;;) {
     const Block& block = *file.blocks[number % file.blocks.size()];
@@ -155,7 +157,7 @@ const Reading::Block* Reading::next(File& file, std::uint64_t number, unsigned j
   }
 }
 
-void Reading::leave(File& file, std::uint64_t number) {
+void ParallelReader::leave(File& file, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   Block& block = *file.blocks[number % file.blocks.size()];
   if (--block.judges != 0) return;
@@ -165,7 +167,7 @@ void Reading::leave(File& file, std::uint64_t number) {
 }
 
 /// Cuts the next block, which one thread does at a time, and reads it.
-void Reading::read_next(File& file, unsigned reader, std::unique_lock<std::mutex>& lock) {
+void ParallelReader::read_next(File& file, unsigned reader, std::unique_lock<std::mutex>& lock) {
   Block& block = *file.blocks[file.cut % file.blocks.size()];
   file.cutting = true;
   lock.unlock();
@@ -191,7 +193,7 @@ void Reading::read_next(File& file, unsigned reader, std::unique_lock<std::mutex
 }
 
 /// False: the file has no more.
-bool Reading::fill(File& file, Block& block) const {
+bool ParallelReader::fill(File& file, Block& block) const {
   block.count = block.lines = block.size = 0;
   block.bad.clear();
   block.keeper.reset();
@@ -206,7 +208,7 @@ bool Reading::fill(File& file, Block& block) const {
 }
 
 /// What one reader alone can read.
-bool Reading::fill_here(File& file, Block& block) {
+bool ParallelReader::fill_here(File& file, Block& block) {
   FileStream& stream = *file.stream;
   const std::uint64_t before = stream.lines();
   std::size_t bytes = 0;
@@ -227,7 +229,7 @@ bool Reading::fill_here(File& file, Block& block) {
   return block.lines != 0;
 }
 
-void Reading::parse(File& file, Block& block, unsigned reader) {
+void ParallelReader::parse(File& file, Block& block, unsigned reader) {
   Format& format = *file.formats[reader];
   const char* at = block.text.data();
   const char* const end = at + block.size;
@@ -254,7 +256,7 @@ void Reading::parse(File& file, Block& block, unsigned reader) {
   }
 }
 
-void Reading::own(File& file, Block& block, unsigned reader) {
+void ParallelReader::own(File& file, Block& block, unsigned reader) {
   Row again;
   for (std::size_t i = 0; i < block.count; ++i) {
     Item& item = block.items[i];
@@ -269,7 +271,7 @@ void Reading::own(File& file, Block& block, unsigned reader) {
 }
 
 /// In a second pass: rows point to what is found of them, and all items have their places now.
-void Reading::prepare(Block& block, unsigned reader) {
+void ParallelReader::prepare(Block& block, unsigned reader) {
   policies::Preparing& preparing = *preparings_[reader];
   for (Item& item : std::span(block.items).first(block.count)) {
     item.row.prepared = nullptr;

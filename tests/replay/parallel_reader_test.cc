@@ -1,4 +1,4 @@
-#include "replay/reading.h"
+#include "replay/parallel_reader.h"
 
 #include <gmock/gmock.h>
 #include <zlib.h>
@@ -9,7 +9,7 @@
 #include "tests/replay/scratch_file.h"
 #include "tests/support/seed.h"
 
-namespace weir::replay::reading_test {
+namespace weir::replay::parallel_reader_test {
 namespace {
 
 using testing::HasSubstr;
@@ -55,12 +55,12 @@ class ReadingTest : public testing::Test {
     slots = {};
     for (const char* column : {"a", "b"}) slots.column("e", column, Type::dyn);
   }
-  Reading::Source source(const std::string& path) {
+  ParallelReader::Source source(const std::string& path) {
     const config::SourceDef& def = *loaded.model->events.front().source;
     return {path, def.header, 0, [this, &def] { return make_record_format(def, "e", slots); }};
   }
   Told by_one(const std::string& path) {
-    const Reading::Source from = source(path);
+    const ParallelReader::Source from = source(path);
     FileStream stream(path, from.make(), from.header);
     return tell(stream);
   }
@@ -68,7 +68,7 @@ class ReadingTest : public testing::Test {
   std::vector<Told> by_several(const std::string& path, unsigned judges, unsigned helpers,
                                std::size_t block) {
     std::vector<Told> out(judges);
-    Reading reading(judges, helpers, block);
+    ParallelReader reader(judges, helpers, block);
     std::vector<std::unique_ptr<Stream>> streams;
     for (unsigned i = 0; i < judges; ++i) streams.push_back(reading.open(0, i, source(path)));
     reading.start();
@@ -166,4 +166,4 @@ TEST_F(ReadingTest, the_end_of_a_damaged_file_is_told_to_all) {
 }
 
 }  // namespace
-}  // namespace weir::replay::reading_test
+}  // namespace weir::replay::parallel_reader_test

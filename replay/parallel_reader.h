@@ -24,16 +24,16 @@ namespace weir::replay {
 /// Memory is bounded: a file has so many blocks as there are threads, twice, and a block is read
 /// again only when all judges have left it. Thread-safe but for open() and share_out(), which come
 /// first; streams and all readers end before it.
-class Reading {
+class ParallelReader {
  public:
   /// Some 200 lines of an access log: the rows of a few blocks stay in the cache of a core.
   static constexpr std::size_t kBlock = std::size_t{32} << 10;
   /// `judges` threads call the streams, one each; `helpers` threads of its own only read. `block`:
   /// how many bytes one of them reads at a time, and longer lines where they are found.
-  Reading(unsigned judges, unsigned helpers, std::size_t block = kBlock);
-  ~Reading();
-  Reading(const Reading&) = delete;
-  Reading& operator=(const Reading&) = delete;
+  ParallelReader(unsigned judges, unsigned helpers, std::size_t block = kBlock);
+  ~ParallelReader();
+  ParallelReader(const ParallelReader&) = delete;
+  ParallelReader& operator=(const ParallelReader&) = delete;
 
   /// Rows say to which judge they belong. `make`: called for each reader.
   void share_out(const std::function<std::unique_ptr<RowShare>()>& make);
