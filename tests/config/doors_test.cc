@@ -87,7 +87,7 @@ weir.yaml:2:36: error: "caddy" stands there twice
     EXPECT_NE(text.find("can't be the prefix of the checks"), std::string::npos) << prefix << text;
   }
   EXPECT_NE(shown(load("api: {forward_auth: {nginx: {deny_status_map: {200: 403}}}}\n"))
-                .find("no status of a refusal"),
+                .find("not a status of a refusal"),
             std::string::npos);
   EXPECT_NE(shown(load("authz: {client_ip: {hops: 1, trust: [10.0.0.0/8]}}\n"))
                 .find("two ways to say the same"),

@@ -71,7 +71,9 @@ TEST(Text, writes_times_sizes_and_durations_for_people) {
   EXPECT_EQ(human_count(12'345'678), "12,345,678");
   EXPECT_EQ(human_duration(milliseconds{0}), "0s");
   EXPECT_EQ(human_duration(milliseconds{90'000}), "1m30s");
-  EXPECT_EQ(human_duration(milliseconds{86'400'000}), "1d");
+  EXPECT_EQ(human_duration(milliseconds{86'400'000}), "24h");
+  EXPECT_EQ(human_duration(milliseconds{172'800'000}), "2d");
+  EXPECT_EQ(human_duration(milliseconds{173'700'000}), "48h15m");
   EXPECT_EQ(human_duration(milliseconds{1'250}), "1s250ms");
 }
 
