@@ -204,7 +204,7 @@ policies:
         self.access_log([(0, "198.51.100.1", 200)])
         for mapping, says in (("ts=t", "a request needs ts, ip, and request or method and path"), ("tss=t", '"tss" is no part of a request'),
                               ("ts", "write PART=NAME"), ("ts=a,ts=b", "gives a part again"), ("header.=a", "needs one name after header."),
-                              ("ts.secs=t", '"secs" is no form of a time')):
+                              ("ts.secs=t", '"secs" is not a time format')):
             done = self.replay("--event", "request=access.log", "--map", mapping)
             self.assertEqual((done.returncode, says in done.stderr), (2, True), done.stderr)
         self.write("app.csv", "when,ip,verb\n1,198.51.100.1,GET\n")
