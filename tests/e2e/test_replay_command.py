@@ -202,7 +202,7 @@ policies:
 
     def test_what_is_wrong_with_a_mapping_is_told(self):
         self.access_log([(0, "198.51.100.1", 200)])
-        for mapping, says in (("ts=t", "a request needs ts, ip, and request or method and path"), ("tss=t", '"tss" is no part of a request'),
+        for mapping, says in (("ts=t", "a request needs ts, ip, and request or method and path"), ("tss=t", '"tss" is not a part of a request'),
                               ("ts", "write PART=NAME"), ("ts=a,ts=b", "gives a part again"), ("header.=a", "needs one name after header."),
                               ("ts.secs=t", '"secs" is not a time format')):
             done = self.replay("--event", "request=access.log", "--map", mapping)
