@@ -59,12 +59,12 @@ Address next_of(const Address& address) {
 /// By how many ranges the file or URL of a list covers a whole network; 0: it does not. A network
 /// that lies in another one and ends later cuts it, so there may be several without a gap.
 int ranges_over(const policies::List& list, const Cidr& block, TimePoint now) {
-  constexpr int kRangesMost = 10'000;
+  constexpr int kRangesMax = 10'000;
   const limiter::BulkList* const bulk = list.bulk != nullptr ? list.bulk->get() : nullptr;
   if (bulk == nullptr) return 0;
   const Address last = last_of(block);
   Address at = block.base;
-  for (int ranges = 1; ranges <= kRangesMost; ++ranges) {
+  for (int ranges = 1; ranges <= kRangesMax; ++ranges) {
     const auto found = bulk->find({}, &at, now);
     if (!found || !found->last) return 0;
     if (found->last->bytes() >= last.bytes()) return ranges;

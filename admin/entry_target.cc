@@ -11,7 +11,7 @@ namespace weir::admin {
 namespace {
 
 constexpr std::size_t kPage = 1'000;
-constexpr std::size_t kScannedMost = 200'000;  // entries: a question never holds up the others
+constexpr std::size_t kScannedMax = 200'000;  // entries: a question never holds up the others
 
 /// Finds the entries whose kept texts are these, if there are any. What is wrong, or nothing.
 std::optional<net::HttpReply> find_cut(const Call& call, EntryTarget& target) {
@@ -21,7 +21,7 @@ std::optional<net::HttpReply> find_cut(const Call& call, EntryTarget& target) {
     for (bool more = true; more;) {
       const auto page = call.stores.lists.page(list->id, call.at.now, after, kPage);
       more = page.size() == kPage;
-      if ((scanned += page.size()) > kScannedMost)
+      if ((scanned += page.size()) > kScannedMax)
         return problem(
             409,
             "the list is too long to look for the beginning of a key in it: name the key in full");

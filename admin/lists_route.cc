@@ -19,7 +19,7 @@ namespace json = boost::json;
 constexpr std::size_t kPageDefault = 100;
 constexpr std::size_t kPageMax = 1000;
 // The most entries that one search looks at before it returns its results: a few ms.
-constexpr std::size_t kSearchMost = 20'000;
+constexpr std::size_t kSearchMax = 20'000;
 constexpr std::size_t kSearchPiece = 1000;
 constexpr std::size_t kSearchBytesMax = 256;
 
@@ -71,9 +71,9 @@ struct Cursor {
 
 /// Which entries a page shows: those with the text in their key, reason or policy.
 struct Search {
-  std::string text;                // lower case; empty: all
-  std::string key;                 // the same as it was written
-  std::size_t left = kSearchMost;  // entries that may still be looked at
+  std::string text;               // lower case; empty: all
+  std::string key;                // the same as it was written
+  std::size_t left = kSearchMax;  // entries that may still be looked at
 
   bool finds(std::string_view in) const {
     const auto same = [](char a, char b) { return ascii::lower(a) == b; };

@@ -42,10 +42,10 @@ struct LoadReport {
   bool ok = false;
   TimePoint at{};
   std::string hash;                   ///< of the texts that were read
-  std::vector<ProblemLine> problems;  ///< errors, then warnings: the first kProblemsMost
+  std::vector<ProblemLine> problems;  ///< errors, then warnings: the first kProblemsMax
   std::size_t problem_count = 0;      ///< of all
 
-  static constexpr std::size_t kProblemsMost = 100;
+  static constexpr std::size_t kProblemsMax = 100;
 };
 
 /// A verdict, or a key that a rung has put on a list: what `weir ctl tail` shows.
@@ -104,7 +104,7 @@ struct LoadRecord {
   std::string first_problem;      ///< of a load that failed
   std::vector<ConfigText> diffs;  ///< of the files that differ from the load before
 
-  static constexpr std::size_t kRecordsMost = 20;
+  static constexpr std::size_t kRecordsMax = 20;
   static constexpr std::size_t kDiffBytes = 16 << 10;  ///< of all diffs of a load
 };
 

@@ -12,7 +12,7 @@
 namespace weir::admin {
 namespace {
 
-constexpr std::size_t kPoliciesMost = 1000;
+constexpr std::size_t kPoliciesMax = 1000;
 
 // Whether the name has the text, whatever its case.
 bool has_text(std::string_view name, std::string_view text) {
@@ -35,8 +35,8 @@ bool read_count(const Call& call, std::string_view name, std::size_t least, std:
 net::HttpReply get_policies(Call& call) {
   if (auto refused = call.refuse_unknown({"search", "limit", "after"})) return std::move(*refused);
   std::size_t limit = std::numeric_limits<std::size_t>::max(), after = 0;
-  if (!read_count(call, "limit", 1, kPoliciesMost, limit))
-    return problem(400, "`limit` is a number from 1 to " + std::to_string(kPoliciesMost));
+  if (!read_count(call, "limit", 1, kPoliciesMax, limit))
+    return problem(400, "`limit` is a number from 1 to " + std::to_string(kPoliciesMax));
   if (!read_count(call, "after", 0, call.set->policies.size(), after))
     return problem(400, "`after` is what a page before gave as `next`");
   const std::string search(call.query.one("search").value_or(""));

@@ -46,7 +46,7 @@ std::optional<net::HttpReply> check_mutation(const Route& route, const net::Http
                  "`X-Weir-Admin: 1`");
 }
 
-constexpr std::size_t kReasonMost = 500;
+constexpr std::size_t kReasonMax = 500;
 
 /// A reason may come with every change: `?reason=`, or the field X-Weir-Reason.
 void begin_entry(const Route& route, Call& call) {
@@ -58,7 +58,7 @@ void begin_entry(const Route& route, Call& call) {
   for (const std::string_view key : call.query.all("key")) entry.key.emplace_back(key);
   entry.reason =
       call.query.take("reason").value_or(std::string(call.request.field("x-weir-reason")));
-  if (entry.reason.size() > kReasonMost) entry.reason.resize(kReasonMost);
+  if (entry.reason.size() > kReasonMax) entry.reason.resize(kReasonMax);
 }
 
 void tell_of(Call& call, const net::HttpReply& reply) {
@@ -97,7 +97,7 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       // A page that stays open is never displaced: most connections are for those who ask and go.
       live_(std::make_unique<Live>(
           io, operations_, stores_,
-          std::clamp<std::size_t>(settings.connections / 4, 1, Live::kReadersMost))),
+          std::clamp<std::size_t>(settings.connections / 4, 1, Live::kReadersMax))),
       peers_(std::make_unique<Peers>(io, settings.replicas, settings.token_file)),
       door_(io,
             {settings.listen, settings.token_file, admin_limits(settings), Metric::admin_requests,
@@ -125,7 +125,7 @@ void AdminServer::tell_others(const UndoChange& change, bool undone) {
   if (!words.empty() || is_partial) return;
   tell_(undone_words(change.token));  // of pieces before this one
   unsent_.push_back(change.token);
-  if (unsent_.size() > UndoLog::kChangesMost) unsent_.pop_front();
+  if (unsent_.size() > UndoLog::kChangesMax) unsent_.pop_front();
 }
 
 void AdminServer::hear(std::string_view text) {

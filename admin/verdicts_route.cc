@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kRowsMost = 500;
+constexpr std::size_t kRowsMax = 500;
 
 void put_text(json::object& row, std::string_view name, const std::string& text) {
   if (!text.empty()) row[name] = utf8_text(text);
@@ -59,7 +59,7 @@ net::HttpReply get_verdicts(Call& call) {
       return problem(400, "`after` is what an answer before gave as `next`");
     after = number;
   }
-  const VerdictPage page = call.operations.verdicts(after, kRowsMost);
+  const VerdictPage page = call.operations.verdicts(after, kRowsMax);
   json::array rows;
   for (const VerdictRow& row : page.rows) rows.push_back(verdict_view(row));
   return json_reply({{"next", page.next}, {"missed", page.missed}, {"verdicts", std::move(rows)}});

@@ -77,7 +77,7 @@ bool CheckFields::read_attributes(std::string_view bytes, Messages& memory) {
       }
       case length_delimited(10): {
         auto& [key, value] = context.emplace_back();
-        fine = context.size() <= kFieldsMost && read_entry(part, key, value);
+        fine = context.size() <= kFieldsMax && read_entry(part, key, value);
         break;
       }
       case length_delimited(11):
@@ -129,7 +129,7 @@ bool CheckFields::read_http(std::string_view bytes) {
         break;
       case length_delimited(3): {
         HeaderField& field = headers.emplace_back();
-        fine = headers.size() <= kFieldsMost && read_entry(part, field.name, field.value);
+        fine = headers.size() <= kFieldsMax && read_entry(part, field.name, field.value);
         break;
       }
       case length_delimited(4):
@@ -162,7 +162,7 @@ bool CheckFields::read_lines(std::string_view header_map) {
   while (fields.next()) {
     if (fields.tag() != length_delimited(1)) continue;
     HeaderField& line = lines.emplace_back();
-    if (lines.size() > kFieldsMost) return false;
+    if (lines.size() > kFieldsMax) return false;
     std::string_view raw;
     WireFields parts(fields.bytes());
     while (parts.next()) {

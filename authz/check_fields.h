@@ -20,7 +20,7 @@ class CheckFields {
   using Metadata = envoy::config::core::v3::Metadata;
   using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
   /// Of each list: Envoy itself takes 100 headers, if nobody has told it otherwise.
-  static constexpr std::size_t kFieldsMost = 10'000;
+  static constexpr std::size_t kFieldsMax = 10'000;
   /// Of each list: for so many a call that has ended keeps memory.
   static constexpr std::size_t kFieldsKept = 256;
 

@@ -31,12 +31,12 @@ struct CheckRules {
 class TargetRoom {
  public:
   /// Bytes. Envoy accepts heads of 60 KiB by default.
-  static constexpr std::size_t kTargetMost = 64 << 10;
+  static constexpr std::size_t kTargetMax = 64 << 10;
 
   std::span<char> span() noexcept { return {bytes_.get(), kBytes}; }
 
  private:
-  static constexpr std::size_t kBytes = net::normal_path_room(kTargetMost);
+  static constexpr std::size_t kBytes = net::normal_path_room(kTargetMax);
   std::unique_ptr<char[]> bytes_ = std::make_unique_for_overwrite<char[]>(kBytes);
 };
 

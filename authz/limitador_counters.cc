@@ -17,7 +17,7 @@ std::string key_of(const LimitadorCounters::Counter& counter) {
 void LimitadorCounters::note(Counter counter, TimePoint now) {
   std::size_t size = 0;
   for (const auto& [name, value] : counter.values) size += name.size() + value.size();
-  if (size > kTextMost) return;
+  if (size > kTextMax) return;
   std::string key = key_of(counter);
   const std::lock_guard lock(mutex_);
   const auto found = counters_.find(key);

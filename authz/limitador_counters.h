@@ -17,7 +17,7 @@ namespace weir::authz {
 class LimitadorCounters {
  public:
   static constexpr std::size_t kMost = 10'000;
-  static constexpr std::size_t kTextMost = 1'024;  ///< bytes of one call's values
+  static constexpr std::size_t kTextMax = 1'024;  ///< bytes of one call's values
 
   using Values = std::vector<std::pair<std::string, std::string>>;  ///< sorted by name
 

@@ -17,7 +17,7 @@ namespace json = boost::json;
 using Limit = config::Server::LimitadorLimit;
 
 // What counters hold: a larger delta is over every limit, too.
-constexpr std::int64_t kDeltaMost = std::int64_t{1} << 53;
+constexpr std::int64_t kDeltaMax = std::int64_t{1} << 53;
 
 /// The body of a call.
 struct Question {
@@ -41,7 +41,7 @@ std::string read_question(std::string_view text, Question& out) {
   if (delta == nullptr || !(delta->is_uint64() || (delta->is_int64() && delta->get_int64() >= 0)))
     return "\"delta\" is not a whole number from 0 to 18446744073709551615";
   out.space = space->get_string();
-  out.delta = delta->is_uint64() ? kDeltaMost : std::min(delta->get_int64(), kDeltaMost);
+  out.delta = delta->is_uint64() ? kDeltaMax : std::min(delta->get_int64(), kDeltaMax);
   for (const auto& [name, one] : values->get_object()) {
     if (!one.is_string()) return "\"values\" is not a map of texts";
     out.values.emplace_back(std::string(name), std::string(one.get_string()));
@@ -261,7 +261,7 @@ class LimitadorHttp::Active final : private RateLimitCall::Waiting {
       if (limit == nullptr) continue;
       // Of reports there may be more than 64 bits hold.
       const std::int64_t with =
-          std::min(whole(reading.value), kDeltaMost) + (limited_ ? question_.delta : 0);
+          std::min(whole(reading.value), kDeltaMax) + (limited_ ? question_.delta : 0);
       limits.push_back({limit, std::max<std::int64_t>(0, limit->most - with)});
     }
     if (limits.empty()) return;

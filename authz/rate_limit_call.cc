@@ -15,7 +15,7 @@ constexpr std::string_view kVerdict = "X-Weir-Verdict: ";
 constexpr std::size_t kKeptDescriptors = 32;
 constexpr std::size_t kKeptEntries = 256;
 constexpr std::size_t kKeptBytes = 4 << 10;  // of lines for the app
-constexpr std::int64_t kRemainingMost = std::numeric_limits<std::uint32_t>::max();
+constexpr std::int64_t kRemainingMax = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
@@ -219,7 +219,7 @@ const RateLimitCall::Status* RateLimitCall::scarcest() const noexcept {
     // Of several that refuse the last one, as envoyproxy/ratelimit does.
     const bool refuses = status.what.over && !policies::is_quota(status.what, all_quota_);
     // envoyproxy/ratelimit looks for less than the most that a rule can admit.
-    if (status.what.rule && !refuses && status.what.remaining >= kRemainingMost) continue;
+    if (status.what.rule && !refuses && status.what.remaining >= kRemainingMax) continue;
     if (out == nullptr || refuses || status.what.remaining < out->what.remaining) {
       out = &status;
     }

@@ -20,8 +20,8 @@ class RateLimitCall {
  public:
   /// The most that the doors take in one call. An empty descriptor takes two bytes of a message and
   /// some hundred bytes here. Envoy sends one descriptor for each of its configured actions.
-  static constexpr std::size_t kDescriptorsMost = 1'024;
-  static constexpr std::size_t kEntriesMost = 64;  ///< of one descriptor
+  static constexpr std::size_t kDescriptorsMax = 1'024;
+  static constexpr std::size_t kEntriesMax = 64;  ///< of one descriptor
   static constexpr std::string_view kTooLarge =
       "a call has at most 1024 descriptors, and a descriptor at most 64 entries";
 

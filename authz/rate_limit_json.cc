@@ -87,7 +87,7 @@ class RequestReader {
       if (name == "domain") {
         text(of, name, *out.mutable_domain());
       } else if (name == "descriptors") {
-        list(of, name, RateLimitCall::kDescriptorsMost,
+        list(of, name, RateLimitCall::kDescriptorsMax,
              [&](const json::value& one) { descriptor(one, *out.add_descriptors()); });
       } else if (name == "hitsAddend" || name == "hits_addend") {
         if (const auto hits = number(of, name, kUint32)) {
@@ -158,7 +158,7 @@ class RequestReader {
   void descriptor(const json::value& value, JsonDescriptor& out) {
     members(value, "a descriptor", [&](std::string_view name, const json::value& of) {
       if (name == "entries") {
-        list(of, name, RateLimitCall::kEntriesMost,
+        list(of, name, RateLimitCall::kEntriesMax,
              [&](const json::value& one) { entry(one, *out.add_entries()); });
       } else if (name == "limit") {
         limit(of, *out.mutable_limit());

@@ -16,11 +16,11 @@ namespace rls = envoy::service::ratelimit::v3;
 using envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 using google::protobuf::Struct;
 
-constexpr std::int64_t kHitsMost = std::int64_t{1} << 53;
-constexpr std::int64_t kUint32Most = std::numeric_limits<std::uint32_t>::max();
+constexpr std::int64_t kHitsMax = std::int64_t{1} << 53;
+constexpr std::int64_t kUint32Max = std::numeric_limits<std::uint32_t>::max();
 
 std::uint32_t narrow(std::int64_t number) {
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, kUint32Most));
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, kUint32Max));
 }
 
 /// Each `Name: value` line as a header value.
@@ -123,12 +123,12 @@ RequestSize size_of(std::string_view request) noexcept {
   WireFields fields(request);
   while (fields.next()) {
     if (fields.tag() != length_delimited(rls::RateLimitRequest::kDescriptorsFieldNumber)) continue;
-    if (++descriptors > RateLimitCall::kDescriptorsMost) return RequestSize::too_large;
+    if (++descriptors > RateLimitCall::kDescriptorsMax) return RequestSize::too_large;
     std::size_t entries = 0;
     WireFields descriptor(fields.bytes());
     while (descriptor.next()) {
       constexpr auto kEntries = length_delimited(RateLimitDescriptor::kEntriesFieldNumber);
-      if (descriptor.tag() == kEntries && ++entries > RateLimitCall::kEntriesMost)
+      if (descriptor.tag() == kEntries && ++entries > RateLimitCall::kEntriesMax)
         return RequestSize::too_large;
     }
     if (!descriptor.is_sound()) return RequestSize::unreadable;
@@ -145,7 +145,7 @@ std::int64_t read_request(const rls::RateLimitRequest& request, RateLimitCall& c
     out.hits = hits;
     if (descriptor.has_hits_addend()) {
       out.hits = static_cast<std::int64_t>(
-          std::min<std::uint64_t>(descriptor.hits_addend().value(), kHitsMost));
+          std::min<std::uint64_t>(descriptor.hits_addend().value(), kHitsMax));
     }
     // A counter that refuses takes nothing back: hits that are given back only look.
     if (descriptor.is_negative_hits()) {
@@ -178,7 +178,7 @@ void write_response(const RateLimitCall& call, const policies::PolicySet& set,
       if (is_utf8(status.name)) limit.set_name(status.name);
       out.set_limit_remaining(narrow(status.what.remaining));
     } else if (status.what.unlimited && !status.what.over) {
-      out.set_limit_remaining(narrow(kUint32Most));
+      out.set_limit_remaining(narrow(kUint32Max));
     }
     const std::int64_t reset = policies::reset_seconds(status.what.reset);
     if (reset > 0) out.mutable_duration_until_reset()->set_seconds(reset);

@@ -11,8 +11,8 @@ namespace weir::config {
 namespace {
 
 constexpr std::int64_t kRepeatMax = 1'000'000;
-constexpr std::int64_t kCaseLongest = 366 * kDay;
-using CaseSpan = TimeSpan<0, kCaseLongest>;
+constexpr std::int64_t kCaseMax = 366 * kDay;
+using CaseSpan = TimeSpan<0, kCaseMax>;
 constexpr std::string_view kAny = R"({"description":"Any value."})";
 constexpr std::string_view kCaseTime = R"({"type":"string","minLength":1})";
 
@@ -58,7 +58,7 @@ constexpr Row<CaseAnswer> kAnswer[] = {
     {{"after", shape::kDuration, "duration, up to 366d", "`0s`",
       "How long after the request reached the app: until then it is in flight."},
      [](Reader& r, const Member& m, CaseAnswer& out) {
-       set(r.duration(m, milliseconds{0}, milliseconds{kCaseLongest}), out.after);
+       set(r.duration(m, milliseconds{0}, milliseconds{kCaseMax}), out.after);
      }},
     {{"end", R"({"enum":["answered","failed","aborted"]})", "`answered`, `failed` or `aborted`",
       "`answered`", "`failed`: the app gave no answer; `aborted`: the client left before it."},
@@ -175,7 +175,7 @@ constexpr Row<CaseStep> kCaseStep[] = {
                                                      "Of the call: how many hits it adds."),
     number<&CaseStep::repeat, 1, kRepeatMax>(
         "repeat", "1", "So many times; `<n>` in the step's texts is the number of each, from 1."),
-    duration<&CaseStep::every, 0, kCaseLongest>("every", "`0s`", "Between repetitions."),
+    duration<&CaseStep::every, 0, kCaseMax>("every", "`0s`", "Between repetitions."),
     {{"expect", R"({"anyOf":[{"type":"string"},{"type":"object"}]})", "a verdict, or a map (below)",
       "", "What is expected, of each repetition. A step of `expect` alone looks at the state."},
      [](Reader& r, const Member& m, CaseStep& out) { read_expect(r, m, out.expect); }},

@@ -23,8 +23,8 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kFilesAtMost = 1000;
-constexpr int kLinksAtMost = 40;  // on the way to a file, as in the kernel
+constexpr std::size_t kFilesMax = 1000;
+constexpr int kLinksMax = 40;  // on the way to a file, as in the kernel
 
 /// Sixteen bytes as hex digits of a hash without a secret, so that it is equal everywhere: it names
 /// a version, and protects nothing.
@@ -138,7 +138,7 @@ void Places::follow(const std::string& path) {
       continue;
     }
     links.insert(at);
-    if (++found > kLinksAtMost) return;
+    if (++found > kLinksMax) return;
     if (target[0] == '/') at = "/";
     rest = std::string(target.data(), static_cast<std::size_t>(n)) + "/" + rest;
   }
@@ -222,8 +222,8 @@ void include(const std::string& main_path, const std::vector<Text>& patterns, bo
       places.add(path);
       const auto id = identity(path);
       if (id && !seen.insert(*id).second) continue;
-      if (out.texts.size() >= kFilesAtMost) {
-        problems.error(pattern.where, "more than " + std::to_string(kFilesAtMost) + " files");
+      if (out.texts.size() >= kFilesMax) {
+        problems.error(pattern.where, "more than " + std::to_string(kFilesMax) + " files");
         return;
       }
       SourceText file{path, {}, rate_limits, {}};

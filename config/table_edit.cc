@@ -10,7 +10,7 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kCellsMost = 100'000;
+constexpr std::size_t kCellsMax = 100'000;
 
 TableChild* child_of(TableNode& node, const std::string& value) {
   const auto found =
@@ -137,7 +137,7 @@ std::string apply(const TableEdit& edit, Model& model) {
   }
   const std::size_t left = cells_of(*table).size();
   if (left == 0) return "the table would be empty";
-  if (left > kCellsMost) return "the table would have more than 100000 limits";
+  if (left > kCellsMax) return "the table would have more than 100000 limits";
   return {};
 }
 

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-constexpr std::int64_t kMsMost = 253'402'300'799'999;  // the end of the year 9999
+constexpr std::int64_t kMsMax = 253'402'300'799'999;  // the end of the year 9999
 constexpr std::string_view kDirectives = "YymdejbBhaAHIpMSzZsntDFTR%";
 
 bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
@@ -123,7 +123,7 @@ struct Cursor {
   bool seconds(Parts& parts) noexcept {
     std::uint64_t value = 0;
     if (!epoch(value)) return false;
-    parts.epoch_s = static_cast<std::int64_t>(std::min<std::uint64_t>(value, kMsMost));
+    parts.epoch_s = static_cast<std::int64_t>(std::min<std::uint64_t>(value, kMsMax));
     parts.ms = fraction();
     return true;
   }
@@ -196,7 +196,7 @@ std::optional<TimePoint> time_of(const Parts& p) noexcept {
     const int hour = p.twelve ? p.hour % 12 + (p.half == 1 ? 12 : 0) : p.hour;
     seconds = days * 86'400 + hour * 3'600 + p.minute * 60 + p.second - p.offset_s;
   }
-  if (seconds < 0 || seconds > kMsMost / 1000) return std::nullopt;
+  if (seconds < 0 || seconds > kMsMax / 1000) return std::nullopt;
   return from_ms(seconds * 1000 + p.ms);
 }
 
@@ -290,15 +290,15 @@ std::optional<TimePoint> epoch_time(Number number, EpochUnit unit) noexcept {
   if (!number.is_real()) {
     const std::int64_t value = number.integer();
     const bool seconds = unit == EpochUnit::seconds;
-    const std::int64_t most = seconds ? kMsMost / 1000 : std::numeric_limits<std::int64_t>::max();
+    const std::int64_t most = seconds ? kMsMax / 1000 : std::numeric_limits<std::int64_t>::max();
     if (value < 0 || value > most) return std::nullopt;
     const std::int64_t ms = seconds ? value * 1000 : value / (per_second / 1000);
-    return ms <= kMsMost ? std::optional(from_ms(ms)) : std::nullopt;
+    return ms <= kMsMax ? std::optional(from_ms(ms)) : std::nullopt;
   }
   const double value = number.as_real();
   const double ms = std::floor(
       unit == EpochUnit::seconds ? value * 1000 : value / static_cast<double>(per_second / 1000));
-  if (!(ms >= 0 && ms <= static_cast<double>(kMsMost))) return std::nullopt;
+  if (!(ms >= 0 && ms <= static_cast<double>(kMsMax))) return std::nullopt;
   return from_ms(static_cast<std::int64_t>(ms));
 }
 

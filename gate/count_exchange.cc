@@ -46,7 +46,7 @@ void CountExchange::begin_round(bool all) {
   if (all) {
     left_ = std::numeric_limits<std::size_t>::max();
   } else if (left_ == 0) {
-    left_ = kKeysMost;
+    left_ = kKeysMax;
   }
   send();
 }

@@ -21,7 +21,7 @@ class CountExchange final : private net::Timer {
  public:
   /// The most keys that one round of an interval carries; the rest goes with the next interval, so
   /// that a slow store is not flooded. The hottest keys go first.
-  static constexpr std::size_t kKeysMost = 4096;
+  static constexpr std::size_t kKeysMax = 4096;
   static constexpr std::size_t kKeysOfBatch = 128;
   /// The most keys whose answers are awaited at once. Redis answers a pipeline when it has carried
   /// out all that it has read of it. 4,096 keys at once keep a busy Redis silent for longer than

@@ -35,7 +35,7 @@ void PatternPost::run(TimePoint now) {
     (held ? refused_ : kept_).push_back({turns_++, std::move(message)});
   }
   fresh.clear();
-  while (kept_.size() + refused_.size() > kKeptMost) drop_oldest();
+  while (kept_.size() + refused_.size() > kKeptMax) drop_oldest();
   if (away) return tell_how_many_wait();
   if (now >= retry_) try_refused_again();
   send(now);
@@ -137,7 +137,7 @@ void PatternPost::take_in(Batch& batch) {
     const limiter::SharedRetry retry = limiter::row_of(reply.error).retry;
     if (retry == limiter::SharedRetry::none || retry == limiter::SharedRetry::never) continue;
     const bool refused = reply.error == limiter::SharedError::refused;
-    if (refused && ++batch.messages[i].event->refusals >= kRefusalsMost) continue;
+    if (refused && ++batch.messages[i].event->refusals >= kRefusalsMax) continue;
     Message message = std::move(batch.messages[i]);
     message.event->again = message.event->again || limiter::may_have_happened(reply.error);
     if (refused && !all_refused) {

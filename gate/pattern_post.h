@@ -30,12 +30,12 @@ class PatternPost final : private net::Timer {
  public:
   /// The most events that are kept while the store is away; then the oldest is dropped, and
   /// counted.
-  static constexpr std::size_t kKeptMost = 10'000;
+  static constexpr std::size_t kKeptMax = 10'000;
   static constexpr std::size_t kPerBatch = 256;
   /// An event that the store refuses with an error of no known kind is dropped then, and counted:
   /// after ten seconds at least. Until then the error may pass; the state of its key may also be
   /// such that it never does.
-  static constexpr std::uint8_t kRefusalsMost = 100;
+  static constexpr std::uint8_t kRefusalsMax = 100;
   static constexpr milliseconds kAgain{100};
   /// Longer than the store takes to find out that it is away.
   static constexpr milliseconds kPatience{2'000};

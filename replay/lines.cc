@@ -31,7 +31,7 @@ bool LineReader::refill() {
   }
   if (buffer_.size() - kPadding - end_ < kChunk / 4) {
     // One byte more than the longest line, so that its end is seen.
-    buffer_.resize(std::min(2 * buffer_.size(), 2 * kLineMost + kChunk + kPadding));
+    buffer_.resize(std::min(2 * buffer_.size(), 2 * kLineMax + kChunk + kPadding));
   }
   const std::size_t got = input_.read({buffer_.data() + end_, buffer_.size() - kPadding - end_});
   end_ += got;
@@ -50,7 +50,7 @@ bool LineReader::find_end(std::size_t from, std::size_t& end) {
       return true;
     }
     searched = end_ - record_;
-    if (searched > kLineMost || !refill()) {
+    if (searched > kLineMax || !refill()) {
       end = end_;
       return false;
     }
@@ -70,7 +70,7 @@ bool LineReader::next(std::string_view& line) {
   const bool ended = find_end(at_, end);
   if (!ended && end == record_) return false;
   ++number_;
-  cut_ = end - record_ > kLineMost;
+  cut_ = end - record_ > kLineMax;
   if (cut_) {
     overlong_.assign(buffer_.data() + record_, buffer_.data() + record_ + kShown);
     line = {overlong_.data(), overlong_.size()};
@@ -94,16 +94,16 @@ void LineReader::pass_over() {
       return;
     }
     at_ = end;
-    if (end - record_ <= kLineMost) return;
+    if (end - record_ <= kLineMax) return;
   }
 }
 
 bool LineReader::extend(std::string_view& text) {
   if (at_ == end_ && !refill()) return false;
-  if (at_ - record_ > kLineMost) return false;
+  if (at_ - record_ > kLineMax) return false;
   std::size_t end = 0;
   const bool found = find_end(at_, end);
-  if (end - record_ > kLineMost || (!found && end == at_)) return false;
+  if (end - record_ > kLineMax || (!found && end == at_)) return false;
   at_ = found ? end + 1 : end;
   ++further_;
   text = trimmed(record_, end);

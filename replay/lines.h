@@ -12,7 +12,7 @@ namespace weir::replay {
 /// the last one may have no end. A byte order mark at the start is dropped.
 class LineReader {
  public:
-  static constexpr std::size_t kLineMost = std::size_t{1} << 20;
+  static constexpr std::size_t kLineMax = std::size_t{1} << 20;
   /// Bytes behind every line that may be read, whatever they hold (vector instructions do).
   static constexpr std::size_t kPadding = 64;
 
@@ -20,7 +20,7 @@ class LineReader {
 
   /// The next line, without its end; it lives until the next call. False: there is none.
   bool next(std::string_view& line);
-  /// Of the line that next() gave: it is longer than kLineMost, and only its beginning is there.
+  /// Of the line that next() gave: it is longer than kLineMax, and only its beginning is there.
   bool cut() const noexcept { return cut_; }
   std::uint64_t number() const noexcept { return number_; }           ///< of it, from 1
   std::uint64_t last() const noexcept { return number_ + further_; }  ///< of its record's last line

@@ -14,7 +14,7 @@ using policies::Policy;
 using policies::PolicySet;
 
 /// Smaller lists could be full with the entries of all threads together between two looks at them.
-constexpr std::size_t kListLeast = 100'000;
+constexpr std::size_t kListMin = 100'000;
 
 /// `ip` of `ip/24`.
 std::string_view field_of(std::string_view part) { return part.substr(0, part.find('/')); }
@@ -137,7 +137,7 @@ class RowSplit {
     const policies::List& list = set_.lists[index];
     const auto at = place_of(list.of, field_);
     if (!at) return fails("list " + list.name + " is of other fields");
-    if (list.max < kListLeast) return fails("list " + list.name + " has little room");
+    if (list.max < kListMin) return fails("list " + list.name + " has little room");
     for (const auto* bindings : {&list.bindings, &list.releases}) {
       for (const policies::List::Binding& binding : *bindings) {
         if (!join(binding.event, binding.key[*at]))

@@ -7,7 +7,7 @@ namespace weir::replay {
 namespace {
 
 /// A value in quotes may hold line feeds, but a stray quote must not swallow the file.
-constexpr std::size_t kRecordMost = std::size_t{256} << 10;
+constexpr std::size_t kRecordMax = std::size_t{256} << 10;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ bool FileStream::extend(std::string_view& text) {
   Format::Got got = Format::Got::more;
   while (got == Format::Got::more) {
     const std::size_t before = text.size();
-    if (text.size() > kRecordMost || !lines_.extend(text)) break;
+    if (text.size() > kRecordMax || !lines_.extend(text)) break;
     // Only a quote can close a quote: do not read it all again for every line in between.
     if (std::memchr(text.data() + before, '"', text.size() - before) != nullptr) {
       got = format_->read(text, here_);

@@ -17,7 +17,7 @@ using limiter::SharedVerb;
 using limiter::Undo;
 
 constexpr milliseconds kTakenBackWithin{60'000};
-constexpr std::size_t kDoneMost = 200'000;  // events that may still be settled or taken back
+constexpr std::size_t kDoneMax = 200'000;  // events that may still be settled or taken back
 
 bool judges(SharedVerb verb) noexcept {
   return verb == SharedVerb::add || verb == SharedVerb::reserve;
@@ -157,7 +157,7 @@ void MemoryStore::run_pattern(const SharedOp& op, SharedReply& reply) {
     }
     happened(op, key, bank, *id, reply.pattern);
     if (op.verb == SharedVerb::look) return;
-    if (fed_.size() >= kDoneMost) fed_.clear();
+    if (fed_.size() >= kDoneMax) fed_.clear();
     fed_[name] = reply.pattern.matched;
   } else if (op.verb == SharedVerb::due) {
     limiter::PatternMatches all;
@@ -238,7 +238,7 @@ void MemoryStore::admit(const SharedOp& op, SharedReply& reply, const limiter::C
     reply.parts[i].reading.stored = reply.admitted;
     reply.parts[i].reading.refused = !reply.admitted;
   }
-  while (order_.size() > kDoneMost) {
+  while (order_.size() > kDoneMax) {
     if (const auto oldest = done_.find(order_.front()); oldest != done_.end()) forget(oldest);
     order_.pop_front();
   }

@@ -104,7 +104,7 @@ inline Sixteen odd_places(const char* text) noexcept {
 
 /// A member whose text needs no escapes takes less: its name, the longest text, quotes, and what
 /// is copied beyond the end of a text.
-constexpr std::size_t kMemberMost = 640;
+constexpr std::size_t kMemberMax = 640;
 
 /// What is kept from line to line: memory, and texts that seldom change.
 struct Kept {
@@ -181,7 +181,7 @@ class MemberWriter {
   }
   template <std::size_t N>
   void text(const Piece& name, const ShortText<N>& value) {
-    static_assert(N + kTextStep + sizeof(Piece) < kMemberMost);
+    static_assert(N + kTextStep + sizeof(Piece) < kMemberMax);
     if (value.view().empty()) return;
     piece(name);
     char* const begin = p_;
@@ -359,7 +359,7 @@ struct AccessLine::State {
 
 AccessLine::AccessLine(const std::vector<AccessField>& fields) : state_(std::make_unique<State>()) {
   state_->fields = fields;
-  state_->kept.line_most = (fields.size() + 1) * kMemberMost;
+  state_->kept.line_most = (fields.size() + 1) * kMemberMax;
   state_->kept.room.resize(2 * state_->kept.line_most);  // enough for most, also with escapes
 }
 

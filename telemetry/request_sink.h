@@ -31,7 +31,7 @@ class RequestSink {
   static constexpr std::size_t kSpans = 512;
   /// Requests at once whose facts are kept, unless the constructor is told less; others are counted
   /// as lost.
-  static constexpr std::size_t kFactsMost = 4'096;
+  static constexpr std::size_t kFactsMax = 4'096;
   using Spans = Ring<RequestFacts, kSpans>;
   /// The most memory of one: of `facts` requests at once, its lines if it `logs`, its spans if it
   /// `traces`.
@@ -42,7 +42,7 @@ class RequestSink {
 
   /// `seed`: of the samples.
   RequestSink(MetricCells& cells, SinkBell& bell, std::uint64_t seed,
-              std::size_t facts_most = kFactsMost) noexcept;
+              std::size_t facts_most = kFactsMax) noexcept;
 
   /// Null: no access log.
   void log(std::shared_ptr<const AccessSettings> settings);

@@ -39,8 +39,8 @@ std::string stat_name(std::string_view text) {
 void append_label(std::string& out, std::string_view name, std::string_view text) {
   if (!out.empty()) out += ',';
   out.append(name).append("=\"");
-  if (text.size() > RuleStats::kTextMost) {
-    std::size_t end = RuleStats::kTextMost;
+  if (text.size() > RuleStats::kTextMax) {
+    std::size_t end = RuleStats::kTextMax;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
     text = text.substr(0, end);
   }
@@ -73,7 +73,7 @@ RuleRow* RuleStats::row(std::string_view domain, std::span<const std::string> ke
   const std::lock_guard lock(mutex_);
   const auto found = by_labels_.find(labels);
   if (found != by_labels_.end()) return found->second;
-  if (by_value ? values_ >= kValuesMost : rows_.size() - values_ >= kRulesMost) {
+  if (by_value ? values_ >= kValuesMax : rows_.size() - values_ >= kRulesMax) {
     left_out_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
@@ -87,7 +87,7 @@ SpaceRow* RuleStats::space(std::string_view space) {
   const std::lock_guard lock(mutex_);
   const auto found = spaces_.find(label);
   if (found != spaces_.end()) return &found->second;
-  if (spaces_.size() >= kRulesMost) {
+  if (spaces_.size() >= kRulesMax) {
     left_out_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }

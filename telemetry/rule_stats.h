@@ -49,9 +49,9 @@ class SpaceRow {
 /// by its first hit and stays. Thread-safe.
 class RuleStats {
  public:
-  static constexpr std::size_t kRulesMost = 4'000;   ///< rows that the configuration names
-  static constexpr std::size_t kValuesMost = 1'000;  ///< rows that values of calls name
-  static constexpr std::size_t kTextMost = 128;      ///< bytes of one label
+  static constexpr std::size_t kRulesMax = 4'000;   ///< rows that the configuration names
+  static constexpr std::size_t kValuesMax = 1'000;  ///< rows that values of calls name
+  static constexpr std::size_t kTextMax = 128;      ///< bytes of one label
 
   /// `keys`: `key_value` of each step below the domain. `by_value`: calls name it. Null: there are
   /// too many; then count it where it is less exact, or not.

@@ -21,7 +21,7 @@ using Totals = policies::StatsBank::Totals;
 using Cells = ByAction<std::uint64_t>;
 
 constexpr milliseconds kSecond{1'000};
-constexpr std::size_t kAskedMost = 500;  // verdicts of a second, as many as are kept
+constexpr std::size_t kAskedMax = 500;  // verdicts of a second, as many as are kept
 
 Cells minus(const Cells& now, const Cells& before) {
   Cells out{};
@@ -161,7 +161,7 @@ json::object Live::Hub::list_sizes(bool all) {
   const auto set = operations.policies();
   if (set == nullptr) return out;
   for (const policies::List& list : set->lists) {
-    if (list.shadow || out.size() == kListsMost) continue;
+    if (list.shadow || out.size() == kListsMax) continue;
     const std::size_t size = stores.lists.size(list.id);
     const auto it = sizes.find(list.name);
     if (!all && it != sizes.end() && it->second == size) continue;
@@ -173,9 +173,9 @@ json::object Live::Hub::list_sizes(bool all) {
 }
 
 void Live::Hub::put_rows(json::object& out) {
-  const VerdictPage page = operations.verdicts(verdicts_after, kAskedMost);
+  const VerdictPage page = operations.verdicts(verdicts_after, kAskedMax);
   verdicts_after = page.next;
-  const std::size_t skipped = page.rows.size() - std::min(page.rows.size(), kRowsMost);
+  const std::size_t skipped = page.rows.size() - std::min(page.rows.size(), kRowsMax);
   json::array rows;
   for (std::size_t i = skipped; i < page.rows.size(); ++i)
     rows.push_back(verdict_view(page.rows[i]));
@@ -198,7 +198,7 @@ void Live::Hub::tick() {
     verdicts_after.reset();
     return;
   }
-  const std::size_t shown = std::min(done.size(), kPoliciesMost);
+  const std::size_t shown = std::min(done.size(), kPoliciesMax);
   std::partial_sort(done.begin(), done.begin() + static_cast<std::ptrdiff_t>(shown), done.end(),
                     [](const Deed& a, const Deed& b) { return a.weight() > b.weight(); });
   json::array rows;

@@ -16,14 +16,14 @@ namespace weir::admin {
 /// that takes nothing for HttpServerLimits::write is disconnected. On the control thread.
 class Live {
  public:
-  static constexpr std::size_t kReadersMost = 16;
+  static constexpr std::size_t kReadersMax = 16;
   static constexpr std::size_t kSecondsKept = 600;
-  static constexpr std::size_t kPoliciesMost = 100;  ///< the busiest, in a second
-  static constexpr std::size_t kListsMost = 1000;    ///< lists in a second
-  static constexpr std::size_t kRowsMost = 40;       ///< verdicts of a second: the last ones
+  static constexpr std::size_t kPoliciesMax = 100;  ///< the busiest, in a second
+  static constexpr std::size_t kListsMax = 1000;    ///< lists in a second
+  static constexpr std::size_t kRowsMax = 40;       ///< verdicts of a second: the last ones
 
   Live(boost::asio::io_context& io, Operations& operations, const Stores& stores,
-       std::size_t readers_most = kReadersMost);
+       std::size_t readers_most = kReadersMax);
   ~Live();
   Live(const Live&) = delete;
   Live& operator=(const Live&) = delete;

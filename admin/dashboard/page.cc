@@ -34,7 +34,7 @@ struct File {
   std::shared_ptr<const std::string> packed;
 };
 
-constexpr std::size_t kPlainMost = std::size_t{1} << 20;
+constexpr std::size_t kPlainMax = std::size_t{1} << 20;
 
 // By path, read once: the texts lie in the program, packed when it was built.
 const std::map<std::string, File, std::less<>>& files() {
@@ -57,7 +57,7 @@ const std::map<std::string, File, std::less<>>& files() {
 /// For clients that are no browsers: those take it as it is kept.
 std::shared_ptr<const std::string> unpacked(const std::string& packed) {
   net::ContentDecoder decoder;
-  const auto decoded = decoder.decode(net::ContentCoding::gzip, packed, kPlainMost);
+  const auto decoded = decoder.decode(net::ContentCoding::gzip, packed, kPlainMax);
   WEIR_ASSERT(decoded.status == net::ContentDecoder::Status::complete);
   return std::make_shared<const std::string>(decoded.body);
 }

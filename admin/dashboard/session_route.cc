@@ -26,7 +26,7 @@ std::string Call::person() const {
 
 namespace {
 
-constexpr std::size_t kPersonMost = 64;
+constexpr std::size_t kPersonMax = 64;
 
 json::value person_value(const std::string& person) {
   return person.empty() ? json::value() : json::value(person);
@@ -42,11 +42,11 @@ net::HttpReply make_link(Call& call) {
   if (call.query.has("as")) {
     person = utf8_text(call.query.one("as").value_or(""));
     const bool is_plain =
-        !person.empty() && person.size() <= kPersonMost && escape_hidden(person) == person &&
+        !person.empty() && person.size() <= kPersonMax && escape_hidden(person) == person &&
         person.find('\n') == std::string::npos && person.front() != ' ' && person.back() != ' ';
     if (!is_plain)
-      return problem(400, "`as` is the name of a person, of at most " +
-                              std::to_string(kPersonMost) + " bytes");
+      return problem(
+          400, "`as` is the name of a person, of at most " + std::to_string(kPersonMax) + " bytes");
     if (!call.guard.has_token())
       return problem(409, "this door has no token: everybody comes in, and no name can be bound");
   }

@@ -30,7 +30,7 @@ std::string cookie_name(std::string_view host) {
 
 std::string Sessions::new_code(const Hash128& token, std::string person, TimePoint now) {
   std::string code = random_digits();
-  if (links_.size() >= kLinksMost) links_.pop_front();
+  if (links_.size() >= kLinksMax) links_.pop_front();
   links_.push_back({secret_.hash(code), token, now + kLinkFor, std::move(person)});
   return code;
 }
@@ -46,7 +46,7 @@ std::optional<Sessions::Opened> Sessions::exchange(std::string_view code, std::s
   links_.erase(link);
   if (!good) return std::nullopt;
   std::erase_if(sessions_, [&](const Session& each) { return each.until <= now; });
-  if (sessions_.size() >= kSessionsMost) sessions_.pop_front();
+  if (sessions_.size() >= kSessionsMax) sessions_.pop_front();
   const std::string value = random_digits();
   sessions_.push_back({secret_.hash(value), token, std::string(host), now + kSessionFor, person});
   return Opened{cookie_name(host) + "=" + value +

@@ -16,7 +16,7 @@ namespace weir::admin {
 /// long as the token stays the same. Bounded: the oldest session is dropped. On the control thread.
 class Sessions {
  public:
-  static constexpr std::size_t kLinksMost = 8, kSessionsMost = 32;
+  static constexpr std::size_t kLinksMax = 8, kSessionsMax = 32;
   static constexpr milliseconds kLinkFor{60'000};
   static constexpr milliseconds kSessionFor{12 * 3'600'000};
 

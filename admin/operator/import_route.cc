@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kRowsMost = 1000;
+constexpr std::size_t kRowsMax = 1000;
 
 struct Row {
   EntryTarget target;
@@ -60,8 +60,8 @@ net::HttpReply import_entries(Call& call) {
   const json::object& given = std::get<json::object>(body);
   if (lists_named(*call.set, call.name()).empty()) return no_such_list(*call.set, call.name());
   const json::value* const entries = given.if_contains("entries");
-  if (entries == nullptr || !entries->is_array() || entries->get_array().size() > kRowsMost)
-    return problem(400, "`entries` is a list of at most " + std::to_string(kRowsMost) + " entries");
+  if (entries == nullptr || !entries->is_array() || entries->get_array().size() > kRowsMax)
+    return problem(400, "`entries` is a list of at most " + std::to_string(kRowsMax) + " entries");
   std::string token;
   if (const json::value* const undo = given.if_contains("undo"); undo != nullptr) {
     if (!undo->is_string() || undo->get_string().size() > 64)

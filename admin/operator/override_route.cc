@@ -16,7 +16,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kReasonBytesMax = 256;
-constexpr std::size_t kLimitsMost = 16;
+constexpr std::size_t kLimitsMax = 16;
 constexpr milliseconds kLongest{std::chrono::hours{24 * 31}};
 
 std::string read_mode(const json::value& value, config::Override& change) {
@@ -27,7 +27,7 @@ std::string read_mode(const json::value& value, config::Override& change) {
 }
 
 std::string read_limits(const json::value& value, config::Override& change) {
-  if (!value.is_object() || value.get_object().empty() || value.get_object().size() > kLimitsMost)
+  if (!value.is_object() || value.get_object().empty() || value.get_object().size() > kLimitsMax)
     return "`set` is an object such as {\"over\": 20} or {\"deny.over\": 20}";
   for (const auto& [name, limit] : value.get_object()) {
     config::Override::Limit out;

@@ -25,8 +25,8 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr const char* kDefaultPort = "8481";
-constexpr std::size_t kBodyMost = std::size_t{1} << 20;
-constexpr std::size_t kTokenMost = 4096;
+constexpr std::size_t kBodyMax = std::size_t{1} << 20;
+constexpr std::size_t kTokenMax = 4096;
 
 std::string new_id() {
   std::string out;
@@ -37,7 +37,7 @@ std::string new_id() {
 // Read anew each time: a mounted Secret rotates.
 std::string token_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text(kTokenMost, '\0');
+  std::string text(kTokenMax, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
   constexpr std::string_view kBlanks = " \t\r\n";
@@ -72,9 +72,9 @@ asio::awaitable<void> exchange(Asked& asked, const tcp::endpoint& to, const std:
     answer.why = error.message();
     co_return;
   }
-  boost::beast::flat_buffer buffer(kBodyMost + (std::size_t{16} << 10));
+  boost::beast::flat_buffer buffer(kBodyMax + (std::size_t{16} << 10));
   http::response_parser<http::string_body> parser;
-  parser.body_limit(kBodyMost);
+  parser.body_limit(kBodyMax);
   if (const auto [error, n] = co_await http::async_read(asked.socket, buffer, parser, net::kToken);
       error) {
     answer.why = error.message();
@@ -139,7 +139,7 @@ asio::awaitable<void> Peers::find(Round& round) {
     for (const auto& each : found) {
       const tcp::endpoint to = each.endpoint();
       const bool there = std::find(round.to.begin(), round.to.end(), to) != round.to.end();
-      if (!there && round.to.size() < kPeersMost) round.to.push_back(to);
+      if (!there && round.to.size() < kPeersMax) round.to.push_back(to);
     }
   }
 }

@@ -17,7 +17,7 @@ namespace weir::admin {
 /// with this door's own token, and each has kLimit. On the control thread.
 class Peers {
  public:
-  static constexpr std::size_t kPeersMost = 64;
+  static constexpr std::size_t kPeersMax = 64;
   static constexpr milliseconds kLimit{2'000};
 
   struct Answer {

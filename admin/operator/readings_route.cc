@@ -24,8 +24,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kBinsDefault = 400;
-constexpr std::size_t kBinsMost = 4000;
-constexpr std::size_t kThresholdsMost = 16;
+constexpr std::size_t kBinsMax = 4000;
+constexpr std::size_t kThresholdsMax = 16;
 
 /// A threshold that was asked for.
 struct Tried {
@@ -45,12 +45,12 @@ std::string read_wish(const Call& call, Wish& asked) {
     const auto read =
         text ? std::from_chars(text->data(), end, asked.bins) : std::from_chars_result{};
     if (!text || read.ec != std::errc{} || read.ptr != end || asked.bins == 0 ||
-        asked.bins > kBinsMost)
-      return "`bins` is a number from 1 to " + std::to_string(kBinsMost);
+        asked.bins > kBinsMax)
+      return "`bins` is a number from 1 to " + std::to_string(kBinsMax);
   }
   const auto thresholds = call.query.all("at");
-  if (thresholds.size() > kThresholdsMost)
-    return "`at` is given " + std::to_string(kThresholdsMost) + " times at most";
+  if (thresholds.size() > kThresholdsMax)
+    return "`at` is given " + std::to_string(kThresholdsMax) + " times at most";
   for (const std::string_view text : thresholds) {
     Tried tried;
     const char* const end = text.data() + text.size();

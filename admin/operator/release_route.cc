@@ -21,7 +21,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kSampleMost = 20;
+constexpr std::size_t kSampleMax = 20;
 constexpr std::size_t kPage = 1000;
 
 /// A policy, or one of its metrics, that counts for what stands on a list.
@@ -254,8 +254,8 @@ net::HttpReply clear_list(Call& call) {
         after = entry.key;
         if (entry.since < since) continue;
         ++matched;
-        if (sample.size() < kSampleMost) sample.push_back(entry_view(call, *list, entry));
-        if (dry_run || removed == UndoLog::kEntriesMost) continue;
+        if (sample.size() < kSampleMax) sample.push_back(entry_view(call, *list, entry));
+        if (dry_run || removed == UndoLog::kEntriesMax) continue;
         if (!call.stores.lists.remove(list->id, entry.key, call.at.now)) continue;
         ++removed;
         const Hash128 key = entry.key;

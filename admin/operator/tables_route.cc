@@ -13,8 +13,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kReasonMost = 256;
-constexpr std::size_t kNameMost = 64;
+constexpr std::size_t kReasonMax = 256;
+constexpr std::size_t kNameMax = 64;
 constexpr std::size_t kCellsAtOnce = 1'000;
 constexpr std::size_t kRecordsShown = 100;
 
@@ -245,8 +245,8 @@ boost::asio::awaitable<net::HttpReply> put_table(Call& call) {
   asked.verb = TableRequest::Verb::set;
   asked.table = call.name();
   std::string wrong = read_cells(object, facts->def, asked.cells);
-  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, asked.reason);
-  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, asked.by);
+  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMax, asked.reason);
+  if (wrong.empty()) wrong = read_text(object, "by", kNameMax, asked.by);
   if (!wrong.empty()) co_return problem(400, wrong);
   co_return co_await carry_out(call, std::move(asked));
 }
@@ -266,9 +266,9 @@ boost::asio::awaitable<net::HttpReply> approve_table(Call& call) {
       call.entry.action = "table.reject";
     }
   }
-  std::string wrong = read_text(object, "change", kNameMost, asked.id);
-  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, asked.reason);
-  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, asked.by);
+  std::string wrong = read_text(object, "change", kNameMax, asked.id);
+  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMax, asked.reason);
+  if (wrong.empty()) wrong = read_text(object, "by", kNameMax, asked.by);
   if (!wrong.empty()) co_return problem(400, wrong);
   co_return co_await carry_out(call, std::move(asked));
 }
@@ -281,9 +281,9 @@ boost::asio::awaitable<net::HttpReply> undo_table(Call& call) {
   TableRequest asked;
   asked.verb = TableRequest::Verb::undo;
   asked.table = call.name();
-  std::string wrong = read_text(object, "change", kNameMost, asked.id);
-  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMost, asked.reason);
-  if (wrong.empty()) wrong = read_text(object, "by", kNameMost, asked.by);
+  std::string wrong = read_text(object, "change", kNameMax, asked.id);
+  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMax, asked.reason);
+  if (wrong.empty()) wrong = read_text(object, "by", kNameMax, asked.by);
   if (!wrong.empty()) co_return problem(400, wrong);
   co_return co_await carry_out(call, std::move(asked));
 }

@@ -23,7 +23,7 @@ milliseconds told_late(const limiter::ListEntry& entry) {
 }  // namespace
 
 std::string UndoLog::keep(Change change, TimePoint now) {
-  if (change.steps.empty() || change.steps.size() > kEntriesMost) return {};
+  if (change.steps.empty() || change.steps.size() > kEntriesMax) return {};
   forget(now, change.steps.size());
   change.at = now;
   if (change.token.empty()) change.token = new_token();
@@ -34,8 +34,7 @@ std::string UndoLog::keep(Change change, TimePoint now) {
 }
 
 void UndoLog::learn(Change change, TimePoint now) {
-  if (change.steps.empty() || change.steps.size() > kEntriesMost || change.at + kKept <= now)
-    return;
+  if (change.steps.empty() || change.steps.size() > kEntriesMax || change.at + kKept <= now) return;
   forget(now, change.steps.size());
   entries_ += change.steps.size();
   changes_.push_back(std::move(change));
@@ -58,8 +57,8 @@ std::string UndoLog::list_of(std::string_view token) const {
 
 void UndoLog::forget(TimePoint now, std::size_t room) {
   while (!changes_.empty() &&
-         (changes_.front().at + kKept <= now || entries_ + room > kEntriesMost ||
-          (room != 0 && changes_.size() >= kChangesMost))) {
+         (changes_.front().at + kKept <= now || entries_ + room > kEntriesMax ||
+          (room != 0 && changes_.size() >= kChangesMax))) {
     entries_ -= changes_.front().steps.size();
     changes_.pop_front();
   }

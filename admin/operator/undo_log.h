@@ -28,12 +28,12 @@ struct UndoChange {
 };
 
 /// The recent changes of operators on lists, so that a mistake can be taken back with its token.
-/// Bounded: the last kChangesMost changes, kEntriesMost entries of all together, for kKept. On the
+/// Bounded: the last kChangesMax changes, kEntriesMax entries of all together, for kKept. On the
 /// control thread.
 class UndoLog {
  public:
-  static constexpr std::size_t kChangesMost = 256;
-  static constexpr std::size_t kEntriesMost = 50'000;
+  static constexpr std::size_t kChangesMax = 256;
+  static constexpr std::size_t kEntriesMax = 50'000;
   static constexpr milliseconds kKept{3'600'000};
   /// By how much the times that replicas tell each other may be wrong.
   static constexpr milliseconds kClocks{1'000};
@@ -48,7 +48,7 @@ class UndoLog {
   };
 
   /// Keeps a change and returns its token. Changes with the same `token` (not empty) are one
-  /// change, so that a change in pieces is undone at once. A change of more than kEntriesMost
+  /// change, so that a change in pieces is undone at once. A change of more than kEntriesMax
   /// steps, or of none, is not kept: the token is empty.
   std::string keep(Change change, TimePoint now);
   /// Called for each change that is kept, and for each that is taken back.

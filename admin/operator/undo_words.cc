@@ -17,9 +17,9 @@ namespace json = boost::json;
 
 // What was listed on another replica has travelled, and its time was measured by two clocks.
 constexpr milliseconds kAbout{2'000};
-constexpr std::size_t kKeyPartsMost = 16;
+constexpr std::size_t kKeyPartsMax = 16;
 // Of the board's news, which are few and short: a hundred entries or so.
-constexpr std::size_t kPieceMost = 3'000, kPiecesMost = 16;
+constexpr std::size_t kPieceMax = 3'000, kPiecesMax = 16;
 
 std::int64_t told_time(TimePoint time, milliseconds ahead) {
   return time >= limiter::kForever ? to_ms(limiter::kForever) : to_ms(time + ahead);
@@ -67,7 +67,7 @@ limiter::ListEntry read_entry(const json::object& from, const Hash128& key, mill
   limiter::ListEntry out;
   out.key = key;
   for (const json::value& part : from.at("parts").as_array()) {
-    if (out.parts.size() == kKeyPartsMost) throw std::invalid_argument("parts");
+    if (out.parts.size() == kKeyPartsMax) throw std::invalid_argument("parts");
     out.parts.emplace_back(part.as_string());
   }
   out.since = own_time(from.at("since"), ahead);
@@ -105,8 +105,8 @@ std::vector<std::string> undo_words(const UndoChange& change, milliseconds ahead
     one["key"] = hex_of(step.key);
     one["before"] = step.before ? json::value(entry_json(*step.before, ahead)) : json::value();
     const std::size_t more = json::serialize(one).size();
-    if (!steps.empty() && size + more > kPieceMost) finish();
-    if (out.size() == kPiecesMost || more > kPieceMost) return {};
+    if (!steps.empty() && size + more > kPieceMax) finish();
+    if (out.size() == kPiecesMax || more > kPieceMax) return {};
     size += more;
     steps.push_back(std::move(one));
   }

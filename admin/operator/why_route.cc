@@ -19,10 +19,10 @@ namespace json = boost::json;
 
 // Entries of lists with several parts that are looked through for one of them: a second's work at
 // most, so that a question never holds up the others.
-constexpr std::size_t kScannedMost = 200'000;
-constexpr std::size_t kPartsMost = 8;
+constexpr std::size_t kScannedMax = 200'000;
+constexpr std::size_t kPartsMax = 8;
 // Entries whose limits are told beside the counts.
-constexpr std::size_t kMadeMost = 1'000;
+constexpr std::size_t kMadeMax = 1'000;
 
 json::array commands_of(std::initializer_list<std::string> commands) {
   json::array out;
@@ -167,7 +167,7 @@ class Inquiry {
 
   void add_dynamic(const policies::List& list, const limiter::ListEntry& entry) {
     const bool of_key = entry.parts.size() == key_.size() || list.of.empty();
-    if (!entry.policy.empty() && of_key && made_.size() < kMadeMost)
+    if (!entry.policy.empty() && of_key && made_.size() < kMadeMax)
       made_.emplace_back(&list, entry);
     json::object row = entry_view(call_, list, entry);
     if (list.shadow) {
@@ -226,7 +226,7 @@ class Inquiry {
     for (const policies::KeySlot& slot : slots) wanted.push_back(canonical(slot, key_.front()));
     const auto& fixed = list.fixed.entries();
     for (const limiter::StaticList::Entry& entry : fixed) {
-      if (entry.until <= call_.at.now || ++scanned_ > kScannedMost) continue;
+      if (entry.until <= call_.at.now || ++scanned_ > kScannedMax) continue;
       const std::vector<std::string> parts = static_parts(list, entry);
       bool fits = false;
       for (std::size_t i = 0; i < parts.size() && i < slots.size(); ++i)
@@ -258,12 +258,12 @@ class Inquiry {
     return policies::canonical_part(slot.type, text);
   }
 
-  bool is_complete() const { return scanned_ < kScannedMost && unsearched_.empty(); }
+  bool is_complete() const { return scanned_ < kScannedMax && unsearched_.empty(); }
 
   template <class Fits>
   void search(const policies::List& list, Fits fits) {
     std::optional<Hash128> after;
-    while (scanned_ < kScannedMost) {
+    while (scanned_ < kScannedMax) {
       const auto page = call_.stores.lists.page(list.id, call_.at.now, after, 1000);
       for (const limiter::ListEntry& entry : page) {
         after = entry.key;
@@ -358,7 +358,7 @@ boost::asio::awaitable<net::HttpReply> get_why(Call& call) {
   if (auto refused = call.refuse_unknown({"key"})) co_return std::move(*refused);
   auto key = call.query.all("key");
   if (key.empty()) co_return problem(400, "give the address, user or other key as `key`");
-  if (key.size() > kPartsMost) co_return problem(400, "a key has at most 8 parts");
+  if (key.size() > kPartsMax) co_return problem(400, "a key has at most 8 parts");
   for (const std::string_view part : key) {
     if (part.size() > kKeyPartBytesMax) {
       co_return problem(400,

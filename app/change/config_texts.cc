@@ -8,7 +8,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::size_t kBytesMost = std::size_t{1} << 20;
+constexpr std::size_t kBytesMax = std::size_t{1} << 20;
 constexpr std::string_view kLeftOut = "# ... what follows is left out\n";
 
 const admin::ConfigText* text_named(const std::vector<admin::ConfigText>& texts,
@@ -22,7 +22,7 @@ const admin::ConfigText* text_named(const std::vector<admin::ConfigText>& texts,
 
 std::vector<admin::ConfigText> masked_texts(const std::vector<config::SourceFile>& files) {
   std::vector<admin::ConfigText> out;
-  std::size_t left = kBytesMost;
+  std::size_t left = kBytesMax;
   for (const config::SourceFile& file : files) {
     if (file.name.starts_with('$')) continue;  // a variable: its value may be the secret itself
     admin::ConfigText& text = out.emplace_back();

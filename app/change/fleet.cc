@@ -25,11 +25,11 @@ constexpr std::string_view kTables = "table:";
 // Members of what a replica says of itself.
 constexpr const char* kSaysTables = "tables";
 constexpr const char* kSaysUnfit = "unfit_overrides";
-constexpr std::size_t kUnfitSaidMost = 100;
+constexpr std::size_t kUnfitSaidMax = 100;
 constexpr milliseconds kFarewell{300};
 // A Redis that restarts is not worth a line in the log; one that is away is.
 constexpr milliseconds kAwayLong{3'000};
-constexpr std::size_t kHostMost = 64;
+constexpr std::size_t kHostMax = 64;
 
 std::string item_name(const config::Override& change) {
   return std::string(kOverrides) + change.policy + (change.mode ? ":mode" : ":limits");
@@ -39,7 +39,7 @@ std::string host_name() {
   std::array<char, 256> room{};
   if (::gethostname(room.data(), room.size() - 1) != 0 || room[0] == '\0') return "weir";
   std::string out(room.data());
-  out.resize(std::min(out.size(), kHostMost));
+  out.resize(std::min(out.size(), kHostMax));
   return out;
 }
 
@@ -150,7 +150,7 @@ void Fleet::tick() {
   says[kSaysTables] = std::move(said);
   json::array unfit;
   for (const config::Override& each : reload_->unfit_overrides()) {
-    if (unfit.size() < kUnfitSaidMost) unfit.emplace_back(override_id(each));
+    if (unfit.size() < kUnfitSaidMax) unfit.emplace_back(override_id(each));
   }
   says[kSaysUnfit] = std::move(unfit);
   const bool by_reload = !hash_.empty() && hash_ != here.hash;

@@ -15,9 +15,9 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t kTextMost = 1'024, kLimitsRead = 64;
+constexpr std::size_t kTextMax = 1'024, kLimitsRead = 64;
 // Beyond it lies no time that anybody means; sums of two within do not overflow.
-constexpr std::int64_t kNumberMost = std::int64_t{1} << 53;
+constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
 
 std::optional<json::object> object_of(std::string_view text) {
   boost::system::error_code broken;
@@ -29,14 +29,14 @@ std::optional<json::object> object_of(std::string_view text) {
 std::string said_text(const json::object& from, const char* name) {
   const json::value* const value = from.if_contains(name);
   if (value == nullptr || !value->is_string()) return {};
-  return std::string(value->get_string()).substr(0, kTextMost);
+  return std::string(value->get_string()).substr(0, kTextMax);
 }
 
 std::int64_t said_number(const json::object& from, const char* name) {
   const json::value* const value = from.if_contains(name);
   if (value == nullptr || !value->is_int64()) return 0;
   const std::int64_t number = value->get_int64();
-  return number < -kNumberMost || number > kNumberMost ? 0 : number;
+  return number < -kNumberMax || number > kNumberMax ? 0 : number;
 }
 
 std::optional<config::Mode> mode_of(std::string_view name) {
@@ -116,11 +116,11 @@ std::string audit_words(const admin::AuditEntry& entry, const std::string& repli
   for (const char* ours : {"number", "time"}) out.erase(ours);
   out["replica"] = replica;
   std::string text = json::serialize(out);
-  if (text.size() <= store::BoardSync::kNewsBytesMost / 2) return text;
+  if (text.size() <= store::BoardSync::kNewsBytesMax / 2) return text;
   out["before"] = "too long to be told to other replicas";
   out["after"] = nullptr;
   text = json::serialize(out);
-  return text.size() <= store::BoardSync::kNewsBytesMost / 2 ? text : std::string();
+  return text.size() <= store::BoardSync::kNewsBytesMax / 2 ? text : std::string();
 }
 
 std::optional<admin::AuditEntry> read_audit_words(std::string_view text, std::string_view here) {

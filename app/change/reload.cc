@@ -288,7 +288,7 @@ void Reload::remember(const Configuration& loaded, const admin::LoadReport& repo
   // What was refused is compared with what is in force, and so is what comes next.
   if (report.ok) texts_ = std::move(texts);
   history_.push_front(std::move(record));
-  if (history_.size() > admin::LoadRecord::kRecordsMost) history_.pop_back();
+  if (history_.size() > admin::LoadRecord::kRecordsMax) history_.pop_back();
 }
 
 }  // namespace weir::app

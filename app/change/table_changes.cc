@@ -23,7 +23,7 @@ bool same_person(std::string_view a, std::string_view b) {
   return net::same_ignoring_case(bare(a), bare(b));
 }
 
-constexpr std::size_t kSaidMost = 200;  // tables that ours() tells of
+constexpr std::size_t kSaidMax = 200;  // tables that ours() tells of
 
 using admin::TableAnswer;
 using admin::TableRecord;
@@ -140,7 +140,7 @@ void TableChanges::note_same() {
       for (const std::string& value : cell.path) line.append(1, '\0').append(value);
       lines.insert(std::move(line));
     }
-    if (!agreed_ || ours_.size() == kSaidMost) continue;
+    if (!agreed_ || ours_.size() == kSaidMax) continue;
     std::string text;
     for (const std::string& line : lines) text.append(line).append(1, '\n');
     const Hash128 digest = HashSecret::from_bytes({}).hash(text);
@@ -352,7 +352,7 @@ asio::awaitable<TableAnswer> TableChanges::set_table(TableRequest asked) {
   if (approval_) {
     if (asked.by.empty())
       co_return refused_change(400, "admin.approval is set: `by` must say who asks for the change");
-    if (history_.pending() >= TableHistory::kPendingMost)
+    if (history_.pending() >= TableHistory::kPendingMax)
       co_return refused_change(409, "too many changes wait for approval");
     admin::LoadReport report = reload_->try_tables(edits_with(*record), record->table);
     if (!report.ok) {

@@ -8,7 +8,7 @@ namespace asio = boost::asio;
 namespace {
 
 // Of a table with all its limits; as much of the history as fits beside them.
-constexpr std::size_t kToldMost = std::size_t{900} << 10;
+constexpr std::size_t kToldMax = std::size_t{900} << 10;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void TableChanges::share(Teller teller, Agreed agreed, std::string mark) {
 
 void TableChanges::tell(const std::string& table) {
   if (!teller_) return;
-  std::string text = history_.table_text(table, kToldMost);
+  std::string text = history_.table_text(table, kToldMax);
   if (text.empty()) {
     log_.write_seldom(Level::error,
                       LogLine("a table has too many changed limits to be told to other replicas; "

@@ -184,7 +184,7 @@ std::string TableHistory::add(TableRecord record) {
   unsent_.emplace(record.table, id);
   records_.push_back(std::move(record));
   // What waits is not forgotten: it is bounded by itself.
-  while (records_.size() > kRecordsMost) {
+  while (records_.size() > kRecordsMax) {
     const auto oldest = std::find_if(records_.begin(), records_.end(), [](const TableRecord& each) {
       return each.state != TableRecord::kPending;
     });
@@ -298,7 +298,7 @@ bool TableHistory::merge(const std::string& table, std::string_view text,
     next = std::max(next, read_next(whole));
     for (const json::value& each : whole.at("records").as_array()) {
       records.push_back(read_record(each.as_object()));
-      if (records.back().table != table || records.size() > kRecordsMost) return false;
+      if (records.back().table != table || records.size() > kRecordsMax) return false;
     }
   } catch (const std::exception&) {
     return false;
@@ -361,7 +361,7 @@ bool TableHistory::merge(const std::string& table, std::string_view text,
   records_.insert(records_.end(), records.begin(), records.end());
   std::stable_sort(records_.begin(), records_.end(),
                    [](const TableRecord& a, const TableRecord& b) { return a.at < b.at; });
-  while (records_.size() > kRecordsMost) records_.pop_front();
+  while (records_.size() > kRecordsMax) records_.pop_front();
   std::erase_if(unsent_, [&](const auto& each) { return each.first == table; });
   unsent_.merge(untold);
   std::erase_if(edits_, [&](const config::TableEdit& edit) { return edit.table == table; });

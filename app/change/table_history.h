@@ -19,8 +19,8 @@ namespace weir::app {
 /// thread.
 class TableHistory {
  public:
-  static constexpr std::size_t kRecordsMost = 1'000;  ///< of all tables; the oldest go
-  static constexpr std::size_t kPendingMost = 100;
+  static constexpr std::size_t kRecordsMax = 1'000;  ///< of all tables; the oldest go
+  static constexpr std::size_t kPendingMax = 100;
   static constexpr std::size_t kFileMax = std::size_t{32} << 20;
 
   const std::vector<config::TableEdit>& edits() const noexcept { return edits_; }

@@ -31,8 +31,8 @@ constexpr milliseconds kFeedLimit{60'000};  // for what a reload's lists are rea
 /// ever. A thread that has lowered its priority cannot raise it again, so there is one for all
 /// loads.
 constexpr int kNiceness = 10;
-constexpr std::size_t kEntriesMost = 50'000'000;
-constexpr std::size_t kReasonMost = 512;
+constexpr std::size_t kEntriesMax = 50'000'000;
+constexpr std::size_t kReasonMax = 512;
 constexpr const char* kNoMemory = "no memory";  // short: the text itself takes none
 
 /// What says that a file is another one, or has been written to.
@@ -77,7 +77,7 @@ std::string source_of(const policies::List& list) {
 std::string joined_problems(const std::vector<std::string>& problems, std::size_t count) {
   std::string out;
   for (const std::string& problem : problems) {
-    if (out.size() > kReasonMost) break;
+    if (out.size() > kReasonMax) break;
     out += (out.empty() ? "" : "; ") + problem;
   }
   if (count > 1) out += " (" + std::to_string(count) + " lines are wrong)";
@@ -158,7 +158,7 @@ void ListFeeds::use(const policies::PolicySet& set) {
 std::string ListFeeds::put(Feed& feed, const std::string& text) {
   const TimePoint begin = clock_.now();
   policies::BulkText read =
-      policies::read_bulk_list(feed.shape, text, secret_, clock_.now(), kEntriesMost);
+      policies::read_bulk_list(feed.shape, text, secret_, clock_.now(), kEntriesMax);
   if (read.entries == nullptr) return joined_problems(read.problems, read.problem_count);
   const milliseconds took = clock_.now() - begin;
   LogLine line("a list was loaded");
@@ -394,7 +394,7 @@ std::vector<std::pair<std::string, std::string>> fill_lists(policies::PolicySet&
       }
     }
     if (wrong.empty()) {
-      policies::BulkText read = policies::read_bulk_list(list, text, secret, now, kEntriesMost);
+      policies::BulkText read = policies::read_bulk_list(list, text, secret, now, kEntriesMax);
       wrong = joined_problems(read.problems, read.problem_count);
       if (read.entries != nullptr) {
         list.bulk = std::make_shared<limiter::BulkSlot>();

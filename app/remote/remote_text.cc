@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kFirstLine = "weir-fetched 1";
 constexpr std::size_t kSmall = 64 << 10;  // checksums, signatures, tokens
-constexpr std::size_t kFieldMost = 1024;
+constexpr std::size_t kFieldMax = 1024;
 
 std::string leading_word(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
@@ -32,7 +32,7 @@ bool is_sha256(std::string_view text) noexcept {
 
 /// Bytes of a header that go back to the server: no line ends, not too long.
 std::string tame(std::string_view field) {
-  if (field.size() > kFieldMost) return {};
+  if (field.size() > kFieldMax) return {};
   for (const char c : field) {
     if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) return {};
   }

@@ -18,7 +18,7 @@ namespace weir::app {
 /// oldest. Mode 0600. Rows stay whole. Not thread-safe.
 class RotatedFile {
  public:
-  static constexpr std::uint64_t kSizeLeast = std::uint64_t{1} << 20;
+  static constexpr std::uint64_t kSizeMin = std::uint64_t{1} << 20;
 
   RotatedFile(std::string path, std::uint64_t size, unsigned kept)
       : path_(std::move(path)), size_(size), kept_(kept) {}

@@ -56,7 +56,7 @@ int serve(const ServeFlags& flags, const Globals& globals) {
   Wiring::Options options;
   options.record = flags.record;
   const auto size = config::parse_size(flags.record_size);
-  if (!size.value || *size.value < RotatedFile::kSizeLeast) {
+  if (!size.value || *size.value < RotatedFile::kSizeMin) {
     complain("--record-size is a size of 1MiB or more, such as 100MiB");
     return kUsage;
   }

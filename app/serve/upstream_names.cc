@@ -13,7 +13,7 @@ namespace {
 constexpr milliseconds kAgain{10'000};
 constexpr milliseconds kAgainWhileUnknown{1'000};
 // Of one name: more would only make a request wait longer for all of them to fail.
-constexpr std::size_t kAddressesMost = 16;
+constexpr std::size_t kAddressesMax = 16;
 
 // Resolvers turn their answers round: the same addresses in another order are no news.
 std::vector<std::string> sorted_texts(const UpstreamNames::Addresses& addresses) {
@@ -104,7 +104,7 @@ bool UpstreamNames::tick(TimePoint now) {
 }
 
 bool UpstreamNames::take(Found found) {
-  if (found.addresses.size() > kAddressesMost) found.addresses.resize(kAddressesMost);
+  if (found.addresses.size() > kAddressesMax) found.addresses.resize(kAddressesMax);
   if (found.addresses.empty()) {
     if (addresses_.empty() && !found.why_not.empty()) why_not_ = std::move(found.why_not);
     return false;

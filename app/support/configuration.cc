@@ -136,7 +136,7 @@ admin::LoadReport report_of(const Configuration& configuration, TimePoint at) {
   out.hash = configuration.loaded.hash;
   out.problem_count = configuration.loaded.problems.all().size();
   for (const config::Problem* problem :
-       configuration.loaded.problems.first(admin::LoadReport::kProblemsMost)) {
+       configuration.loaded.problems.first(admin::LoadReport::kProblemsMax)) {
     admin::ProblemLine line;
     line.is_error = problem->severity == config::Problem::Severity::error;
     if (problem->where.file < configuration.loaded.files.size()) {

@@ -143,7 +143,7 @@ namespace {
 /// One of the open questions of the process, until it is destroyed.
 class OpenQuestion {
  public:
-  OpenQuestion() noexcept : is_one_too_many_(count_.fetch_add(1) >= kOpenQuestionsMost) {}
+  OpenQuestion() noexcept : is_one_too_many_(count_.fetch_add(1) >= kOpenQuestionsMax) {}
   ~OpenQuestion() { count_.fetch_sub(1); }
   OpenQuestion(const OpenQuestion&) = delete;
   OpenQuestion& operator=(const OpenQuestion&) = delete;
@@ -174,8 +174,7 @@ Result<net::SocketAddress> resolve_within(const std::string& host, std::uint16_t
   const auto question = std::make_shared<Question>();
   if (question->open.is_one_too_many()) {
     if (message != nullptr)
-      *message =
-          std::to_string(kOpenQuestionsMost) + " names have no answer yet (/etc/resolv.conf)";
+      *message = std::to_string(kOpenQuestionsMax) + " names have no answer yet (/etc/resolv.conf)";
     return make_error_code(Error::unavailable);
   }
   try {

@@ -174,13 +174,13 @@ Machine look_at_machine(const std::string& root) {
 namespace {
 
 // An Envoy opens one for each of its threads; so do the pools of other clients.
-constexpr std::uint64_t kDoorMost = 4'096;
-constexpr std::uint64_t kHttpDoorMost = 1'024;
-constexpr std::uint64_t kOperatorsMost = 64;
-constexpr std::uint64_t kEventsMost = 256;
-constexpr std::uint64_t kIdleMost = 1'024;
+constexpr std::uint64_t kDoorMax = 4'096;
+constexpr std::uint64_t kHttpDoorMax = 1'024;
+constexpr std::uint64_t kOperatorsMax = 64;
+constexpr std::uint64_t kEventsMax = 256;
+constexpr std::uint64_t kIdleMax = 1'024;
 /// Clients that a proxy takes, however few descriptors there are.
-constexpr std::uint64_t kClientsLeast = 16;
+constexpr std::uint64_t kClientsMin = 16;
 
 /// What is open without any connection: 13 descriptors and 9 for each worker, counted in a process
 /// with all doors. The rest is for files, Redis, lists from URLs, notifications and connections
@@ -196,22 +196,21 @@ ConnectionShares share_connections(std::uint64_t wanted, std::uint64_t open_file
                                    std::size_t workers, const OpenDoors& doors) noexcept {
   // Kept idle: of all workers together a quarter of what clients may use, and one each.
   const auto idle_of = [&](std::uint64_t clients) {
-    return std::min(kIdleMost, clients / (4 * workers) + 1);
+    return std::min(kIdleMax, clients / (4 * workers) + 1);
   };
-  ConnectionShares out{wanted,        idle_of(wanted), kDoorMost,
-                       kHttpDoorMost, kOperatorsMost,  kEventsMost};
+  ConnectionShares out{wanted, idle_of(wanted), kDoorMax, kHttpDoorMax, kOperatorsMax, kEventsMax};
   if (open_files == 0) return out;
-  out.door = std::clamp<std::uint64_t>(open_files / 8, 16, kDoorMost);
-  out.http_door = std::clamp<std::uint64_t>(open_files / 8 / workers, 8, kHttpDoorMost);
-  out.operators = std::clamp<std::uint64_t>(open_files / 16, 12, kOperatorsMost);
-  out.events = std::clamp<std::uint64_t>(open_files / 16, 8, kEventsMost);
+  out.door = std::clamp<std::uint64_t>(open_files / 8, 16, kDoorMax);
+  out.http_door = std::clamp<std::uint64_t>(open_files / 8 / workers, 8, kHttpDoorMax);
+  out.operators = std::clamp<std::uint64_t>(open_files / 16, 12, kOperatorsMax);
+  out.events = std::clamp<std::uint64_t>(open_files / 16, 8, kEventsMax);
   std::uint64_t others = always_open(workers, doors) + workers + 2 * out.operators;
   others += out.door * doors.own;
   if (doors.http) others += out.http_door * workers;
   if (doors.events) others += out.events;
   const std::uint64_t left = open_files > others ? open_files - others : 0;
   const std::uint64_t room = left / 9 * 4 + left % 9 * 4 / 9;  // client, app, a quarter idle
-  const std::uint64_t least = std::min(kClientsLeast, std::max<std::uint64_t>(1, open_files / 4));
+  const std::uint64_t least = std::min(kClientsMin, std::max<std::uint64_t>(1, open_files / 4));
   out.clients = std::min(wanted, std::max(least, room));
   out.idle = idle_of(out.clients);
   out.fit = room >= out.clients;

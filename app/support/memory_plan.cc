@@ -45,7 +45,7 @@ std::uint64_t buffer_bytes(const config::Server::Limits& limits,
 }
 
 std::size_t noted_requests(std::size_t threads, std::optional<std::uint64_t> granted) noexcept {
-  constexpr std::size_t kLeast = 256, kMost = telemetry::RequestSink::kFactsMost;
+  constexpr std::size_t kLeast = 256, kMost = telemetry::RequestSink::kFactsMax;
   if (!granted) return kMost;
   // A sixty-fourth of all, as texts and numbers of a request take 1.4 KiB.
   const std::uint64_t fit =

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kSecretBytesMax = 4096;
 // The part of limits.keys for exchanged keys: each is stored twice, and costs Redis something.
 constexpr std::uint64_t kSyncedPart = 8;
-constexpr std::size_t kSyncedLeast = 4096;
+constexpr std::size_t kSyncedMin = 4096;
 // Longer than any request that has not lost its settlement: then the places of a dead replica are
 // free again.
 constexpr milliseconds kBesideAnswer{60'000};
@@ -141,7 +141,7 @@ void publish(const limiter::SyncTable::Stats& stats, telemetry::MetricCells& met
 }
 
 std::size_t synced_keys(const config::Server::Limits& limits) {
-  return std::max<std::size_t>(limits.keys / kSyncedPart, kSyncedLeast);
+  return std::max<std::size_t>(limits.keys / kSyncedPart, kSyncedMin);
 }
 
 std::uint64_t random_origin() {

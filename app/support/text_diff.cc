@@ -7,7 +7,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::size_t kLinesMost = 2'000;
+constexpr std::size_t kLinesMax = 2'000;
 constexpr std::size_t kAround = 3;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -36,7 +36,7 @@ std::string text_diff(std::string_view before, std::string_view after) {
          a[a.size() - 1 - tail] == b[b.size() - 1 - tail])
     ++tail;
   const std::size_t n = a.size() - head - tail, m = b.size() - head - tail;
-  if (n > kLinesMost || m > kLinesMost) return "(too much has changed to be shown)\n";
+  if (n > kLinesMax || m > kLinesMax) return "(too much has changed to be shown)\n";
 
   // Longest common subsequence of what lies between, from the end.
   std::vector<std::uint16_t> table((n + 1) * (m + 1), 0);

@@ -28,8 +28,8 @@ constexpr std::string_view kImportExamples =
     "[ratelimit/*.yaml]}.\n"
     "docs/migrating.md has a section for each.";
 
-constexpr std::size_t kFilesMost = 1'000;
-constexpr std::size_t kBytesMost = std::size_t{4} << 20;
+constexpr std::size_t kFilesMax = 1'000;
+constexpr std::size_t kBytesMax = std::size_t{4} << 20;
 
 struct ImportFlags {
   std::string path;
@@ -49,7 +49,7 @@ std::vector<std::string> files_of(const std::string& path) {
     }
     glob_t found{};
     if (::glob((pattern + end).c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
-      for (std::size_t i = 0; i < found.gl_pathc && out.size() < kFilesMost; ++i)
+      for (std::size_t i = 0; i < found.gl_pathc && out.size() < kFilesMax; ++i)
         out.emplace_back(found.gl_pathv[i]);
     }
     ::globfree(&found);
@@ -74,7 +74,7 @@ int import(const ImportFlags& flags, bool directories, Read read) {
     return kUnreachable;
   }
   for (const std::string& path : paths) {
-    auto text = read_file(path, kBytesMost);
+    auto text = read_file(path, kBytesMax);
     if (!text) {
       complain(path + ": " + text.error().message());
       return kUnreachable;

@@ -74,9 +74,9 @@ Options read_options(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }
-  constexpr std::uint64_t kSkewedMost = 1'000'000;  // which takes 8 MB
+  constexpr std::uint64_t kSkewedMax = 1'000'000;  // which takes 8 MB
   const Requests::Options& r = o.request;
-  if (r.skew != 0 && std::max({r.devices, r.users, r.addresses}) > kSkewedMost)
+  if (r.skew != 0 && std::max({r.devices, r.users, r.addresses}) > kSkewedMax)
     throw UsageError("--skew draws from 1,000,000 values at most");
   if (target.empty() && backend.empty()) throw UsageError("give --target, --backend or both");
   if (!target.empty()) o.target = parse_endpoint(target);

@@ -33,7 +33,7 @@ bool is_read_by_under(const PolicyDef& policy, const WindowDef* window) {
 }
 
 std::size_t keep_most(const PolicyDef& policy) {
-  return radius_of(policy.key) != nullptr ? kKeepMostNear : kKeepMost;
+  return radius_of(policy.key) != nullptr ? kKeepMostNear : kKeepMax;
 }
 
 std::size_t keep_of(const PolicyDef& policy, const WindowDef* window) {

@@ -13,7 +13,7 @@
 namespace weir::config {
 
 inline constexpr std::size_t kKeepDefault = 1000;
-inline constexpr std::size_t kKeepMost = 50'000;      ///< limiter::kKeepMax
+inline constexpr std::size_t kKeepMax = 50'000;       ///< limiter::kKeepMax
 inline constexpr std::size_t kKeepMostNear = 10'000;  ///< limiter::kNearKeepMax
 
 /// Whether both are one counter of the same events.

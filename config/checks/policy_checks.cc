@@ -150,7 +150,7 @@ std::string refill_of(const WindowDef& window) { return "1/" + human_duration(wi
 /// Over a rate a rung without threshold is over the burst, and `do: delay` without `hold` holds a
 /// request until the rate would have let it through.
 void read_rate_rungs(Reader& reader, PolicyDef& policy) {
-  constexpr double kHoldMost = 60'000;  // ms
+  constexpr double kHoldMax = 60'000;  // ms
   for (Rung& rung : policy.then) {
     const WindowDef* const window = window_of(policy, rung);
     const bool is_rate = window && window->is_rate;
@@ -177,7 +177,7 @@ void read_rate_rungs(Reader& reader, PolicyDef& policy) {
     } else {
       const double ms = static_cast<double>(window->drain.count()) / window->drains;
       const double longest = (window->capacity.as_real() + 1 - limit->value.as_real()) * ms;
-      if (longest > kHoldMost) {
+      if (longest > kHoldMax) {
         reader.problems().error(
             *rung.paces,
             "this could hold a request for " +

@@ -12,7 +12,7 @@
 namespace weir::config {
 namespace {
 
-constexpr int kDepthMost = 32;
+constexpr int kDepthMax = 32;
 
 bool is_word_char(char c) { return ascii::is_letter_or_digit(c) || c == '_'; }
 
@@ -88,8 +88,8 @@ std::string pushed(std::string_view text, int depth);
 std::string negated(std::string_view text, int depth) {
   text = trimmed(text);
   const auto branches = split(text, "?");
-  if (depth > kDepthMost || !branches || branches->size() != 1)
-    return "!(" + (depth > kDepthMost ? std::string(text) : pushed(text, depth + 1)) + ")";
+  if (depth > kDepthMax || !branches || branches->size() != 1)
+    return "!(" + (depth > kDepthMax ? std::string(text) : pushed(text, depth + 1)) + ")";
   for (const auto& [by, instead] : {std::pair{"||", " && "}, std::pair{"&&", " || "}}) {
     const auto parts = split(text, by);
     if (!parts || parts->size() == 1) continue;

@@ -131,8 +131,8 @@ class EnvoyWriter {
       }
     }
     if (!fields.empty()) events_ += "    fields: {" + fields + "}\n";
-    constexpr std::size_t kPartsMost = 8;
-    return key.size() > kPartsMost ? std::vector<std::string>{"descriptor_key"} : key;
+    constexpr std::size_t kActionPartsMax = 8;
+    return key.size() > kActionPartsMax ? std::vector<std::string>{"descriptor_key"} : key;
   }
 
   void write_policy(const RateLimitRule& rule, const std::string& event,

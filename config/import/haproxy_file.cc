@@ -118,9 +118,9 @@ class ConditionReader {
       : section_(section), fields_(fields), why_(why) {}
 
   bool read(const HaproxyWords& words) {
-    constexpr std::size_t kTestsMost = 64;
+    constexpr std::size_t kTestsMax = 64;
     for (std::size_t i = 0; i < words.size(); ++i) {
-      if (i > kTestsMost) return refuse("the condition is too long");
+      if (i > kTestsMax) return refuse("the condition is too long");
       if (words[i] == "or" || words[i] == "||") {
         begin_ = ways_.size();
         ways_.emplace_back();
@@ -194,7 +194,7 @@ class ConditionReader {
 
   /// Another test of the alternative; alternatives of its own multiply it.
   bool add(std::vector<HaproxyTest> any, bool negated) {
-    constexpr std::size_t kWaysMost = 32;
+    constexpr std::size_t kWaysMax = 32;
     if (negated) {
       for (HaproxyTest& test : any) {
         for (std::size_t w = begin_; w < ways_.size(); ++w) ways_[w].push_back(opposite(test));
@@ -210,15 +210,15 @@ class ConditionReader {
         ways_.back().push_back(test);
       }
     }
-    return ways_.size() <= kWaysMost || refuse("the condition is too long");
+    return ways_.size() <= kWaysMax || refuse("the condition is too long");
   }
 
   /// An ACL of the section, or one of HAProxy's own.
   bool named(const std::string& word, std::vector<HaproxyTest>& any) {
     const auto acl = section_.acls.find(word);
     if (acl != section_.acls.end()) {
-      constexpr std::size_t kLinesMost = 256;
-      if (acl->second.size() > kLinesMost) return refuse("the condition is too long");
+      constexpr std::size_t kLinesMax = 256;
+      if (acl->second.size() > kLinesMax) return refuse("the condition is too long");
       HaproxyTest plain;
       for (const HaproxyWords& line : acl->second) {
         HaproxyTest test;
@@ -301,8 +301,8 @@ class ConditionReader {
     count.compare = "eq";
     if (i < words.size() && is_one_of(words[i], kCompare)) count.compare = words[i++];
     const auto number = i < words.size() ? parse_integer(words[i]) : Parsed<std::int64_t>{};
-    constexpr std::int64_t kCountMost = 4'294'967'295;  // of HAProxy's counters
-    if (!number || *number.value < 0 || *number.value > kCountMost || i + 1 != words.size())
+    constexpr std::int64_t kCountMax = 4'294'967'295;  // of HAProxy's counters
+    if (!number || *number.value < 0 || *number.value > kCountMax || i + 1 != words.size())
       return refuse("only `gt` and `ge` a number are thresholds");
     count.number = *number.value;
     out.count = std::move(count);

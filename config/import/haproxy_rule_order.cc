@@ -5,9 +5,9 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kEndingsMost = 64;  // what one condition can still say
-constexpr std::size_t kTrackingsMost = 256;
-constexpr std::size_t kRoutesMost = 256;
+constexpr std::size_t kEndingsMax = 64;  // what one condition can still say
+constexpr std::size_t kTrackingsMax = 256;
+constexpr std::size_t kRoutesMax = 256;
 
 bool ends_rules(std::string_view action) {
   static constexpr std::array<std::string_view, 5> kEnding = {"allow", "accept", "redirect", "auth",
@@ -153,7 +153,7 @@ void HaproxyRuleOrder::track(const HaproxySection& section, std::size_t order,
                              std::size_t refused) {
   const HaproxyRule& rule = section.rules[order];
   if (rule.arguments.empty()) return;
-  if (trackings_.size() >= kTrackingsMost) return notes_.add(rule, "there are too many of them");
+  if (trackings_.size() >= kTrackingsMax) return notes_.add(rule, "there are too many of them");
   const std::vector<std::string> before_it = leaves(section, order);
   HaproxyTracking tracking;
   tracking.section = &section;
@@ -225,7 +225,7 @@ void HaproxyRuleOrder::end(const HaproxySection& section, std::size_t order) {
     return;
   }
   Effects& here = effects(section);
-  if (here.endings.size() < kEndingsMost)
+  if (here.endings.size() < kEndingsMax)
     here.endings.push_back({order, rule.stage, !passes, joined(*ways, true)});
   else
     here.too_long = "too many rules before it end the evaluation";
@@ -299,7 +299,7 @@ void HaproxyRuleOrder::route(const HaproxySection& door) {
       const auto read = condition(door, i, why);
       const bool known = read && !reads_count(door, rule.condition) &&
                          rule.words[1].find('%') == std::string::npos;
-      if (!known || before.size() >= kRoutesMost) {
+      if (!known || before.size() >= kRoutesMax) {
         forget(door, i, ways);
         break;
       }

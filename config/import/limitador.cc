@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::string_view kFrom = "line ";    // begins the comment above a policy
 constexpr std::string_view kNth = ", limit ";  // where others stand before it on its line
-constexpr std::size_t kConditionMost = 4'096;  // bytes of an expression
-constexpr std::int64_t kSecondsMost = 366 * 86'400;
+constexpr std::size_t kConditionMax = 4'096;   // bytes of an expression
+constexpr std::int64_t kSecondsMax = 366 * 86'400;
 
 /// What makes two limits one in limitador: max_value, name and id do not.
 struct Identity {
@@ -143,7 +143,7 @@ class LimitadorReader {
     const auto most = member(node, "max_value") != nullptr
                           ? number(node, "max_value", std::int64_t{1} << 53)
                           : std::optional<std::int64_t>(0);  // as there: it refuses all
-    const auto seconds = number(node, "seconds", kSecondsMost);
+    const auto seconds = number(node, "seconds", kSecondsMax);
     if (!most || !seconds) return;
     if (const auto why = refused_.find(place); why != refused_.end())
       return note(node, "the limit", why->second);
@@ -200,7 +200,7 @@ class LimitadorReader {
       policy.when +=
           (policy.when.empty() ? "" : " && ") + (alone ? *rewritten : "(" + *rewritten + ")");
     }
-    return policy.when.size() <= kConditionMost ||
+    return policy.when.size() <= kConditionMax ||
            left_out(node, "the limit", "its conditions are too long for one expression");
   }
 

@@ -14,7 +14,7 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kWhenMost = 3'900;  // bytes; an expression has at most 4,096
+constexpr std::size_t kWhenMax = 3'900;  // bytes; an expression has at most 4,096
 
 std::string both(const std::string& a, const std::string& b) {
   return a.empty() ? b : b.empty() ? a : a + " && " + b;
@@ -253,12 +253,12 @@ class NginxWriter {
       size = of_key.size();
     };
     for (const std::string& where : limit.where) {
-      if (where.size() + of_key.size() > kWhenMost) {
+      if (where.size() + of_key.size() > kWhenMax) {
         note(limit.use.line, limit.use.to_string(),
              "its condition for one location is too long for a policy: write it as an event");
         continue;
       }
-      if (size + where.size() + 8 > kWhenMost) end();
+      if (size + where.size() + 8 > kWhenMax) end();
       size += where.size() + 8;
       part.push_back(where);
     }

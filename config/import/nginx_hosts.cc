@@ -5,7 +5,7 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kHostsMost = 2'048;  // bytes of other servers' names in one condition
+constexpr std::size_t kHostsMax = 2'048;  // bytes of other servers' names in one condition
 
 bool has(const std::vector<std::string>& in, const std::string& what) {
   return std::find(in.begin(), in.end(), what) != in.end();
@@ -110,7 +110,7 @@ class HostReader {
       for (const NginxName& other : server.names) {
         if (!comes_before(other, name, earlier)) continue;
         if (other.condition == name.condition) return std::nullopt;
-        if (out.text().size() < kHostsMost) out.add(other.condition);
+        if (out.text().size() < kHostsMax) out.add(other.condition);
       }
     }
     return out.text();
@@ -122,7 +122,7 @@ class HostReader {
     for (const NginxServer& server : servers_) {
       if (&server == &of_ || !has(server.listens, at)) continue;
       for (const NginxName& name : server.names) {
-        if (out.text().size() < kHostsMost) out.add(name.condition);
+        if (out.text().size() < kHostsMax) out.add(name.condition);
       }
     }
     return out.text();

@@ -5,7 +5,7 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kBeforeMost = 2'048;  // bytes of other locations in one condition
+constexpr std::size_t kBeforeMax = 2'048;  // bytes of other locations in one condition
 
 std::string linked(const std::string& a, const std::string& b, std::string_view by) {
   return a.empty() ? b : b.empty() ? a : a + std::string(by) + b;
@@ -37,7 +37,7 @@ class LocationTree {
       if (others) out.push_back({&location, linked(holds(n), *others, " && ")});
       if (!is_top(n)) continue;
       whole = whole || (location.kind == Kind::prefix && is_all(location));
-      if (anywhere.size() < kBeforeMost)
+      if (anywhere.size() < kBeforeMax)
         anywhere = linked(anywhere, location.condition.excludes, " || ");
     }
     if (!whole) out.push_back({nullptr, anywhere.empty() ? "" : "!(" + anywhere + ")"});
@@ -97,7 +97,7 @@ class LocationTree {
   std::string reached(std::size_t n, std::size_t of) const {
     std::string out = chain(n, [](const NginxLocation& l) { return l.condition.excludes; });
     for (;; n = nodes_[n].parent) {
-      for (std::size_t other = 0; other < nodes_.size() && out.size() < kBeforeMost; ++other) {
+      for (std::size_t other = 0; other < nodes_.size() && out.size() < kBeforeMax; ++other) {
         if (is_longer(other, n) && chain_known(other) && !comes_before(other, of))
           out = linked(out, "!(" + nodes_[other].location->condition.holds + ")", " && ");
       }
@@ -149,7 +149,7 @@ class LocationTree {
   std::optional<std::string> before(std::size_t n) const {
     std::string out;
     std::vector<bool> told(nodes_.size());
-    for (std::size_t m = 0; m < nodes_.size() && out.size() < kBeforeMost; ++m) {
+    for (std::size_t m = 0; m < nodes_.size() && out.size() < kBeforeMax; ++m) {
       if (!is_top(m) && told[nodes_[m].parent]) {
         told[m] = true;
         continue;

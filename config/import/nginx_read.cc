@@ -10,8 +10,8 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kDepthMost = 32;
-constexpr std::size_t kLocationsMost = 2'000;
+constexpr std::size_t kDepthMax = 32;
+constexpr std::size_t kLocationsMax = 2'000;
 
 using Words = std::vector<std::string>;
 
@@ -114,8 +114,8 @@ class NginxReader {
 
   void open(const Words& words, std::size_t line, const Inside& inside, std::size_t depth) {
     const std::string& name = words[0];
-    if (depth >= kDepthMost || blocks_ >= kLocationsMost) {
-      if (depth >= kDepthMost || blocks_++ == kLocationsMost)
+    if (depth >= kDepthMax || blocks_ >= kLocationsMax) {
+      if (depth >= kDepthMax || blocks_++ == kLocationsMax)
         note(line, words, "too many blocks, or too deep inside each other");
       return skip(words, line);
     }

@@ -21,7 +21,7 @@ namespace {
 
 using Entry = DescriptorDef::Entry;
 
-constexpr std::size_t kRulesMost = 50'000;
+constexpr std::size_t kRulesMax = 50'000;
 
 const Node* find_member(const Node& map, std::string_view key) {
   for (const Member& m : map.items) {
@@ -160,9 +160,9 @@ class RuleReader {
                         "envoyproxy/ratelimit compares it with `key_value`: write a descriptor for "
                         "each key");
     }
-    if (parent.call.entries.size() >= kDescriptorEntriesMost)
+    if (parent.call.entries.size() >= kDescriptorEntriesMax)
       return error(*key, "descriptors lie at most 32 deep");
-    if (out_.size() >= kRulesMost) {
+    if (out_.size() >= kRulesMax) {
       if (!full_) error(*key, "more than 50,000 descriptors");
       full_ = true;
       return;
@@ -319,7 +319,7 @@ class PolicyNames {
 
 TreeLimits rate_limit_file_limits() {
   TreeLimits limits;
-  limits.depth = 2 * kDescriptorEntriesMost + 16;  // a descriptor is a map in a list
+  limits.depth = 2 * kDescriptorEntriesMax + 16;  // a descriptor is a map in a list
   limits.loose_words = true;
   limits.merge_keys = true;
   return limits;

@@ -12,10 +12,10 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kTextLongest = 4096;
+constexpr std::size_t kTextMax = 4096;
 
 bool is_text(Reader& reader, const Node& node, std::string_view what) {
-  if (!node.is_scalar() || node.text.size() > kTextLongest) {
+  if (!node.is_scalar() || node.text.size() > kTextMax) {
     reader.error(node, std::string(what) + " is a text of at most 4096 bytes");
     return false;
   }
@@ -25,7 +25,7 @@ bool is_text(Reader& reader, const Node& node, std::string_view what) {
 void read_entry(Reader& reader, const Member& m, DescriptorDef& out) {
   if (!is_text(reader, *m.value, "the value of a descriptor's entry")) return;
   if (m.key->text.empty()) return reader.error(*m.key, "a descriptor's entry has a key");
-  if (out.entries.size() >= kDescriptorEntriesMost) {
+  if (out.entries.size() >= kDescriptorEntriesMax) {
     return reader.error(*m.key, "a descriptor has at most 32 entries");
   }
   DescriptorDef::Entry entry;

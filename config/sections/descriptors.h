@@ -5,7 +5,7 @@
 /// Events that calls of Envoy's rate limit service make: `domain` and `descriptors`.
 namespace weir::config {
 
-inline constexpr std::size_t kDescriptorEntriesMost = 32;
+inline constexpr std::size_t kDescriptorEntriesMax = 32;
 
 void read_domain(Reader& reader, const Member& m, std::optional<DescriptorDef>& out);
 void read_descriptors(Reader& reader, const Member& m, std::optional<DescriptorDef>& out);

@@ -36,7 +36,7 @@ constexpr Row<StepDraft> kStep[] = {
      [](Reader& r, const Member& m, StepDraft& d) { d.step.when = r.expression(m); }},
 };
 
-using PairSide = TimeSpan<0, kWindowLongest.count()>;
+using PairSide = TimeSpan<0, kWindowMax.count()>;
 constexpr Row<PatternDraft> kWithin[] = {
     {PairSide::doc("before", "`0s`",
                    "How much earlier the second may be than the first, inclusive."),

@@ -42,8 +42,8 @@ void read_trust(Reader& reader, const Member& m, std::vector<Cidr>& out);
 /// Of a header, in lower case.
 void read_header_name(Reader& reader, const Member& m, std::string& out);
 inline constexpr milliseconds kWindowShortest{1};
-inline constexpr milliseconds kWindowLongest = std::chrono::hours{24 * 31};
-using WindowSpan = TimeSpan<kWindowShortest.count(), kWindowLongest.count()>;
+inline constexpr milliseconds kWindowMax = std::chrono::hours{24 * 31};
+using WindowSpan = TimeSpan<kWindowShortest.count(), kWindowMax.count()>;
 /// How long `delay` holds a request, and after how long an escalation starts over.
 using HoldSpan = TimeSpan<1, kMinute>;
 using ForgetSpan = TimeSpan<kSecond, 366 * kDay>;

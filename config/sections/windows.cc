@@ -48,7 +48,7 @@ void read_rate(Reader& r, const Member& m, WindowDraft& d) {
   }
   constexpr std::int64_t kMost = 1'000'000;  // limiter::kDrainsMax
   if (*many.value < 1 || *many.value > kMost || *per.value < kWindowShortest ||
-      *per.value > kWindowLongest) {
+      *per.value > kWindowMax) {
     return r.error(*m.value, "a rate is 1 to 1000000 in 1ms to 31d", std::string(kHint));
   }
   const std::int64_t common = std::gcd(*many.value, per.value->count());
@@ -231,7 +231,7 @@ void settle_view(Reader& reader, WindowDraft& d) {
     }
   }
   if (d.last == nullptr) {
-    if (d.every != nullptr && d.window.length > kWindowLongest)
+    if (d.every != nullptr && d.window.length > kWindowMax)
       reader.error(*d.every, "a window of a view is 31d at most");
     if (d.hop != nullptr) reader.error(*d.hop, "\"hop\" stands only with \"last\"");
     return;

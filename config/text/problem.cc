@@ -114,11 +114,11 @@ std::string_view nearest(std::string_view found, const std::vector<std::string_v
 }
 
 std::string suggest(std::string_view found, const std::vector<std::string_view>& allowed) {
-  constexpr std::size_t kListedAtMost = 16;
+  constexpr std::size_t kListedMax = 16;
   if (const std::string_view word = nearest(found, allowed); !word.empty()) {
     return "did you mean \"" + std::string(word) + "\"?";
   }
-  if (allowed.empty() || allowed.size() > kListedAtMost) return {};
+  if (allowed.empty() || allowed.size() > kListedMax) return {};
   std::string out = allowed.size() == 1 ? "allowed is " : "allowed are ";
   for (std::size_t i = 0; i < allowed.size(); ++i) {
     if (i != 0) out += i + 1 == allowed.size() ? " and " : ", ";

@@ -46,7 +46,7 @@ std::span<const Member> Tree::keep(std::span<const Member> members) {
 namespace {
 
 /// Commas in one torn expression; a bound, so that a long list of open brackets stays linear.
-constexpr std::size_t kTornAtMost = 64;
+constexpr std::size_t kTornMax = 64;
 
 /// Ends the parser from inside an event: the problem is reported already.
 struct Stop {};
@@ -236,7 +236,7 @@ class Builder : public YAML::EventHandler {
       if (value->is_scalar() && value->plain && open_brackets(value->text) > 0) {
         std::size_t last = i;
         int depth = open_brackets(value->text);
-        while (depth > 0 && last + 1 < members_.size() && last - i < kTornAtMost) {
+        while (depth > 0 && last + 1 < members_.size() && last - i < kTornMax) {
           const Member& next = members_[last + 1];
           const Node* rest = next.key != nullptr ? next.key : next.value;
           if (next.key != nullptr && !next.value->is_null()) break;

@@ -74,8 +74,8 @@ std::string hint_of_duration(std::string_view text) {
   rest.remove_prefix(1);
   const std::size_t digits = rest.size();
   const auto part = take_digits(rest);
-  constexpr std::size_t kDigitsMost = 3;
-  if (!part || digits - rest.size() > kDigitsMost) return {};
+  constexpr std::size_t kDigitsMax = 3;
+  if (!part || digits - rest.size() > kDigitsMax) return {};
   std::uint64_t scale = 1;
   for (std::size_t i = rest.size(); i < digits; ++i) scale *= 10;
   for (const Unit& unit : kUnits) {

@@ -10,7 +10,7 @@
 namespace weir::limiter {
 namespace {
 
-constexpr std::size_t kMeanwhileMost = 4;  // each costs a pass through a table
+constexpr std::size_t kMeanwhileMax = 4;  // each costs a pass through a table
 
 /// Of `last` only the newest matters: joining.cc.
 bool trails(const Counter& counter) noexcept {
@@ -124,7 +124,7 @@ std::vector<Bank::Held*> Bank::HistoryCopier::open_meanwhile(const Held& again) 
   const std::int64_t now = bank_.latest_ms();
   const std::int64_t reads_from = now - HistoryFacts::of(again.counter).kept;
   std::int64_t lacks_from = std::max(again.closed_ms[Ages::kNow], reads_from);
-  while (covered < bank_.opening && out.size() < kMeanwhileMost) {
+  while (covered < bank_.opening && out.size() < kMeanwhileMax) {
     Held* best = nullptr;
     const auto is_better = [&](const Held& a, const Held& b) {
       const bool a_gap = a.covers_from > covered, b_gap = b.covers_from > covered;

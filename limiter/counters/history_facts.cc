@@ -40,7 +40,7 @@ namespace {
 
 /// From so many others a counter takes what it begins with, at most: each costs a pass through the
 /// tables, of all receivers together.
-constexpr std::size_t kSourcesMost = 4;
+constexpr std::size_t kSourcesMax = 4;
 
 }  // namespace
 
@@ -118,7 +118,7 @@ std::vector<const Bank::Held*> Bank::HistoryCopier::sources_of(const Held& recei
   });
   std::vector<const Held*> out;
   for (const Source& source : sources) {
-    if (out.size() < kSourcesMost) out.push_back(source.held);
+    if (out.size() < kSourcesMax) out.push_back(source.held);
   }
   return out;
 }
@@ -132,7 +132,7 @@ void Bank::HistoryCopier::run() {
   for (Held* const again : reopened_) join(*again);
   reopened_.clear();
   for (Held* const receiver : receivers_) join(*receiver);
-  std::array<std::map<const Counter*, CopyJob>, kSourcesMost> passes;
+  std::array<std::map<const Counter*, CopyJob>, kSourcesMax> passes;
   for (Held* const receiver : receivers_) {
     const std::vector<const Held*> sources = sources_of(*receiver);
     receiver->since = to_ms(now);

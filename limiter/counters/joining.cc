@@ -12,7 +12,7 @@
 namespace weir::limiter {
 namespace {
 
-constexpr std::size_t kJoinedMost = 4;  // each costs a pass through a table
+constexpr std::size_t kJoinedMax = 4;  // each costs a pass through a table
 
 bool is_trailing(Window window) noexcept { return window == Window::log || window == Window::ring; }
 bool is_fixed(Window window) noexcept {
@@ -88,7 +88,7 @@ std::vector<const Bank::Held*> Bank::HistoryCopier::to_join(const Held& to) cons
   std::stable_sort(out.begin(), out.end(), [](const Held* a, const Held* b) {
     return a->closed != b->closed ? b->closed : a->closed_in > b->closed_in;
   });
-  if (out.size() > kJoinedMost) out.resize(kJoinedMost);
+  if (out.size() > kJoinedMax) out.resize(kJoinedMax);
   return out;
 }
 

@@ -111,10 +111,10 @@ bool Bank::Restore::read_begin(const Frame& frame) {
     ms = in.get<std::int64_t>();
     if (ms < 0 || ms > kLatestKept) return false;
   }
-  constexpr std::uint64_t kOpeningsMost = std::uint64_t{1} << 62;
+  constexpr std::uint64_t kOpeningsMax = std::uint64_t{1} << 62;
   if (!is_old) openings = in.varint();
   const auto count = in.get<std::uint32_t>();
-  if (!in.ok() || openings > kOpeningsMost || count > kCountersMax) return false;
+  if (!in.ok() || openings > kOpeningsMax || count > kCountersMax) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
     Definition definition;
     Hash128 identity;

@@ -37,7 +37,7 @@ constexpr std::uint64_t kLayout = 0x9e3779b97f4a7c15U;
 
 /// Of a log that remembers nothing all times are read where events are taken back, and written
 /// where some leave: 24 KB of them.
-constexpr std::size_t kTimesMost = 4096;
+constexpr std::size_t kTimesMax = 4096;
 
 bool must_remember(const CounterSpec& what, const Kind* kind) noexcept {
   if (kind == nullptr || what.real || what.outcome) return true;
@@ -47,7 +47,7 @@ bool must_remember(const CounterSpec& what, const Kind* kind) noexcept {
     case SharedForm::ring:
       return false;
     case SharedForm::log:
-      return what.metric != Metric::count || what.window != Window::log || what.keep > kTimesMost;
+      return what.metric != Metric::count || what.window != Window::log || what.keep > kTimesMax;
     default:
       return true;
   }

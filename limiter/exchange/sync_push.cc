@@ -6,7 +6,7 @@ namespace weir::limiter {
 namespace {
 
 constexpr int kLifetimeIntervals = 10;
-constexpr milliseconds kLifetimeLeast{5'000};
+constexpr milliseconds kLifetimeMin{5'000};
 
 }  // namespace
 
@@ -61,7 +61,7 @@ TimePoint window_end(const SyncEntry& entry, TimePoint now) {
 }
 
 milliseconds gauge_lifetime(const SyncedCounter& counter) noexcept {
-  return std::max(counter.interval * kLifetimeIntervals, kLifetimeLeast);
+  return std::max(counter.interval * kLifetimeIntervals, kLifetimeMin);
 }
 
 void Overshoot::note(const SyncEntry& entry, Number before, Number after, Number ours) noexcept {

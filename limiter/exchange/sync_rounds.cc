@@ -11,12 +11,12 @@ namespace {
 /// A key is exchanged soon if this share of what is left of its limit may be counted already,
 constexpr double kDoubt = 0.125;
 /// and at once where it is so much,
-constexpr double kDoubtMost = 1;
+constexpr double kDoubtMax = 1;
 /// or this share of its limit, if next to nothing is left.
-constexpr double kDoubtLeast = 0.01;
+constexpr double kDoubtMin = 0.01;
 /// A key is exchanged as often as this within an interval, at most.
 constexpr int kHastePerInterval = 40;
-constexpr milliseconds kHasteLeast{5};
+constexpr milliseconds kHasteMin{5};
 /// An urgent key waits this long for other urgent keys: with low limits nearly every event is
 /// urgent, and each would be a call of its own.
 constexpr milliseconds kCompany{8};
@@ -24,8 +24,8 @@ constexpr milliseconds kCompany{8};
 }  // namespace
 
 Haste haste_for(double counted, double left, double limit) noexcept {
-  if (counted < std::max(kDoubt * left, kDoubtLeast * limit)) return Haste::none;
-  return counted < kDoubtMost * left ? Haste::soon : Haste::now;
+  if (counted < std::max(kDoubt * left, kDoubtMin * limit)) return Haste::none;
+  return counted < kDoubtMax * left ? Haste::soon : Haste::now;
 }
 
 void SyncRounds::queue(SyncEntry& entry) {
@@ -42,7 +42,7 @@ void SyncRounds::queue(SyncEntry& entry) {
 void SyncRounds::hasten(SyncEntry& entry, TimePoint now, Haste haste) {
   if (haste == Haste::none || entry.away) return;
   if (!entry.urgent) {
-    const milliseconds least = std::max(entry.counter.interval / kHastePerInterval, kHasteLeast);
+    const milliseconds least = std::max(entry.counter.interval / kHastePerInterval, kHasteMin);
     if (!entry.empties && now - entry.sent_at < least) return;
     urgent_.push_back(entry.key);
     entry.urgent = true;

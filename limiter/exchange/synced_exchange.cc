@@ -10,7 +10,7 @@ namespace {
 /// The weight of earlier exchanges.
 constexpr double kSpreadKept = 0.999;
 /// The most that one push of a count holds; the rest waits for the next one.
-constexpr std::int64_t kAmountMost = 0x7fffffff;
+constexpr std::int64_t kAmountMax = 0x7fffffff;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void SyncedBank::fill_sum(SyncEntry& entry, TimePoint now) {
   if (entry.flight.sequence == 0) {
     flying = pending;
     if (entry.sends_no_negative() && flying.is_negative()) flying = Number{0};
-    if (counts && flying > Number{kAmountMost}) flying = Number{kAmountMost};
+    if (counts && flying > Number{kAmountMax}) flying = Number{kAmountMax};
     pending = pending - flying;
   }
   entry.pending = pending;

@@ -16,7 +16,7 @@ class Sum {
  public:
   /// Doubles are smaller. Beyond, the rounding of a sum could no longer be undone, and a sum of
   /// 2^48 of them would be infinite.
-  static constexpr double kAmountMost = 1e290;
+  static constexpr double kAmountMax = 1e290;
 
   /// All that it is, to be written down and read again.
   struct Raw {

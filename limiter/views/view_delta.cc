@@ -15,7 +15,7 @@ constexpr std::size_t kGroupCost = Index::kBytes + 2 * (96 + 16 + sizeof(std::ui
 constexpr std::size_t kMemberCost = Index::kBytes + 2 * 24;
 constexpr std::size_t kMemberBytes = 16;  // in a chunk
 // Of what is taken of a pane as a base: an answer of the store has 8 MiB at most.
-constexpr std::size_t kBaseMost = std::size_t{6} << 20;
+constexpr std::size_t kBaseMax = std::size_t{6} << 20;
 constexpr std::uint64_t kOddNumber = 0x9e3779b97f4a7c15;
 
 Hash128 within(const Hash128& owner, std::uint64_t lo, std::uint64_t hi) noexcept {
@@ -46,7 +46,7 @@ class ViewDelta::Absorption final : public ChunkSink {
     if (only_ && pane.start != *only_) return false;
     pane_ = &to_.pane_at(pane.start, pane.first);
     pane_->all.last = std::max(pane_->all.last, pane.last);
-    pane_->all.events = std::min(ViewPart::kEventsMost, pane_->all.events + pane.events);
+    pane_->all.events = std::min(ViewPart::kEventsMax, pane_->all.events + pane.events);
     to_.merge(pane_->all.whole, pane.whole);
     return true;
   }
@@ -90,7 +90,7 @@ ViewDelta::Pane& ViewDelta::pane_at(std::int64_t start, std::int64_t at) {
 }
 
 void ViewDelta::merge(ViewPart& into, const ViewPart& part) noexcept {
-  if (into.events > ViewPart::kEventsMost - part.events) {  // no chunk could hold it
+  if (into.events > ViewPart::kEventsMax - part.events) {  // no chunk could hold it
     ++lost_;
     return;
   }
@@ -134,7 +134,7 @@ void ViewDelta::add(const ViewEvent& event) {
 void ViewDelta::add(const ViewPane& all) {
   Pane& pane = pane_at(all.start, all.first);
   pane.all.last = std::max(pane.all.last, all.last);
-  pane.all.events = std::min(ViewPart::kEventsMost, pane.all.events + all.events);
+  pane.all.events = std::min(ViewPart::kEventsMax, pane.all.events + all.events);
   merge(pane.all.whole, all.whole);
 }
 
@@ -162,7 +162,7 @@ bool ViewDelta::absorb(std::string_view chunk, const HashSecret& secret,
 ViewDelta::Group* ViewDelta::group_of(Pane& pane, const Hash128& key, std::string_view parts) {
   const Hash128 name = within(key, pane.salt, pane.salt);
   if (const Index::Slot* slot = group_index_.find(name)) return &groups_[slot->id];
-  if (parts.size() > kKeyMost || !has_room(kGroupCost + 2 * parts.size())) {
+  if (parts.size() > kKeyMax || !has_room(kGroupCost + 2 * parts.size())) {
     ++lost_;
     return nullptr;
   }
@@ -255,12 +255,12 @@ void ViewDelta::keep_greatest(Pane& pane, std::size_t most) {
     const Group& group = groups_[pane.groups[kept]];
     size += cost_of(group);
     bytes += size_of(group);
-    if (size > most || bytes > kBaseMost) break;
+    if (size > most || bytes > kBaseMax) break;
   }
   if (kept == pane.groups.size()) return;
   if (kept == 0 && !shape_.has_parts()) {  // one key has more members than that: some of them
     Group& group = groups_[pane.groups[kept++]];
-    const std::size_t room = std::min(most / kMemberCost, kBaseMost / kMemberBytes);
+    const std::size_t room = std::min(most / kMemberCost, kBaseMax / kMemberBytes);
     const auto members = static_cast<std::uint32_t>(std::max<std::size_t>(1, room));
     lost_ += group.members - std::min(group.members, members);
     group.members = std::min(group.members, members);

@@ -21,7 +21,7 @@ namespace weir::limiter {
 class ViewDelta {
  public:
   /// A longer key is counted on this replica only.
-  static constexpr std::size_t kKeyMost = std::size_t{16} << 10;
+  static constexpr std::size_t kKeyMax = std::size_t{16} << 10;
 
   explicit ViewDelta(const ViewSpec& spec);
 

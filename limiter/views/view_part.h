@@ -11,7 +11,7 @@ namespace weir::limiter {
 /// needs.
 struct ViewPart {
   /// Of a part that replicas exchange: sums of such parts fit into 64 bits.
-  static constexpr std::int64_t kEventsMost = std::int64_t{1} << 48;
+  static constexpr std::int64_t kEventsMax = std::int64_t{1} << 48;
 
   std::int64_t events = 0;  ///< count, sum, average
   Sum sum;                  ///< sum, average

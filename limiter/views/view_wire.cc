@@ -9,8 +9,8 @@ namespace weir::limiter {
 namespace {
 
 constexpr char kVersion = 1;
-constexpr std::uint64_t kEventsMost = ViewPart::kEventsMost;
-constexpr std::uint64_t kKeyPartsMost = 64;
+constexpr std::uint64_t kEventsMax = ViewPart::kEventsMax;
+constexpr std::uint64_t kKeyPartsMax = 64;
 constexpr unsigned kWideBytes = 16;  // of 7 bits: sums of 2^48 amounts of 64 bits are smaller
 
 __extension__ using Wide = __int128;
@@ -106,7 +106,7 @@ class ChunkReader {
 bool is_possible(const Sum::Raw& raw, std::int64_t events) {
   constexpr double kRounding = 1.001;
   const Wide most = static_cast<Wide>(events) << 63;
-  const double reals = static_cast<double>(raw.reals) * Sum::kAmountMost * kRounding;
+  const double reals = static_cast<double>(raw.reals) * Sum::kAmountMax * kRounding;
   return raw.whole <= most && raw.whole >= -most && raw.reals <= events &&
          std::abs(raw.high) <= reals && std::abs(raw.low) <= reals;
 }
@@ -121,11 +121,11 @@ ViewPart read_part(ChunkReader& in, ViewShape::Form form) {
     if (kind == 2) out.best = Number::real(in.real());
     return out;
   }
-  out.events = static_cast<std::int64_t>(in.count(kEventsMost));
+  out.events = static_cast<std::int64_t>(in.count(kEventsMax));
   if (form == Form::count) return out;
   Sum::Raw raw;
   raw.whole = in.wide(kWideBytes);
-  raw.reals = static_cast<std::int64_t>(in.count(kEventsMost));
+  raw.reals = static_cast<std::int64_t>(in.count(kEventsMax));
   if (raw.reals != 0) {
     raw.high = in.real();
     raw.low = in.real();
@@ -138,7 +138,7 @@ ViewPart read_part(ChunkReader& in, ViewShape::Form form) {
 /// The parts as KeyBuilder writes them, into `out`.
 void read_parts(ChunkReader& in, std::string& out) {
   out.clear();
-  const std::uint64_t parts = in.count(kKeyPartsMost);
+  const std::uint64_t parts = in.count(kKeyPartsMax);
   for (std::uint64_t i = 0; i < parts; ++i) {
     const auto size = static_cast<std::uint32_t>(in.count(in.left()));
     put_raw(out, size);
@@ -258,7 +258,7 @@ bool read_chunk(std::string_view bytes, const ViewShape& shape, ChunkSink& sink)
     pane.start = in.time();
     pane.first = in.time();
     pane.last = in.time();
-    pane.events = static_cast<std::int64_t>(in.count(kEventsMost));
+    pane.events = static_cast<std::int64_t>(in.count(kEventsMax));
     if (shape.has_parts()) pane.whole = read_part(in, shape.form);
     const std::uint64_t keys = in.count(in.left());
     if (pane.first > pane.last) in.fail();

@@ -21,7 +21,7 @@ constexpr std::uint32_t kConnectionEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 // Calls that may be reset before they are answered: as many as are under way at once, since a
 // caller whose deadline is short gives all of them up together; then so many a second, and one for
 // each call that was answered.
-constexpr std::int32_t kResetsMost = 1'000;
+constexpr std::int32_t kResetsMax = 1'000;
 constexpr std::int32_t kResetsPerSecond = 50;
 constexpr int kDiscardsPerTurn = 4;
 constexpr std::size_t kTlsRecord = 16 << 10;
@@ -41,7 +41,7 @@ void Connection::open(Fd fd, const Address& peer) {
   account_ = {&ctx_.memory, 0};
   meter_ = {};
   skipped_ = {};
-  resets_ = Credit(std::max(kResetsMost, static_cast<std::int32_t>(ctx_.settings.streams)),
+  resets_ = Credit(std::max(kResetsMax, static_cast<std::int32_t>(ctx_.settings.streams)),
                    kResetsPerSecond);
   stream_bytes_ = 0;
   ends_at_ = TimePoint::max();

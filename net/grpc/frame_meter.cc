@@ -67,7 +67,7 @@ FrameMeter::Verdict FrameMeter::on_header() noexcept {
     case kContinuation:
       if (open_list_) begin_list_frame(type, flags);
       open_list_ = open_list_ && (flags & kEndHeaders) == 0;
-      if (++continuations_ > kContinuationsMost) return Verdict::flood;
+      if (++continuations_ > kContinuationsMax) return Verdict::flood;
       break;
     case kData:
       padding_next_ = skip_ != 0 && (flags & kPadded) != 0 && (flags & kEndStream) == 0;

@@ -36,13 +36,13 @@ class Credit {
 /// flood does within its first read or two.
 class FrameMeter {
  public:
-  static constexpr std::int32_t kQuietMost = 1'000;
+  static constexpr std::int32_t kQuietMax = 1'000;
   static constexpr std::int32_t kQuietPerSecond = 200;
   static constexpr std::int32_t kPerCall = 10;
   /// Pieces of one list of fields, after its HEADERS: 1 MiB in pieces of the usual 16 KiB. A list
   /// that is too large for a call is read to its end, because what it does to the table of HPACK
   /// holds for the calls that follow.
-  static constexpr std::uint8_t kContinuationsMost = 64;
+  static constexpr std::uint8_t kContinuationsMax = 64;
 
   enum class Verdict : std::uint8_t { good, flood };
   /// The next bytes as they come, the client's preface first. Values that are too long are changed
@@ -65,7 +65,7 @@ class FrameMeter {
   void begin_list_frame(std::uint8_t type, std::uint8_t flags) noexcept;
   void take_list(std::span<char> payload) noexcept;
 
-  Credit quiet_{kQuietMost, kQuietPerSecond};
+  Credit quiet_{kQuietMax, kQuietPerSecond};
   std::uint64_t frames_ = 0;
   std::uint32_t skip_ = kPreface;  // bytes left of the preface or of a payload
   std::uint8_t have_ = 0;          // of the next header

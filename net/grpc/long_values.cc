@@ -18,7 +18,7 @@ static_assert(127 + 0x7A + (0x7E << 7) + (0x01 << 14) == kPart - sizeof kHead);
 // of a field whose name is `x`: as much of kHead as comes before the length of a value.
 constexpr std::uint64_t kNameMore = 1 + 3;
 // A first part is larger than the table (4 KiB), and no longer than libnghttp2 takes.
-static_assert(2 * kPart == LongValues::kTextMost);
+static_assert(2 * kPart == LongValues::kTextMax);
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void LongValues::take(std::span<char> part) noexcept {
         const bool more = first ? bits == kLengthFull : (byte & kMore) != 0;
         if (!more) {
           end_length(part, at);
-        } else if (length_bytes_ == kLengthMost) {
+        } else if (length_bytes_ == kLengthMax) {
           step_ = Step::lost;
         }
         break;
@@ -90,7 +90,7 @@ void LongValues::begin_text(bool is_name) noexcept {
 }
 
 void LongValues::end_length(std::span<char> part, std::size_t at) noexcept {
-  is_cut_ = size_ > kTextMost && !is_split_;
+  is_cut_ = size_ > kTextMax && !is_split_;
   if (is_cut_) {
     first_ = kPart + (is_name_ ? size_ - kNameMore : size_) % kPart;
     // In as many bytes as before, and without Huffman.

@@ -19,7 +19,7 @@ namespace weir::net::grpc {
 class LongValues {
  public:
   /// The longest text that libnghttp2 takes, in bytes as they come.
-  static constexpr std::uint32_t kTextMost = 65'536;
+  static constexpr std::uint32_t kTextMax = 65'536;
 
   void begin() noexcept;  ///< a list begins
   /// The next bytes of the list, which are changed in place.
@@ -43,7 +43,7 @@ class LongValues {
     text,    ///< a name or a value
     lost,    ///< no HPACK: libnghttp2 says so
   };
-  static constexpr std::uint8_t kLengthMost = 6;  ///< bytes that a length has at most
+  static constexpr std::uint8_t kLengthMax = 6;  ///< bytes that a length has at most
 
   void begin_field(std::uint8_t byte) noexcept;
   void begin_text(bool is_name) noexcept;
@@ -60,7 +60,7 @@ class LongValues {
   std::uint8_t length_bytes_ = 0;
   bool kept_wait_ = false;  ///< the kept bytes are of this length
   std::uint8_t kept_bytes_ = 0;
-  char kept_[kLengthMost] = {}, given_[kLengthMost] = {};
+  char kept_[kLengthMax] = {}, given_[kLengthMax] = {};
   std::uint64_t size_ = 0, at_ = 0;  ///< of the text
   std::uint64_t first_ = 0;          ///< bytes of the first of several parts
 };

@@ -24,7 +24,7 @@ constexpr milliseconds kUnused{1'000};
 Server::Server(Worker& worker, const Settings& settings, telemetry::MetricCells& metrics)
     : context_(std::make_unique<Context>(worker, settings, metrics)) {
   // So a call with a value that LongValues changes is refused.
-  WEIR_ASSERT(settings.field_bytes <= LongValues::kTextMost);
+  WEIR_ASSERT(settings.field_bytes <= LongValues::kTextMax);
   prepare_sessions(*context_);
   worker.reactor().add_hook(*this);
 }

@@ -70,7 +70,7 @@ namespace {
 template <class Option>
 auto take_continuations(Option* option, int /*preferred*/)
     -> decltype(nghttp2_option_set_max_continuations(option, std::size_t{})) {
-  nghttp2_option_set_max_continuations(option, FrameMeter::kContinuationsMost);
+  nghttp2_option_set_max_continuations(option, FrameMeter::kContinuationsMax);
 }
 template <class Option>
 void take_continuations(Option* /*option*/, long /*otherwise*/) {}

@@ -22,7 +22,7 @@ constexpr std::size_t kFieldOverhead = 32;  // RFC 9113, section 6.5.2
 // A list of fields that is so many times larger than is taken ends the connection, not only its
 // call. It has been decoded so far for nothing.
 constexpr std::size_t kFieldsShutOut = 16;
-constexpr std::size_t kWhyMost = 1 << 10;
+constexpr std::size_t kWhyMax = 1 << 10;
 // An answer from here on is worth compressing for a peer whose message was not.
 constexpr std::size_t kWorthCompressing = 1 << 10;
 constexpr std::string_view kCodings = "identity,gzip,deflate";
@@ -334,7 +334,7 @@ void Stream::fail(Status status, std::string_view why) {
   WEIR_ASSERT(state_ == State::waiting || state_ == State::reading);
   WEIR_ASSERT(status != Status::ok);
   ctx_.text.clear();
-  append_escaped(ctx_.text, why, kWhyMost);
+  append_escaped(ctx_.text, why, kWhyMax);
   begin_answer();
   status_ = status;
   if (streaming_) return connection_->resume(*this);  // the trailer says it

@@ -25,8 +25,8 @@ void write_prefix(char* to, const Prefix& prefix) noexcept {
 }
 
 std::optional<milliseconds> parse_timeout(std::string_view text) noexcept {
-  constexpr std::size_t kDigitsMost = 8;
-  if (text.size() < 2 || text.size() > kDigitsMost + 1) return std::nullopt;
+  constexpr std::size_t kDigitsMax = 8;
+  if (text.size() < 2 || text.size() > kDigitsMax + 1) return std::nullopt;
   const char* const end = text.data() + text.size() - 1;
   std::uint64_t n = 0;
   const auto read = std::from_chars(text.data(), end, n);

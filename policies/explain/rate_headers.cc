@@ -8,12 +8,12 @@ namespace weir::policies {
 namespace {
 
 // Bounds of RFC 9651: integers of 15 digits, decimals of 12 digits before and 3 behind the point.
-constexpr std::int64_t kIntegerMost = 999'999'999'999'999;
-constexpr double kDecimalMost = 999'999'999'999.999;
+constexpr std::int64_t kIntegerMax = 999'999'999'999'999;
+constexpr double kDecimalMax = 999'999'999'999.999;
 
 void append_integer(std::string& out, std::int64_t value) {
   char buffer[24];
-  const auto bounded = std::clamp(value, -kIntegerMost, kIntegerMost);
+  const auto bounded = std::clamp(value, -kIntegerMax, kIntegerMax);
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, bounded).ptr);
 }
 
@@ -21,12 +21,12 @@ void append_number(std::string& out, Number number) {
   if (!number.is_real() || number.as_real() == std::trunc(number.as_real())) {
     const double real = number.as_real();
     append_integer(out, !number.is_real()        ? number.integer()
-                        : std::abs(real) >= 1e15 ? (real < 0 ? -kIntegerMost : kIntegerMost)
+                        : std::abs(real) >= 1e15 ? (real < 0 ? -kIntegerMax : kIntegerMax)
                                                  : static_cast<std::int64_t>(real));
     return;
   }
   char buffer[32];
-  const double bounded = std::clamp(number.as_real(), -kDecimalMost, kDecimalMost);
+  const double bounded = std::clamp(number.as_real(), -kDecimalMax, kDecimalMax);
   auto end =
       std::to_chars(buffer, buffer + sizeof buffer, bounded, std::chars_format::fixed, 3).ptr;
   while (end[-1] == '0' && end[-2] != '.') --end;

@@ -36,17 +36,17 @@ void Preparing::prepare(const Request& request, Prepared& out) {
   out.bases[0] = kRequestEvent;
   std::size_t bases = 1;
   set_.routes.match(request.method, request.path, [&](std::uint16_t base) {
-    if (bases < Prepared::kBasesMost) out.bases[bases] = base;
+    if (bases < Prepared::kBasesMax) out.bases[bases] = base;
     ++bases;
   });
-  out.base_count = bases <= Prepared::kBasesMost ? static_cast<std::uint8_t>(bases) : 0;
+  out.base_count = bases <= Prepared::kBasesMax ? static_cast<std::uint8_t>(bases) : 0;
   frame_.begin(set_.slots, request, nullptr);
   for (std::size_t i = 0; i < out.base_count; ++i) hash_keys(out.bases[i], out);
 }
 
 void Preparing::hash_keys(EventIndex base, Prepared& out) {
   for (const Key& key : keys_of_[base]) {
-    if (out.key_count == Prepared::kKeysMost) return;
+    if (out.key_count == Prepared::kKeysMax) return;
     auto* const end = out.ids.begin() + out.key_count;
     if (std::find(out.ids.begin(), end, key.id) != end) continue;  // of another base event
     std::size_t bad = 0;

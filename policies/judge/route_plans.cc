@@ -12,11 +12,11 @@ void RoutePlans::forget() {
 }
 
 RoutePlan* RoutePlans::find(std::uint64_t key, const std::vector<EventIndex>& bases) {
-  if (entries_.empty()) entries_.resize(2 * kPlansMost);
+  if (entries_.empty()) entries_.resize(2 * kPlansMax);
   std::size_t at = (key * 0x9E37'79B9'7F4A'7C15U) >> 32 & (entries_.size() - 1);
   for (; entries_[at].key != key; at = (at + 1) & (entries_.size() - 1)) {
     if (entries_[at].key != 0) continue;
-    if (used_ == kPlansMost) return nullptr;
+    if (used_ == kPlansMax) return nullptr;
     entries_[at].plan = make(bases);
     entries_[at].key = key;
     ++used_;

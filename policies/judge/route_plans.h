@@ -29,7 +29,7 @@ class RoutePlans {
   void forget();
   /// The plan of requests that are these base events. Null: use the general path.
   RoutePlan* find(const std::vector<EventIndex>& bases) {
-    if (bases.size() > kBasesMost) return nullptr;
+    if (bases.size() > kBasesMax) return nullptr;
     std::uint64_t key = 1;  // a leading one, so that different lists are different numbers
     for (const EventIndex base : bases) key = key << 16 | base;
     if (key == last_key_) return last_;
@@ -37,7 +37,7 @@ class RoutePlans {
   }
 
  private:
-  static constexpr std::size_t kBasesMost = 3, kPlansMost = 256;
+  static constexpr std::size_t kBasesMax = 3, kPlansMax = 256;
   RoutePlan* find(std::uint64_t key, const std::vector<EventIndex>& bases);
   std::unique_ptr<RoutePlan> make(const std::vector<EventIndex>& bases) const;
 

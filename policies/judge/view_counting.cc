@@ -73,7 +73,7 @@ bool ViewCounting::load_view_value(const View& view, const View::Binding& bindin
     const Value value = binding.arguments.front().eval(work_.frame);
     if (!value.is_number()) return false;
     event.amount = value.as_number();
-    return std::abs(event.amount.as_real()) < limiter::Sum::kAmountMost;  // no NaN is
+    return std::abs(event.amount.as_real()) < limiter::Sum::kAmountMax;  // no NaN is
   }
   keys_.builder().start();
   for (const Expression& argument : binding.arguments) {

@@ -12,10 +12,10 @@ namespace weir::policies {
 /// keys. Another thread may have found it (Preparing). What is missing here the judgement finds
 /// itself. Means the same to all sets that are compiled of one configuration.
 struct Prepared {
-  static constexpr std::size_t kBasesMost = 4, kKeysMost = 6;
-  std::array<Hash128, kKeysMost> hashes;
-  std::array<KeyId, kKeysMost> ids;
-  std::array<EventIndex, kBasesMost> bases;
+  static constexpr std::size_t kBasesMax = 4, kKeysMax = 6;
+  std::array<Hash128, kKeysMax> hashes;
+  std::array<KeyId, kKeysMax> ids;
+  std::array<EventIndex, kBasesMax> bases;
   std::uint8_t key_count = 0;
   std::uint8_t base_count = 0;  ///< 0: they are not known
 };

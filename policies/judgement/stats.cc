@@ -7,7 +7,7 @@ namespace weir::policies {
 namespace {
 
 constexpr std::size_t kZerosUpTo = 40;  // policies and lists
-constexpr std::size_t kSeriesMost =
+constexpr std::size_t kSeriesMax =
     1'150;  // of the 2,000 that SECURITY.md promises for the whole page
 constexpr std::string_view kPolicy = "policy";
 
@@ -68,7 +68,7 @@ void StatsBank::write(std::string& out, std::size_t dropped) const {
   const auto row = [&](std::string_view name, const Name& key, std::string_view label,
                        std::string_view label_value, std::uint64_t value) {
     if (value == 0 && !zeros) return;
-    if (rows >= kSeriesMost) {
+    if (rows >= kSeriesMax) {
       ++dropped;
       return;
     }

@@ -7,7 +7,7 @@ namespace weir::policies {
 namespace {
 
 constexpr std::string_view kAnyValue = "*";
-constexpr std::size_t kLimitsMost = 40, kNamedMost = 3;  // of a summary
+constexpr std::size_t kLimitsMax = 40, kNamedMax = 3;  // of a summary
 
 void join(std::optional<ThresholdTable::Reach>& to, const ThresholdTable::Reach& from) {
   if (!to) to = from;
@@ -110,7 +110,7 @@ bool ThresholdTable::reach(const Node& node, std::span<const std::optional<std::
 std::optional<ThresholdTable::Reach> ThresholdTable::reach(
     std::span<const std::optional<std::string_view>> known) const {
   std::optional<Reach> out;
-  std::size_t left = kVisitsMost;
+  std::size_t left = kVisitsMax;
   const bool always = reach(root_, known, left, out);
   if (out) out->always = always;
   return out;
@@ -146,7 +146,7 @@ bool ThresholdTable::search(const Node& node, std::span<const std::optional<std:
 
 bool ThresholdTable::may_give(const Number& limit,
                               std::span<const std::optional<std::string_view>> known) const {
-  Search wanted{limit, kVisitsMost};
+  Search wanted{limit, kVisitsMax};
   search(root_, known, wanted);
   return wanted.found;
 }
@@ -172,10 +172,10 @@ ThresholdTable::Summary ThresholdTable::summarize(const Node& root) {
   });
   std::sort(all.begin(), all.end(), is_less);
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  out.left_out = all.size() > kLimitsMost ? all.size() - kLimitsMost : 0;
+  out.left_out = all.size() > kLimitsMax ? all.size() - kLimitsMax : 0;
   for (std::size_t i = 0; i < all.size() - out.left_out; ++i) {
     // Where there are too many: at even distances, the first and the last with them.
-    const std::size_t at = out.left_out == 0 ? i : i * (all.size() - 1) / (kLimitsMost - 1);
+    const std::size_t at = out.left_out == 0 ? i : i * (all.size() - 1) / (kLimitsMax - 1);
     out.limits.push_back({all[at], 0, {}});
   }
   each(root, path, [&](const std::vector<std::string>& of, const Number& limit) {
@@ -184,7 +184,7 @@ ThresholdTable::Summary ThresholdTable::summarize(const Node& root) {
                          [](const Summary::Limit& a, const Number& b) { return a.limit < b; });
     if (shown == out.limits.end() || shown->limit != limit) return;
     ++shown->cells;
-    if (shown->of.size() < kNamedMost) shown->of.push_back(of);
+    if (shown->of.size() < kNamedMax) shown->of.push_back(of);
   });
   return out;
 }

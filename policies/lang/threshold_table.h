@@ -35,7 +35,7 @@ class ThresholdTable {
     bool always = true;  ///< whatever the others are, there is a limit
   };
   /// `known`: as of find(); nullopt: may be any value. Nothing: no lookup finds a limit. It looks
-  /// at kVisitsMost places at most: of a larger table the answer may hold limits of other values
+  /// at kVisitsMax places at most: of a larger table the answer may hold limits of other values
   /// too.
   std::optional<Reach> reach(std::span<const std::optional<std::string_view>> known) const;
   /// Whether such a lookup may find this limit. As costly as reach(); what was not looked at may
@@ -56,7 +56,7 @@ class ThresholdTable {
   const Summary& summary() const noexcept { return summary_; }
 
  private:
-  static constexpr std::size_t kVisitsMost = 10'000;
+  static constexpr std::size_t kVisitsMax = 10'000;
   struct Node {
     std::optional<Number> limit;
     std::unique_ptr<const Reach> below;  ///< of no known dimension; null: it has a limit, or none

@@ -14,7 +14,7 @@ namespace weir::policies {
 namespace {
 
 constexpr std::size_t kProblemsShown = 10;
-constexpr std::size_t kPartsMost = 32;
+constexpr std::size_t kPartsMax = 32;
 constexpr std::int64_t kSecondsUpTo = 100'000'000'000;  // more are milliseconds
 
 std::string_view trimmed_of(std::string_view text) noexcept {
@@ -101,11 +101,11 @@ class BulkReader {
   }
 
   std::string take(std::string_view line) {
-    std::array<std::string_view, kPartsMost> parts;
+    std::array<std::string_view, kPartsMax> parts;
     const std::size_t fields = std::max<std::size_t>(list_.of.size(), 1);
     const std::string_view between = list_.of_address ? ", \t" : ",";
     std::size_t count = 0;
-    for (; !line.empty() && count < std::min(fields + 2, kPartsMost); ++count) {
+    for (; !line.empty() && count < std::min(fields + 2, kPartsMax); ++count) {
       const std::size_t end = count == fields + 1 ? line.size() : line.find_first_of(between);
       parts[count] = trimmed_of(line.substr(0, std::min(end, line.size())));
       line = end >= line.size() ? std::string_view{} : trimmed_of(line.substr(end + 1));

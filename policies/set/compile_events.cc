@@ -7,7 +7,7 @@
 namespace weir::policies {
 namespace {
 
-constexpr std::size_t kEventsMost = 60'000;  // an EventIndex has 16 bits
+constexpr std::size_t kEventsMax = 60'000;  // an EventIndex has 16 bits
 
 /// False: another event has the same description, which has been reported.
 bool describe_call(const config::EventDef& def, Event& event, PolicySet& set,
@@ -50,7 +50,7 @@ void EventCompiler::compile_events() {
   for (const config::EventDef& def : model_.events) names_.event_defs.emplace(def.name.value, &def);
   std::set<std::string> open;
   for (const config::EventDef& def : model_.events) {
-    if (set_.events.size() >= kEventsMost) {
+    if (set_.events.size() >= kEventsMax) {
       problems_.error(def.name.where, "more than 60,000 events");
       break;
     }

@@ -19,7 +19,7 @@ template <class T>
 using ByText = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
 
 /// Longer descriptors match nothing but the event of their domain.
-constexpr std::size_t kEntriesMost = 32;
+constexpr std::size_t kEntriesMax = 32;
 
 }  // namespace
 
@@ -230,10 +230,10 @@ DescriptorRoutes::Found DescriptorRoutes::match(
   if (found == inside_->domains.end()) return out;
   out.known = true;
   out.domain = found->second.whole;
-  if (entries.empty() || entries.size() > kEntriesMost) return out;
+  if (entries.empty() || entries.size() > kEntriesMax) return out;
   out.event = walk(found->second.ordered, entries);
   if (out.event || !found->second.any_sorted) return out;
-  std::array<DescriptorEntry, kEntriesMost> sorted;
+  std::array<DescriptorEntry, kEntriesMax> sorted;
   for (std::size_t n = 0; n < entries.size(); ++n) {  // a handful: no allocation
     std::size_t at = n;
     for (; at > 0 && entries[n].key < sorted[at - 1].key; --at) sorted[at] = sorted[at - 1];

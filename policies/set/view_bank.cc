@@ -13,7 +13,7 @@
 namespace weir::policies {
 
 bool ViewInbox::add(const limiter::ViewEvent& event) {
-  if (events_.size() == kEventsMost || event.parts.size() > kBytesMost - text_.size()) return false;
+  if (events_.size() == kEventsMax || event.parts.size() > kBytesMax - text_.size()) return false;
   limiter::make_room(events_);
   text_.append(event.parts);
   events_.push_back({event, text_.size() - event.parts.size(), event.parts.size()});
@@ -198,7 +198,7 @@ milliseconds LiveView::behind(TimePoint now) const noexcept {
   // A call a second, and as much again until its answer is late.
   const milliseconds since =
       now - from_ms(synced_ms_.load(std::memory_order_relaxed)) - milliseconds{2'000};
-  return std::clamp(since, milliseconds{0}, kHoldMost);
+  return std::clamp(since, milliseconds{0}, kHoldMax);
 }
 
 limiter::ViewSharing LiveView::sharing() const {

@@ -22,8 +22,8 @@ namespace weir::policies {
 class ViewInbox {
  public:
   /// While the windows of a large view are made, some 100,000 of them may come in a second.
-  static constexpr std::size_t kEventsMost = 8'192;
-  static constexpr std::size_t kBytesMost = std::size_t{1} << 20;  ///< of their keys' text
+  static constexpr std::size_t kEventsMax = 8'192;
+  static constexpr std::size_t kBytesMax = std::size_t{1} << 20;  ///< of their keys' text
 
   /// False: it is full.
   bool add(const limiter::ViewEvent& event);
@@ -68,7 +68,7 @@ class LiveView final : public limiter::SharedView {
   /// A shared view: how much longer, for what other replicas tell once a second.
   static constexpr milliseconds kSharedGrace{2'500};
   /// And if Redis is away: so much longer at most, until it is back.
-  static constexpr milliseconds kHoldMost{60'000};
+  static constexpr milliseconds kHoldMax{60'000};
 
   /// `sharing`: replicas share it, and hash keys with this.
   LiveView(std::string name, const limiter::ViewSpec& spec,

@@ -15,7 +15,7 @@ constexpr std::size_t kReplicasABeat = 16;
 constexpr milliseconds kSameClock{250};
 // Numbers of a script are doubles. What is beyond their integers is no time and no sequence of one,
 // and differences of two that are within do not overflow.
-constexpr std::int64_t kNumberMost = std::int64_t{1} << 53;
+constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
 // An end that has travelled is the same end.
 constexpr milliseconds kSameEnd{2'000};
 
@@ -32,8 +32,8 @@ class BoardWords {
     std::string word;
     if (!text(word)) return false;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
-    return error == std::errc{} && end == word.data() + word.size() && out >= -kNumberMost &&
-           out <= kNumberMost;
+    return error == std::errc{} && end == word.data() + word.size() && out >= -kNumberMax &&
+           out <= kNumberMax;
   }
   /// A count of things of `words` each.
   bool count(std::int64_t& out, std::size_t words) {
@@ -108,7 +108,7 @@ const BoardSync::Unsent* BoardSync::newest(std::string_view name) const {
 }
 
 bool BoardSync::put(BoardItem item, bool guarded) {
-  if (item.value.size() > kValueMost) return false;
+  if (item.value.size() > kValueMax) return false;
   Unsent next;
   next.guarded = guarded;
   const Unsent* const before = newest(item.name);
@@ -124,14 +124,14 @@ bool BoardSync::put(BoardItem item, bool guarded) {
   item.stamp = 0;
   next.item = std::move(item);
   std::erase_if(unsent_, [&](const Unsent& told) { return told.item.name == next.item.name; });
-  if (unsent_.size() >= kUnsentMost) return false;
+  if (unsent_.size() >= kUnsentMax) return false;
   unsent_.push_back(std::move(next));
   return true;
 }
 
 bool BoardSync::tell(std::string news) {
-  if (news.size() > kNewsBytesMost) return false;
-  if (news_.size() >= kNewsMost) news_.erase(news_.begin());
+  if (news.size() > kNewsBytesMax) return false;
+  if (news_.size() >= kNewsMax) news_.erase(news_.begin());
   news_.push_back(std::move(news));
   return true;
 }
@@ -192,8 +192,8 @@ void BoardSync::failed(std::string why) {
   flying_.clear();
   news_.insert(news_.begin(), std::move_iterator(news_flying_.begin()),
                std::move_iterator(news_flying_.end()));
-  if (news_.size() > kNewsMost)
-    news_.erase(news_.begin(), news_.end() - static_cast<std::ptrdiff_t>(kNewsMost));
+  if (news_.size() > kNewsMax)
+    news_.erase(news_.begin(), news_.end() - static_cast<std::ptrdiff_t>(kNewsMax));
   news_flying_.clear();
   reload_flying_ = more_ = false;
   why_ = std::move(why);
@@ -231,8 +231,8 @@ void BoardSync::take_items(std::vector<BoardAnswer::Item> items, std::int64_t st
     const std::size_t held =
         before == known_.end() ? 0 : before->first.size() + before->second.value.size();
     // The script keeps to less; who writes past it shall not fill the memory of each replica.
-    if ((before == known_.end() && known_.size() >= kKnownMost) ||
-        bytes - held + size > kKnownBytesMost) {
+    if ((before == known_.end() && known_.size() >= kKnownMax) ||
+        bytes - held + size > kKnownBytesMax) {
       heard.left_out = true;
       continue;
     }
@@ -254,7 +254,7 @@ void BoardSync::take_items(std::vector<BoardAnswer::Item> items, std::int64_t st
 
 void BoardSync::tell_again() {
   for (const auto& [name, item] : known_) {
-    if (item.stamp == 0 || newest(name) != nullptr || unsent_.size() >= kUnsentMost) continue;
+    if (item.stamp == 0 || newest(name) != nullptr || unsent_.size() >= kUnsentMax) continue;
     Unsent told;
     told.item = item;
     told.again = true;

@@ -53,12 +53,12 @@ struct BoardAnswer {
 /// replica sends its items again, with their first stamps: newer items stay.
 class BoardSync {
  public:
-  static constexpr std::size_t kUnsentMost = 1'000;     ///< items; more are refused
-  static constexpr std::size_t kNewsMost = 1'000;       ///< that wait; the oldest go
-  static constexpr std::size_t kValueMost = 960 << 10;  ///< bytes of an item
+  static constexpr std::size_t kUnsentMax = 1'000;     ///< items; more are refused
+  static constexpr std::size_t kNewsMax = 1'000;       ///< that wait; the oldest go
+  static constexpr std::size_t kValueMax = 960 << 10;  ///< bytes of an item
   /// Of what is known of all: items, and bytes of their names and values.
-  static constexpr std::size_t kKnownMost = 2'000, kKnownBytesMost = std::size_t{64} << 20;
-  static constexpr std::size_t kNewsBytesMost = 8 << 10;
+  static constexpr std::size_t kKnownMax = 2'000, kKnownBytesMax = std::size_t{64} << 20;
+  static constexpr std::size_t kNewsBytesMax = 8 << 10;
   static constexpr milliseconds kGone{5'000};  ///< a replica that is silent for this long is down
 
   /// `name`: of this replica, unlike all others. `fresh`: an epoch for an empty store.

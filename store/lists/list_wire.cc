@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kKeyBytes = 16;
 constexpr char kNoKey[kKeyBytes] = {};  // the asker knows which key it was
-constexpr std::int64_t kIntegerMost = std::int64_t{1} << 53;
+constexpr std::int64_t kIntegerMax = std::int64_t{1} << 53;
 constexpr std::size_t kRecordHead = 4 * sizeof(double) + 8;
 
 std::string key_bytes(const Hash128& key) {
@@ -57,7 +57,7 @@ class Words {
   bool integer(std::int64_t& out) {
     if (!is(Reply::Type::integer)) return false;
     out = reply_[at_++].integer;
-    return out >= 0 && out <= kIntegerMost;
+    return out >= 0 && out <= kIntegerMax;
   }
   bool string(std::string_view& out) {
     if (!is(Reply::Type::string)) return false;

@@ -29,7 +29,7 @@ using limiter::SharedVerb;
 using limiter::Window;
 
 constexpr double kMost = 9'007'199'254'740'992.0;  // 2^53
-constexpr std::int64_t kFlightsMost = 10'000;
+constexpr std::int64_t kFlightsMax = 10'000;
 
 bool has_real_amounts(const limiter::CounterSpec& spec) noexcept { return spec.real; }
 
@@ -270,7 +270,7 @@ bool can_send(const SharedOp& op) noexcept {
   }
   // Each of those is a member of a set, a gauge is one however much it is.
   return op.parts.front().counter->form != SharedForm::flights ||
-         op.event.amount <= Number(kFlightsMost);
+         op.event.amount <= Number(kFlightsMax);
 }
 
 bool counts_once(const SharedOp& op) noexcept {

@@ -9,7 +9,7 @@
 namespace weir::store {
 
 namespace {
-constexpr double kSumMost = 9007199254740992;  // where integers stop, as in the scripts
+constexpr double kSumMax = 9007199254740992;  // where integers stop, as in the scripts
 }  // namespace
 
 void append_cell(std::string& out, std::string_view value, std::string_view settled) {
@@ -75,7 +75,7 @@ Number NearReading::number(Part& part) const {
   if (metric_ == Metric::average) return Number::real(part.n > 0 ? part.value / part.n : 0);
   const bool counts = metric_ == Metric::count || metric_ == Metric::exists;
   if (real_ && !counts) return Number::real(part.value);
-  return Number(static_cast<std::int64_t>(std::clamp(part.value, -kSumMost, kSumMost)));
+  return Number(static_cast<std::int64_t>(std::clamp(part.value, -kSumMax, kSumMax)));
 }
 
 void NearReading::write(limiter::Reading& out) {

@@ -62,7 +62,7 @@ void Node::gather(OpRef ref, const SharedOp& op, unsigned slot, bool asking, Tim
     ref.width = static_cast<std::uint8_t>(answer_width(op));
     group.ops.push_back(ref);
   }
-  if (group.size() + group.ops.size() >= kCallMost) send_group(index);
+  if (group.size() + group.ops.size() >= kCallMax) send_group(index);
 }
 
 void Node::send_group(ScriptIndex index) {
@@ -226,9 +226,9 @@ void Node::probe() {
 }
 
 std::string Node::refusal(std::string_view text) const {
-  constexpr std::size_t kTextMost = 160;
+  constexpr std::size_t kTextMax = 160;
   std::string out = connection_.endpoint().to_string() + " refuses: ";
-  return out += text.substr(0, kTextMost);
+  return out += text.substr(0, kTextMax);
 }
 
 bool Node::probed(const Reply& reply) {

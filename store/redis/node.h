@@ -16,7 +16,7 @@
 namespace weir::store {
 
 /// One server, as one worker sees it: its pipeline, its breaker, and the operations of a turn of
-/// the loop. Operations of one script are gathered until the turn ends (or kCallMost is reached);
+/// the loop. Operations of one script are gathered until the turn ends (or kCallMax is reached);
 /// then they share a call, and all calls share one write.
 ///
 /// The node is up when the server has the scripts (the budget of a request is too short for
@@ -28,7 +28,7 @@ class Node final : Connection::Owner, net::Timer {
  public:
   /// The most operations of one call, where one that is not plain counts as two. Redis does nothing
   /// else while a script runs: some 0.2 ms with so many.
-  static constexpr std::size_t kCallMost = 64;
+  static constexpr std::size_t kCallMax = 64;
   static constexpr std::size_t kInFlightMax = 16'384;  ///< operations; then Error full
 
   /// Interprets answers: the store.

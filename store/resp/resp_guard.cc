@@ -106,7 +106,7 @@ bool RespGuard::end_of_number() noexcept {
     end_of_value();
     return true;
   }
-  if (level_ >= std::min(limits_.depth, kDepthMost)) return false;
+  if (level_ >= std::min(limits_.depth, kDepthMax)) return false;
   open_[++level_] = static_cast<std::uint32_t>(n);
   state_ = State::type;
   return true;

@@ -18,7 +18,7 @@ class RespGuard {
     std::uint32_t reply = 8U << 20;    ///< bytes of one reply
     unsigned depth = 6;                ///< of arrays in arrays (hiredis' own stack has 9)
   };
-  static constexpr unsigned kDepthMost = 7;
+  static constexpr unsigned kDepthMax = 7;
 
   RespGuard() noexcept = default;
   explicit RespGuard(const Limits& limits) noexcept : limits_(limits) {}
@@ -59,7 +59,7 @@ class RespGuard {
   std::uint32_t elements_ = 0;  // of this reply, promised
   std::uint64_t bytes_ = 0;     // of this reply
   unsigned level_ = 0;
-  std::array<std::uint32_t, kDepthMost + 1> open_{};  // elements still to come, by level
+  std::array<std::uint32_t, kDepthMax + 1> open_{};  // elements still to come, by level
 };
 
 }  // namespace weir::store

@@ -9,13 +9,13 @@
 namespace weir::store {
 namespace {
 
-constexpr std::size_t kHeader = 16;          // of a piece: origin, number
-constexpr std::size_t kOriginsMost = 2'000;  // whose pieces are known by number
-constexpr std::size_t kOldMost = 24;         // pieces of a fold: an answer holds 8 MiB
-constexpr std::size_t kBasesOfCall = 512;    // keys
+constexpr std::size_t kHeader = 16;         // of a piece: origin, number
+constexpr std::size_t kOriginsMax = 2'000;  // whose pieces are known by number
+constexpr std::size_t kOldMax = 24;         // pieces of a fold: an answer holds 8 MiB
+constexpr std::size_t kBasesOfCall = 512;   // keys
 constexpr std::size_t kBaseBytesOfCall = std::size_t{2} << 20;
-constexpr std::size_t kBaseBytesMost = std::size_t{7} << 20;
-constexpr std::int64_t kSequenceMost = std::int64_t{1} << 53;
+constexpr std::size_t kBaseBytesMax = std::size_t{7} << 20;
+constexpr std::int64_t kSequenceMax = std::int64_t{1} << 53;
 
 std::string bytes_of(std::uint64_t number) {
   std::string out(sizeof number, '\0');
@@ -69,7 +69,7 @@ class ViewSync::Heard {
   bool integer(std::int64_t& out, std::int64_t least = 0) {
     if (!is(Reply::Type::integer)) return false;
     out = reply_[at_++].integer;
-    return out >= least && out <= kSequenceMost;
+    return out >= least && out <= kSequenceMax;
   }
   bool string(std::string_view& out) {
     if (!is(Reply::Type::string)) return false;
@@ -93,7 +93,7 @@ ViewSync::ViewSync(limiter::SharedView& view, std::string stem, const HashSecret
       fold_age_(fold_age),
       spans_(view.spec()),
       fold_(view.spec()) {
-  fold_.limit(kFoldMost);
+  fold_.limit(kFoldMax);
 }
 
 std::vector<std::int64_t> ViewSync::open_panes(TimePoint wall) const {
@@ -140,21 +140,21 @@ ViewSync::Question ViewSync::ask(std::string& words, TimePoint now, TimePoint wa
       for (std::size_t i = pane_; i < end; ++i) out.key(base_key(panes_[i]));
       out.word("bases");
       out.number(static_cast<std::int64_t>(kBaseBytesOfCall));
-      out.number(static_cast<std::int64_t>(kBaseBytesMost));
+      out.number(static_cast<std::int64_t>(kBaseBytesMax));
       break;
     }
     case Step::fold:
       out.key(base_key(panes_[pane_]));
       out.word("bases");
       out.number(1);
-      out.number(static_cast<std::int64_t>(kBaseBytesMost));
+      out.number(static_cast<std::int64_t>(kBaseBytesMax));
       break;
     case Step::old:
       for (const char* name : {"", ":order", ":who"}) out.key(stem_ + name);
       out.word("old");
       out.number(0);
       out.number(fold_age_.count());
-      out.number(static_cast<std::int64_t>(kOldMost));
+      out.number(static_cast<std::int64_t>(kOldMax));
       break;
     case Step::write:
       out.key(base_key(panes_[pane_]));
@@ -202,7 +202,7 @@ void ViewSync::ask_exchange(Words& out, bool may_fold) {
   out.word(fresh_);
   out.word(origin_);
   out.number(step_ == Step::meet ? -1 : cursor_);
-  out.number(static_cast<std::int64_t>(kPiecesMost));
+  out.number(static_cast<std::int64_t>(kPiecesMax));
   out.word(exchanges ? origin_ : "");
   out.number(lifetime().count());
   out.word(exchanges && may_fold ? "1" : "0");
@@ -220,7 +220,7 @@ void ViewSync::gather() {
   if (!queue_.empty() || fills_) return;
   hurries_ = false;
   std::vector<std::string> chunks;
-  view_.take_delta(kPieceMost, chunks);
+  view_.take_delta(kPieceMax, chunks);
   for (const std::string& chunk : chunks) {
     ++number_;
     queue_.push_back({number_, origin_ + bytes_of(number_) + chunk, {}, false});
@@ -324,7 +324,7 @@ bool ViewSync::take_exchange(Heard& heard, TimePoint now) {
   }
   std::int64_t count = 0;
   if (!take_pieces(heard, count)) return false;
-  const bool all = count < static_cast<std::int64_t>(kPiecesMost);
+  const bool all = count < static_cast<std::int64_t>(kPiecesMax);
   if (step_ == Step::log && all) {
     loaded_.clear();
     step_ = Step::exchange;
@@ -368,7 +368,7 @@ void ViewSync::lost_memory(std::string_view epoch) {
   filling_.clear();
   if (!fills_) return;
   std::vector<std::string> delta;
-  view_.take_all(kPieceMost, kPaneMost, filling_, delta);
+  view_.take_all(kPieceMax, kPaneMax, filling_, delta);
   for (const std::string& chunk : delta) {
     ++number_;
     queue_.push_back({number_, origin_ + bytes_of(number_) + chunk, {}, false});
@@ -413,7 +413,7 @@ void ViewSync::take_piece(std::int64_t sequence, std::string_view bytes) {
   if (origin == origin_ && step_ == Step::exchange) return;
   auto known = read_.find(origin);
   if (known == read_.end()) {
-    if (read_.size() >= kOriginsMost) read_.erase(read_.begin());
+    if (read_.size() >= kOriginsMax) read_.erase(read_.begin());
     known = read_.emplace(origin, 0).first;
   }
   if (number <= known->second) return;
@@ -500,7 +500,7 @@ bool ViewSync::take_fold_base(Heard& heard) {
     if (sequence > fold_base_) fold_.absorb(chunk, secret_, pane);
   }
   write_.clear();
-  fold_.take(kPieceMost, write_, kPaneMost);
+  fold_.take(kPieceMax, write_, kPaneMax);
   for (const std::string& chunk : write_) fold_bytes_ += chunk.size();
   step_ = Step::write;
   return true;

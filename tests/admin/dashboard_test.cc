@@ -216,7 +216,7 @@ TEST(Sessions, AreBoundedAndTheOldestGoes) {
   const Hash128 token{1, 2};
   const TimePoint now = from_ms(1'795'219'200'000);
   std::vector<std::string> codes;
-  for (std::size_t i = 0; i <= admin::Sessions::kLinksMost; ++i)
+  for (std::size_t i = 0; i <= admin::Sessions::kLinksMax; ++i)
     codes.push_back(sessions.new_code(token, "", now));
   EXPECT_FALSE(sessions.exchange(codes.front(), "h", token, now));
   EXPECT_TRUE(sessions.exchange(codes.back(), "h", token, now));
@@ -293,7 +293,7 @@ TEST_F(ApiTest, TheLiveFeedTellsEverybodyTheSameSecond) {
   const json::value data = data_of(piece);
   EXPECT_EQ(data.at("verdicts").at("deny"), json::value(1));
   EXPECT_EQ(data.at("policies").at(0).at("verdicts").at("deny"), json::value(1));
-  EXPECT_EQ(data.at("rows").as_array().size(), admin::Live::kRowsMost);
+  EXPECT_EQ(data.at("rows").as_array().size(), admin::Live::kRowsMax);
   EXPECT_EQ(data.at("missed"), json::value(10));
   EXPECT_EQ(data.at("config"), json::value(process.set->source_hash));
 }
@@ -301,7 +301,7 @@ TEST_F(ApiTest, TheLiveFeedTellsEverybodyTheSameSecond) {
 TEST_F(ApiTest, TheLiveFeedHasSixteenReadersAndEndsWithTheDoor) {
   admin::Live& live = door.live();
   std::vector<net::HttpReply> readers;
-  for (std::size_t i = 0; i < admin::Live::kReadersMost; ++i) readers.push_back(live.subscribe());
+  for (std::size_t i = 0; i < admin::Live::kReadersMax; ++i) readers.push_back(live.subscribe());
   EXPECT_EQ(call("GET", "/v1/live").status, 503);
   readers.pop_back();
   EXPECT_EQ(live.readers(), 15U);

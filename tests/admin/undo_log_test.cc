@@ -191,16 +191,16 @@ TEST_F(UndoLogTest, IsForgottenAfterAnHourAndBounded) {
   const std::string token = log.keep(remove(1), now);
   EXPECT_EQ(log.changes(now).size(), 1U);
   EXPECT_FALSE(log.undo(token, lists, now + UndoLog::kKept));
-  for (std::size_t i = 0; i < 2 * UndoLog::kChangesMost; ++i) {
+  for (std::size_t i = 0; i < 2 * UndoLog::kChangesMax; ++i) {
     UndoLog::Change change;
     change.list = "banned";
     change.steps.push_back({key(i), std::nullopt});
     log.keep(std::move(change), now);
   }
-  EXPECT_EQ(log.changes(now).size(), UndoLog::kChangesMost);
+  EXPECT_EQ(log.changes(now).size(), UndoLog::kChangesMax);
   UndoLog::Change large;
   large.list = "banned";
-  large.steps.resize(UndoLog::kEntriesMost);
+  large.steps.resize(UndoLog::kEntriesMax);
   EXPECT_FALSE(log.keep(std::move(large), now).empty());
   EXPECT_EQ(log.changes(now).size(), 1U) << "makes room by forgetting the others";
   UndoLog::Change empty;

@@ -63,7 +63,7 @@ TEST(Fleet, AnEntryOfAnotherReplicaSaysWhereItWasMade) {
   EXPECT_EQ(back->key, entry.key);
   EXPECT_EQ(back->after, entry.after);
   entry.before = std::string(100'000, 'x');
-  EXPECT_LE(audit_words(entry, "a/1").size(), store::BoardSync::kNewsBytesMost);
+  EXPECT_LE(audit_words(entry, "a/1").size(), store::BoardSync::kNewsBytesMax);
   for (const char* wrong : {"", "7", "{}", R"({"replica":"a/1"})", R"({"action":"x"})"})
     EXPECT_FALSE(read_audit_words(wrong, "b/2")) << wrong;
 }

@@ -142,7 +142,7 @@ TEST(MemoryPlan, names_what_lines_and_spans_take_beside) {
   EXPECT_EQ(to_text(plan("")).find("access_log"), std::string::npos);
   const MemoryPlan logged = plan("access_log: {path: stdout}\n");
   using telemetry::RequestSink;
-  EXPECT_GE(logged.log_bytes, RequestSink::kFactsMost * sizeof(telemetry::RequestFacts) +
+  EXPECT_GE(logged.log_bytes, RequestSink::kFactsMax * sizeof(telemetry::RequestFacts) +
                                   2 * RequestSink::kQueueBytes);
   EXPECT_NE(to_text(logged).find("a worker for lines and spans"), std::string::npos)
       << to_text(logged);
@@ -152,8 +152,8 @@ TEST(MemoryPlan, names_what_lines_and_spans_take_beside) {
 
 TEST(MemoryPlan, lines_and_spans_have_their_room_in_a_small_cgroup) {
   constexpr std::uint64_t kMiB = 1 << 20;
-  EXPECT_EQ(noted_requests(2, std::nullopt), telemetry::RequestSink::kFactsMost);
-  EXPECT_EQ(noted_requests(2, 4'096 * kMiB), telemetry::RequestSink::kFactsMost);
+  EXPECT_EQ(noted_requests(2, std::nullopt), telemetry::RequestSink::kFactsMax);
+  EXPECT_EQ(noted_requests(2, 4'096 * kMiB), telemetry::RequestSink::kFactsMax);
   EXPECT_EQ(noted_requests(64, 16 * kMiB), 256U);
   EXPECT_NEAR(static_cast<double>(noted_requests(1, 64 * kMiB)),
               static_cast<double>(kMiB) / sizeof(telemetry::RequestFacts), 1);

@@ -225,7 +225,7 @@ TEST_F(ReloadTest, a_flood_of_problems_is_cut_errors_first_and_counted) {
   const std::string lines = testing::internal::GetCapturedStderr();
   EXPECT_FALSE(report.ok);
   EXPECT_GE(report.problem_count, 3000U);
-  EXPECT_EQ(report.problems.size(), admin::LoadReport::kProblemsMost);
+  EXPECT_EQ(report.problems.size(), admin::LoadReport::kProblemsMax);
   EXPECT_EQ(metrics.sum(Metric::config_problems), static_cast<std::int64_t>(report.problem_count));
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), static_cast<int>(kProblemLines) + 2)
       << lines;

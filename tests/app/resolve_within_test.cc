@@ -26,7 +26,7 @@ TEST(ResolveWithin, says_what_the_system_says_where_there_is_no_thread) {
 
 TEST(ResolveWithin, a_failure_keeps_no_place) {
   std::string why;
-  for (int i = 0; i <= kOpenQuestionsMost; ++i) {
+  for (int i = 0; i <= kOpenQuestionsMax; ++i) {
     static_cast<void>(
         resolve_within(kName, 80, milliseconds{0}, &why, [](const std::function<void()>&) {
           throw std::system_error(EAGAIN, std::system_category());
@@ -42,7 +42,7 @@ TEST(ResolveWithin, a_silent_name_server_keeps_so_many_threads_and_no_more) {
     threads.push_back(std::move(function));
   };
   std::string why;
-  for (int i = 0; i < kOpenQuestionsMost; ++i) {
+  for (int i = 0; i < kOpenQuestionsMax; ++i) {
     const auto found = resolve_within(kName, 80, milliseconds{0}, &why, keep);
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error(), make_error_code(Error::timed_out)) << i;
@@ -51,7 +51,7 @@ TEST(ResolveWithin, a_silent_name_server_keeps_so_many_threads_and_no_more) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(), make_error_code(Error::unavailable));
   EXPECT_NE(why.find("no answer yet"), std::string::npos) << why;
-  EXPECT_EQ(threads.size(), static_cast<std::size_t>(kOpenQuestionsMost));
+  EXPECT_EQ(threads.size(), static_cast<std::size_t>(kOpenQuestionsMax));
   threads.front()();  // one is answered, and its thread ends
   threads.erase(threads.begin());
   EXPECT_EQ(resolve_within(kName, 80, milliseconds{0}, &why, keep).error(),

@@ -93,10 +93,10 @@ TEST(CheckRequest, ATargetThatIsNoPathIsNotJudged) {
 
 TEST(CheckRequest, ATargetHas64KibibytesAtMost) {
   Check check;
-  check.http().set_path("/%61" + std::string(TargetRoom::kTargetMost - 4, '<'));
-  EXPECT_EQ(check.read().path.size(), 2 + 3 * (TargetRoom::kTargetMost - 4));
+  check.http().set_path("/%61" + std::string(TargetRoom::kTargetMax - 4, '<'));
+  EXPECT_EQ(check.read().path.size(), 2 + 3 * (TargetRoom::kTargetMax - 4));
   EXPECT_EQ(check.trouble, "");
-  check.http().set_path("/" + std::string(TargetRoom::kTargetMost, 'a'));
+  check.http().set_path("/" + std::string(TargetRoom::kTargetMax, 'a'));
   check.read();
   EXPECT_EQ(check.trouble, "the target of the request is too long");
 }

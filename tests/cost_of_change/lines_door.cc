@@ -11,8 +11,8 @@
 namespace weir::app {
 namespace {
 
-constexpr std::size_t kLineMost = 4096;
-constexpr std::size_t kLinePeersMost = 64;
+constexpr std::size_t kLineMax = 4096;
+constexpr std::size_t kLinePeersMax = 64;
 constexpr milliseconds kLineIdle{300'000};
 
 /// The door of one worker. A connection that is closed lives until the turn ends.
@@ -58,7 +58,7 @@ class LineDoor final : public WorkerDoor, net::AcceptHandler, net::TurnHook, net
   };
 
   void on_accept(net::Fd fd, const Address&) override {
-    if (peers_.size() == kLinePeersMost) return;
+    if (peers_.size() == kLinePeersMax) return;
     Peer& peer = peers_.emplace_back(*this, std::move(fd));
     parts_.worker.wheel().arm(peer, parts_.worker.now() + kLineIdle);
     if (!parts_.worker.reactor().add(peer.fd.get(), EPOLLIN, peer)) close(peer);
@@ -86,7 +86,7 @@ class LineDoor final : public WorkerDoor, net::AcceptHandler, net::TurnHook, net
       if (!got.would_block) close(peer);
       return;
     }
-    if (peer.text.size() + got.bytes > kLineMost) return close(peer);
+    if (peer.text.size() + got.bytes > kLineMax) return close(peer);
     peer.text.append(into.data(), got.bytes);
     parts_.worker.wheel().arm(peer, parts_.worker.now() + kLineIdle);
     answer(peer);

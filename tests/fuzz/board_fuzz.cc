@@ -31,7 +31,7 @@ void read_news(std::string_view text) {
   const auto entry = app::read_audit_words(text, "here/1");
   if (!entry) return;
   const std::string words = app::audit_words(*entry, "there/2");
-  WEIR_ASSERT(words.size() <= store::BoardSync::kNewsBytesMost);
+  WEIR_ASSERT(words.size() <= store::BoardSync::kNewsBytesMax);
   WEIR_ASSERT(words.empty() || app::read_audit_words(words, "here/1"));
 }
 
@@ -45,7 +45,7 @@ void read_tables(std::string_view text) {
   ours.changes.push_back({{"a"}, std::nullopt, Number(5)});
   book.add(ours);
   if (book.merge("t", text)) {
-    WEIR_ASSERT(book.records().size() <= app::TableHistory::kRecordsMost);
+    WEIR_ASSERT(book.records().size() <= app::TableHistory::kRecordsMax);
     WEIR_ASSERT(book.has_unsent("t"));
     const std::string told = book.table_text("t", std::size_t{1} << 20);
     app::TableHistory other;

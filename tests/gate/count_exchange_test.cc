@@ -317,7 +317,7 @@ std::size_t flush_all(Fleet& fleet, std::size_t replica) {
 }
 
 TEST(Exchange, TheEndSendsMoreThanOneRoundDoes) {
-  constexpr std::size_t kKeys = CountExchange::kKeysMost + 2'000;
+  constexpr std::size_t kKeys = CountExchange::kKeysMax + 2'000;
   Fleet fleet(1, spec_of(Window::log), milliseconds{10'000}, 4 * kKeys);
   for (std::uint64_t i = 1; i <= kKeys; ++i)
     fleet[0].charge({i, i * 0x9E3779B97F4A7C15U}, fleet.now, 1'000'000);
@@ -395,7 +395,7 @@ TEST(Exchange, TheEndWaitsForAKeyThatIsUnderWay) {
 }
 
 TEST(Exchange, ARoundSendsNoMoreKeysThanItMay) {
-  constexpr std::size_t kKeys = CountExchange::kKeysMost + 1'000;
+  constexpr std::size_t kKeys = CountExchange::kKeysMax + 1'000;
   Fleet fleet(1, spec_of(Window::log), milliseconds{2'000}, 4 * kKeys);
   for (std::uint64_t i = 1; i <= kKeys; ++i)
     fleet[0].charge({i, i * 0x9E3779B97F4A7C15U}, fleet.now, 1'000'000);
@@ -405,7 +405,7 @@ TEST(Exchange, ARoundSendsNoMoreKeysThanItMay) {
     fleet.step(milliseconds{1});
     most = std::max(most, fleet[0].line.under_way());
   }
-  EXPECT_EQ(fleet[0].line.adds, CountExchange::kKeysMost);
+  EXPECT_EQ(fleet[0].line.adds, CountExchange::kKeysMax);
   EXPECT_LE(most, CountExchange::kKeysUnderWay);
   for (int i = 0; i < 200; ++i) fleet.step(milliseconds{1});
   EXPECT_EQ(fleet[0].line.adds, kKeys);

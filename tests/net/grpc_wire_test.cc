@@ -108,7 +108,7 @@ TEST(FrameMeter, a_flood_of_what_asks_for_nothing_is_one) {
     meter.take(RawH2::kPreface, kNow);
     int n = 0;
     while (n < 10'000 && meter.take(frame, kNow) == Verdict::good) ++n;
-    EXPECT_EQ(n, FrameMeter::kQuietMost) << name;
+    EXPECT_EQ(n, FrameMeter::kQuietMax) << name;
   }
 }
 
@@ -120,7 +120,7 @@ TEST(FrameMeter, fields_of_a_call_that_has_begun_ask_for_nothing) {
   }
   int n = 0;
   while (n < 10'000 && meter.take(RawH2::frame(1, 4, 1, "a"), kNow) == Verdict::good) ++n;
-  EXPECT_EQ(n, FrameMeter::kQuietMost);
+  EXPECT_EQ(n, FrameMeter::kQuietMax);
 }
 
 TEST(FrameMeter, padding_beside_a_message_costs_nothing) {
@@ -139,8 +139,7 @@ TEST(FrameMeter, padding_beside_a_message_costs_nothing) {
 TEST(FrameMeter, time_and_calls_give_back) {
   Meter meter;
   meter.take(RawH2::kPreface, kNow);
-  for (int i = 0; i < FrameMeter::kQuietMost; ++i)
-    ASSERT_EQ(meter.take(kPing, kNow), Verdict::good);
+  for (int i = 0; i < FrameMeter::kQuietMax; ++i) ASSERT_EQ(meter.take(kPing, kNow), Verdict::good);
   meter.call_answered();
   for (int i = 0; i < FrameMeter::kPerCall; ++i) ASSERT_EQ(meter.take(kPing, kNow), Verdict::good);
   const TimePoint later = kNow + milliseconds(500);
@@ -169,7 +168,7 @@ TEST(FrameMeter, busy_and_patient_peers_never_run_out) {
 TEST(FrameMeter, many_pieces_of_one_list_are_a_flood) {
   Meter meter;
   meter.take(std::string(RawH2::kPreface) + RawH2::frame(1, 0, 1, "a"), kNow);
-  for (int i = 0; i < FrameMeter::kContinuationsMost; ++i) {
+  for (int i = 0; i < FrameMeter::kContinuationsMax; ++i) {
     ASSERT_EQ(meter.take(RawH2::frame(9, 0, 1, "a"), kNow), Verdict::good);
   }
   EXPECT_EQ(meter.take(RawH2::frame(9, 0, 1, "a"), kNow), Verdict::flood);

@@ -107,11 +107,11 @@ TEST(Extractors, ReadNoFormBesideALongRawName) {
     const std::string name = std::string(size - 1, 'x') + byte;
     return find_parameter(arena, "a=1&" + name + "=2", "a").why;
   };
-  EXPECT_EQ(beside(kRawNameMost, '\xff'), MissReason::none);
-  EXPECT_EQ(beside(kRawNameMost + 1, '\xff'), MissReason::unreadable);
-  EXPECT_EQ(beside(kRawNameMost + 1, 'x'), MissReason::none);
+  EXPECT_EQ(beside(kRawNameMax, '\xff'), MissReason::none);
+  EXPECT_EQ(beside(kRawNameMax + 1, '\xff'), MissReason::unreadable);
+  EXPECT_EQ(beside(kRawNameMax + 1, 'x'), MissReason::none);
   // Between semicolons as well, and where only seven bits make a name of it.
-  const std::string name(kRawNameMost + 1, '\xe1');
+  const std::string name(kRawNameMax + 1, '\xe1');
   EXPECT_EQ(find_parameter(arena, "a=1&b=2;" + name + "=3", "a").why, MissReason::unreadable);
   EXPECT_EQ(find_parameter(arena, "a=1&b=2\xa6" + name + "\xbd", "a").why, MissReason::unreadable);
 }

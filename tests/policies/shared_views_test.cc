@@ -303,7 +303,7 @@ TEST(SharedViews, ResultsSayWhetherAllReplicasAreInThem) {
   EXPECT_TRUE(ends(R"("whole":false})"));
   EXPECT_EQ(view.behind(from_ms(kStart + 2'000)).count(), 0);
   EXPECT_EQ(view.behind(from_ms(kStart + 9'000)).count(), 7'000);
-  EXPECT_EQ(view.behind(from_ms(kStart + 900'000)), LiveView::kHoldMost);
+  EXPECT_EQ(view.behind(from_ms(kStart + 900'000)), LiveView::kHoldMax);
   EXPECT_EQ(LiveView("v", spec).behind(from_ms(kStart)).count(), 0) << "not shared";
 }
 

@@ -55,14 +55,14 @@ TEST(Views, NobodyWaitsWhileAWindowIsMadeAndNothingIsLost) {
   view.advance(event.at, [&](const limiter::ViewWindow&) {
     made = true;
     std::thread worker([&] {
-      for (std::size_t i = 0; i < ViewInbox::kEventsMost; ++i) view.observe(event);
+      for (std::size_t i = 0; i < ViewInbox::kEventsMax; ++i) view.observe(event);
     });
     worker.join();  // for ever, if it waited for the view
   });
   EXPECT_TRUE(made);
-  EXPECT_EQ(view.stats().counted.events, 1 + ViewInbox::kEventsMost);
+  EXPECT_EQ(view.stats().counted.events, 1 + ViewInbox::kEventsMax);
   view.observe(event);
-  EXPECT_EQ(view.stats().counted.events, 2 + ViewInbox::kEventsMost);
+  EXPECT_EQ(view.stats().counted.events, 2 + ViewInbox::kEventsMax);
 }
 
 TEST(Views, WorkersThatMeetLoseNothing) {

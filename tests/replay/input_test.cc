@@ -142,8 +142,8 @@ TEST(LineReader, ends_of_lines) {
 
 TEST(LineReader, a_line_that_is_too_long_is_cut_and_the_next_one_is_whole) {
   for (const std::size_t size :
-       {LineReader::kLineMost - 1, LineReader::kLineMost + 5, 5 * LineReader::kLineMost}) {
-    const bool cut = size > LineReader::kLineMost;
+       {LineReader::kLineMax - 1, LineReader::kLineMax + 5, 5 * LineReader::kLineMax}) {
+    const bool cut = size > LineReader::kLineMax;
     const auto lines = lines_of("first\n" + std::string(size, 'x') + "\nlast");
     ASSERT_EQ(lines.size(), 3u) << size;
     // No EXPECT_EQ: nobody wants to see them.

@@ -138,8 +138,8 @@ TEST_F(ReadingTest, long_lines_and_long_stretches_of_bad_ones_pass) {
   use("{csv: [a, b, ts], time: {field: ts, as: seconds}}");
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += "bad\n";
-  text += std::string(LineReader::kLineMost + 1, 'x') + "\n";
-  text += std::string(LineReader::kLineMost - 10, 'x') + ",y,1\n";
+  text += std::string(LineReader::kLineMax + 1, 'x') + "\n";
+  text += std::string(LineReader::kLineMax - 10, 'x') + ",y,1\n";
   text += "a,b,2\n";
   expect_same(files.write("f", text), 64);
   const Told told = by_several(files.write("f", text), 2, 1, 64).back();

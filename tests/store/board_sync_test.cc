@@ -138,12 +138,12 @@ TEST(BoardSync, AGuardedItemGivesWayToAFasterOne) {
 
 TEST(BoardSync, IsBounded) {
   BoardSync sync("a/1", "fresh");
-  EXPECT_FALSE(sync.put({"x", std::string(BoardSync::kValueMost + 1, 'x'), {}, 0}));
-  EXPECT_FALSE(sync.tell(std::string(BoardSync::kNewsBytesMost + 1, 'x')));
-  for (std::size_t i = 0; i < BoardSync::kUnsentMost; ++i)
+  EXPECT_FALSE(sync.put({"x", std::string(BoardSync::kValueMax + 1, 'x'), {}, 0}));
+  EXPECT_FALSE(sync.tell(std::string(BoardSync::kNewsBytesMax + 1, 'x')));
+  for (std::size_t i = 0; i < BoardSync::kUnsentMax; ++i)
     EXPECT_TRUE(sync.put({std::to_string(i), "v", {}, 0}));
   EXPECT_FALSE(sync.put({"one more", "v", {}, 0}));
-  for (std::size_t i = 0; i < BoardSync::kNewsMost + 5; ++i) sync.tell(std::to_string(i));
+  for (std::size_t i = 0; i < BoardSync::kNewsMax + 5; ++i) sync.tell(std::to_string(i));
   const std::vector<std::string> words = sync.ask(kNow);
   EXPECT_EQ(words[9], "32");
   EXPECT_EQ(words[10 + 5 * 32], "5") << "the oldest news went";
@@ -154,19 +154,19 @@ TEST(BoardSync, TakesNoMoreOfOthersThanItHasRoomFor) {
   BoardSync sync("a/1", "fresh");
   sync.ask(kNow);
   BoardAnswer answer = answer_of("e", 1);
-  for (std::size_t i = 0; i < BoardSync::kKnownMost + 1; ++i)
+  for (std::size_t i = 0; i < BoardSync::kKnownMax + 1; ++i)
     answer.items.push_back({"x" + std::to_string(i), "v", 5, 0});
   BoardSync::Heard heard = sync.answered(answer, kNow);
   EXPECT_TRUE(heard.left_out);
-  EXPECT_EQ(heard.items.size(), BoardSync::kKnownMost);
-  EXPECT_EQ(sync.items("x", kNow).size(), BoardSync::kKnownMost);
+  EXPECT_EQ(heard.items.size(), BoardSync::kKnownMax);
+  EXPECT_EQ(sync.items("x", kNow).size(), BoardSync::kKnownMax);
   sync.ask(kNow);
   answer.items = {{"x0", "another", 6, 0}};
   heard = sync.answered(answer, kNow);
   EXPECT_FALSE(heard.left_out) << "it is known: a new value has the room of the old one";
   EXPECT_EQ(sync.item("x0", kNow)->value, "another");
   sync.ask(kNow);
-  answer.items = {{"x0", std::string(BoardSync::kKnownBytesMost, 'v'), 7, 0}};
+  answer.items = {{"x0", std::string(BoardSync::kKnownBytesMax, 'v'), 7, 0}};
   EXPECT_TRUE(sync.answered(answer, kNow).left_out);
   EXPECT_EQ(sync.item("x0", kNow)->value, "another");
 }

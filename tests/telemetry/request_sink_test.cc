@@ -79,7 +79,7 @@ TEST_F(RequestSinkTest, CountsWhatFindsNoRoom) {
 TEST_F(RequestSinkTest, LendsABoundedNumber) {
   log(1, false, false);
   std::vector<RequestFacts*> lent;
-  for (std::size_t i = 0; i < RequestSink::kFactsMost; ++i) lent.push_back(sink_.lend());
+  for (std::size_t i = 0; i < RequestSink::kFactsMax; ++i) lent.push_back(sink_.lend());
   EXPECT_EQ(sink_.lend(), nullptr);
   EXPECT_EQ(metrics_.sum(Metric::access_lost), 1);
   for (RequestFacts* const facts : lent) sink_.finish(*facts);

@@ -51,7 +51,7 @@ TEST(RuleStats, OneRowForEachSetOfLabelsHoweverItIsAskedFor) {
 
 TEST(RuleStats, ValuesOfCallsHaveABound) {
   RuleStats stats;
-  for (std::size_t i = 0; i < RuleStats::kValuesMost; ++i)
+  for (std::size_t i = 0; i < RuleStats::kValuesMax; ++i)
     ASSERT_NE(stats.row("d", Keys{"ip_" + std::to_string(i)}, true), nullptr);
   EXPECT_EQ(stats.row("d", Keys{"ip_x"}, true), nullptr);
   EXPECT_NE(stats.row("d", Keys{"ip_7"}, true), nullptr) << "a row that is there stays";

@@ -20,7 +20,7 @@ namespace {
 
 // Calls of one connection keep a block each at least.
 constexpr std::uint64_t kBytesOfCall = 8 << 10;
-constexpr std::uint32_t kStreamsLeast = 100;
+constexpr std::uint32_t kStreamsMin = 100;
 
 const config::Endpoint kGrpcDefault{"127.0.0.1", 8483, ""};
 
@@ -32,7 +32,7 @@ struct GrpcCommon {
     settings.buffer_bytes = grpc_buffer_bytes(plan.buffers);
     settings.message_bytes = std::min<std::uint64_t>(plan.settings.grpc.message, plan.buffers / 4);
     settings.streams = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-        settings.buffer_bytes / kBytesOfCall, kStreamsLeast, settings.streams));
+        settings.buffer_bytes / kBytesOfCall, kStreamsMin, settings.streams));
     settings.connections = &connections;
     settings.age = plan.settings.grpc.connection_age;
     if (certificates == nullptr) return;

@@ -13,7 +13,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::size_t kFileMost = std::size_t{4} << 20;
+constexpr std::size_t kCaseFileMax = std::size_t{4} << 20;
 
 std::string directory_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -61,7 +61,7 @@ CaseFileResult run_case_file(const std::string& path, const std::string& config,
                              bool colour) {
   CaseFileResult out;
   out.path = path;
-  auto text = read_file(path, kFileMost);
+  auto text = read_file(path, kCaseFileMax);
   if (!text) {
     out.problems = "weir: " + path + ": " + text.error().message() + "\n";
     return out;

@@ -9,7 +9,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::size_t kLinesMost = 8;
+constexpr std::size_t kLinesMax = 8;
 
 std::string value_text(const Value& value) {
   if (value.is_null()) return "none";
@@ -99,7 +99,7 @@ std::string CaseTrace::why(const std::string& first) const {
                         [&](const Line* line) { return line->policy == first; });
   std::string out;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i == kLinesMost) {
+    if (i == kLinesMax) {
       return out + "... and " + std::to_string(order.size() - i) + " more\n";
     }
     out += order[i]->policy + ": " + order[i]->text + "\n";

@@ -25,8 +25,8 @@ namespace weir::app {
 namespace {
 
 constexpr milliseconds kBusyPause{200};
-constexpr std::size_t kNamesToldMost = 10;
-constexpr int kTriesMost = 20;  // of a door that takes changes no faster
+constexpr std::size_t kNamesToldMax = 10;
+constexpr int kTriesMax = 20;  // of a door that takes changes no faster
 
 struct Found {
   net::SocketAddress address;
@@ -107,7 +107,7 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
     return http_request(found->address, method, target, found->authority, lines, body, limit);
   };
   auto answer = ask();
-  for (int i = 1; answer && answer->status == 429 && i < kTriesMost; ++i) {
+  for (int i = 1; answer && answer->status == 429 && i < kTriesMax; ++i) {
     wait_for(kBusyPause);
     answer = ask();
   }
@@ -168,7 +168,7 @@ std::string name_hint(const std::string& name, const std::vector<std::string>& n
   if (std::find(names.begin(), names.end(), name) != names.end()) return {};
   const std::string_view near = config::nearest(name, {names.begin(), names.end()});
   if (!near.empty()) return "; did you mean \"" + std::string(near) + "\"?";
-  if (names.empty() || names.size() > kNamesToldMost) return {};
+  if (names.empty() || names.size() > kNamesToldMax) return {};
   std::string out = names.size() == 1 ? "; there is " : "; there are ";
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i != 0) out += i + 1 == names.size() ? " and " : ", ";

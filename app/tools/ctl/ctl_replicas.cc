@@ -19,7 +19,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr const char* kDefaultPort = ":8481";
-constexpr std::size_t kReplicasMost = 256;
+constexpr std::size_t kReplicasMax = 256;
 
 // All addresses of a name, with this port behind each.
 bool add_addresses(const std::string& host, const std::string& port, std::vector<std::string>& out,
@@ -97,8 +97,8 @@ std::vector<std::string> replica_doors(const std::string& list, std::string& pro
     if (!add_addresses(host, port, out, problem)) return {};
   }
   if (out.empty()) problem = "--replicas names no replica";
-  if (out.size() > kReplicasMost) {
-    problem = "--replicas means over " + std::to_string(kReplicasMost) + " addresses";
+  if (out.size() > kReplicasMax) {
+    problem = "--replicas means over " + std::to_string(kReplicasMax) + " addresses";
     out.clear();
   }
   return out;

@@ -112,7 +112,7 @@ std::string nobody_of(const json::value& row) {
   const std::string event = cell(row, "event");
   return event.empty() ? "(no address)" : "(event " + event + ")";
 }
-constexpr std::size_t kKeysMost = 10'000;  // different keys in an interval
+constexpr std::size_t kKeysMax = 10'000;  // different keys in an interval
 
 }  // namespace
 
@@ -137,7 +137,7 @@ int watch_keys(const AdminDoor& door, const WatchOptions& options, const Globals
     const std::int64_t missed = count_of(answer.body, "missed");
     std::map<std::pair<std::string, std::string>, Line> keys;
     for (const json::value& row : items(answer.body, "verdicts")) {
-      if (!is_wanted(row, options) || keys.size() >= kKeysMost) continue;
+      if (!is_wanted(row, options) || keys.size() >= kKeysMax) continue;
       std::string key = cell(row, "key");
       if (key.empty()) key = cell(row, "client");
       if (key.empty()) key = nobody_of(row);

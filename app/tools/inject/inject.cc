@@ -12,7 +12,7 @@
 namespace weir::app {
 namespace {
 
-constexpr std::size_t kManifestMost = std::size_t{16} << 20;  // of all files together
+constexpr std::size_t kManifestMax = std::size_t{16} << 20;  // of all files together
 
 constexpr std::string_view kInjectExamples =
     "Examples:\n"
@@ -97,7 +97,7 @@ int read_manifests(const InjectFlags& flags, std::vector<Manifest>& out) {
     complain("the standard input (-) can be read once only");
     return kUsage;
   }
-  std::size_t room = kManifestMost;
+  std::size_t room = kManifestMax;
   for (const std::string& name : names) {
     const auto files = files_of(name, flags.recursive);
     if (files && files->empty()) {

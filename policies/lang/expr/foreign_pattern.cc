@@ -11,7 +11,7 @@ namespace {
 
 using Pieces = std::vector<std::string_view>;
 
-constexpr std::size_t kPartsMost = 6;  // of a hint: a longer one helps nobody
+constexpr std::size_t kPartsMax = 6;  // of a hint: a longer one helps nobody
 
 /// Of these a client's value has no `*` or `|` that somebody would look for.
 bool is_plain(const Subject& subject) {
@@ -113,7 +113,7 @@ std::string test_of(const Subject& subject, std::string_view text, Compared how)
 
 /// `["a", "b"]`, or the tests joined by `or`. Empty: too many to be shown.
 std::string any_test(const Subject& subject, const Pieces& texts, Compared how) {
-  if (texts.size() > kPartsMost) return {};
+  if (texts.size() > kPartsMax) return {};
   const bool stars = std::any_of(texts.begin(), texts.end(), [](std::string_view text) {
     return text.find('*') != std::string_view::npos;
   });

@@ -41,7 +41,7 @@ class InSevenBits {
  private:
   static char drop(char c) noexcept { return static_cast<char>(c & 0x7f); }
 
-  std::array<char, kRawNameMost> room_;
+  std::array<char, kRawNameMax> room_;
   bool is_too_long_ = false;
 };
 

@@ -11,7 +11,7 @@
 namespace weir::policies {
 namespace {
 
-constexpr std::size_t kBoundaryMost = 70;  // RFC 2046
+constexpr std::size_t kBoundaryMax = 70;  // RFC 2046
 
 /// Brackets are not token characters, but .NET and others write `items[0]` without quotes.
 bool is_bare_character(char c) noexcept { return is_token(c) || c == '[' || c == ']'; }
@@ -21,7 +21,7 @@ bool is_bare_character(char c) noexcept { return is_token(c) || c == '[' || c ==
 bool is_plain_boundary(std::string_view boundary) noexcept {
   static constexpr std::string_view kMarks = "'()+_./:=?-";
   return boundary.find_first_not_of('-') != std::string_view::npos &&
-         boundary.size() <= kBoundaryMost && !may_have_encoded_word(boundary) &&
+         boundary.size() <= kBoundaryMax && !may_have_encoded_word(boundary) &&
          std::all_of(boundary.begin(), boundary.end(), [](char c) {
            return ascii::is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
          });

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kBlankLine = "\r\n\r\n";  // ends a line, and an empty one
-constexpr std::size_t kHeadLinesMost = 16;
-constexpr std::size_t kHeadBytesMost = 4096;
+constexpr std::size_t kHeadLinesMax = 16;
+constexpr std::size_t kHeadBytesMax = 4096;
 
 /// Where `--boundary` stands next; npos: nowhere.
 std::size_t find_delimiter(std::string_view body, std::string_view boundary, std::size_t from) {
@@ -104,7 +104,7 @@ bool Multipart::read_part(std::string_view part) {
   for (std::size_t lines = 0;; ++lines) {
     const std::size_t end = part.find(kLineEnd);
     head += end;
-    if (end == std::string_view::npos || lines == kHeadLinesMost || head > kHeadBytesMost)
+    if (end == std::string_view::npos || lines == kHeadLinesMax || head > kHeadBytesMax)
       return false;
     const std::string_view line = part.substr(0, end);
     part.remove_prefix(end + kLineEnd.size());
@@ -142,7 +142,7 @@ bool Multipart::read(std::string_view body, std::string_view boundary, bool asci
   std::size_t at = boundary.size() + 2;
   for (;;) {
     if (body.substr(at, 2) == "--") break;
-    if (body.substr(at, 2) != kLineEnd || parts_.size() == kPartsMost) return false;
+    if (body.substr(at, 2) != kLineEnd || parts_.size() == kPartsMax) return false;
     at += kLineEnd.size();
     const std::size_t next = find_delimiter(body, boundary, at);
     if (next == std::string_view::npos || next < at + 2 || body.substr(next - 2, 2) != kLineEnd)

@@ -12,10 +12,10 @@ namespace weir::policies {
 
 /// The fields of a multipart/form-data body, read as strictly as browsers write it (RFC 7578). A
 /// body that two common parsers could cut up differently is refused as a whole. Keeps its memory:
-/// at most kPartsMost entries. Not thread-safe.
+/// at most kPartsMax entries. Not thread-safe.
 class Multipart {
  public:
-  static constexpr std::size_t kPartsMost = 1000;
+  static constexpr std::size_t kPartsMax = 1000;
 
   /// `boundary` is plain (extractors/media_type.h); `ascii`: applications agree about ASCII alone,
   /// so names have nothing else. False: the body is not what browsers write; then find() may not be
