@@ -221,7 +221,7 @@ constexpr Row<CaseExpect> kExpect[] = {
     {{"not_listed", shape::kTextMap, "map list: key, or list of keys", "", "Who is not."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.not_listed = read_case_entries(r, m); }},
     {{"notified", shape::kTextMap, "map notification: number", "",
-      "How often someone was told, since the case began."},
+      "How many notifications were sent, since the case began."},
      [](Reader& r, const Member& m, CaseExpect& out) {
        if (!r.is_map(*m.value, "\"notified\"")) return;
        for (const Member& item : m.value->items) {

@@ -29,7 +29,7 @@ constexpr std::string_view name_of(Mode mode) noexcept {
   return kModes[static_cast<std::size_t>(mode)].name;
 }
 
-/// How much a refused caller is told.
+/// How much a refused caller learns.
 enum class Tell : std::uint8_t { full, retry, nothing };
 inline constexpr std::array kTells{
     Word<Tell>{Tell::full, "full"},
@@ -124,7 +124,7 @@ inline constexpr std::array kActions{
               "", "Nothing is seen of it: it only scores, clears, notifies or remembers."},
     ActionRow{Action::flag, "flag", "", false, false, true, ListKind::gray, 0, Tell::nothing,
               "flag", "flagged",
-              "Passes; the app is told by X-Weir-Verdict, X-Weir-Policy and X-Weir-Score."},
+              "Passes; the app learns it from X-Weir-Verdict, X-Weir-Policy and X-Weir-Score."},
     ActionRow{Action::graylist, "graylist", "gray", false, true, false, ListKind::gray, 0,
               Tell::nothing, "gray", "gray-listed",
               "The key goes on a list for `for`; its requests get the list's effect (flag unless "

@@ -45,7 +45,7 @@ class Latency {
   explicit Latency(std::size_t workers);
   LatencyCells& cells(std::size_t worker) noexcept { return *cells_[worker]; }
 
-  /// The class of an event's name, the same one for ever. Once there are kRouteClasses,
+  /// The class of an event's name, the same one forever. Once there are kRouteClasses,
   /// kOtherRoute. Thread-safe.
   std::size_t route(std::string_view event);
 

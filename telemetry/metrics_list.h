@@ -89,14 +89,14 @@
   X(list_share_entries, gauge, "weir_redis_list_entries", "",                                     \
     "Keys that Redis holds of shared lists, removed ones included.")                              \
   X(list_share_sent, counter, "weir_redis_list_changes_total", "direction=\"sent\"",              \
-    "Changes of shared lists that this replica has told, or learned of.")                         \
+    "Changes of shared lists that this replica has sent, or learned of.")                         \
   X(list_share_learned, counter, "weir_redis_list_changes_total", "direction=\"learned\"", "")    \
   X(list_share_rounds, counter, "weir_redis_list_rounds_total", "",                               \
     "Comparisons of a shared list with Redis: at the start and after failures.")                  \
   X(list_share_failures, counter, "weir_redis_list_failures_total", "",                           \
     "Calls for shared lists that failed.")                                                        \
   X(list_share_dropped, counter, "weir_redis_list_lost_total", "reason=\"dropped\"",              \
-    "Removals that were never told (too much was pending); entries for which Redis' list was "    \
+    "Removals that were never sent (too much was pending); entries for which Redis' list was "    \
     "full.")                                                                                      \
   X(list_share_refused, counter, "weir_redis_list_lost_total", "reason=\"refused\"", "")          \
   X(notify_sent, counter, "weir_notify_total", "result=\"sent\"",                                 \
@@ -153,12 +153,12 @@
   X(check_client_unknown, counter, "weir_check_client_unknown_total", "",                         \
     "Checks that did not say who the client is: it was taken for the proxy itself.")              \
   X(unsettled_open, gauge, "weir_unsettled", "",                                                  \
-    "Requests that a door let pass and whose answers nobody has told of yet.")                    \
+    "Requests that a door let pass and whose answers nobody has reported yet.")                   \
   X(unsettled_expired, counter, "weir_unsettled_lost_total", "reason=\"expired\"",                \
-    "Of those, what was released uncounted: told of too late, or too many were open.")            \
+    "Requests that were released uncounted: reported too late, or too many were open.")           \
   X(unsettled_full, counter, "weir_unsettled_lost_total", "reason=\"full\"", "")                  \
   X(settled_known, counter, "weir_settled_total", "result=\"settled\"",                           \
-    "Answers that the app told of by an id; unknown: there is no such request.")                  \
+    "Answers that the app reported by an id; unknown: there is no such request.")                 \
   X(settled_unknown, counter, "weir_settled_total", "result=\"unknown\"", "")                     \
   X(grpc_connections, counter, "weir_grpc_connections_total", "",                                 \
     "Connections accepted by the gRPC door.")                                                     \
@@ -219,7 +219,7 @@
   X(spans_dropped, counter, "weir_trace_requests_total", "result=\"dropped\"", "")                \
   X(spans_failed, counter, "weir_trace_requests_total", "result=\"failed\"", "")                  \
   X(audit_entries, counter, "weir_audit_entries_total", "result=\"written\"",                     \
-    "Changes that were told to the audit log; lost: whoever takes it did not keep up.")           \
+    "Changes that were written to the audit log; lost: its reader did not keep up.")              \
   X(audit_lost, counter, "weir_audit_entries_total", "result=\"lost\"", "")                       \
   X(redis_up, gauge, "weir_redis_up", "",                                                         \
     "Workers for which Redis is there; all of them if it is well.")                               \
@@ -249,7 +249,7 @@
   X(redis_round_trip_above, histogram, "weir_redis_round_trip_seconds", "le=\"+Inf\"", "")        \
   X(redis_round_trip_sum, histogram, "weir_redis_round_trip_seconds", "", "")                     \
   X(patterns_untold, gauge, "weir_redis_pattern_pending", "",                                     \
-    "Events of shared patterns that Redis has not heard of yet; they are told when it is back.")  \
+    "Events of shared patterns that Redis does not have yet; they are sent when it is back.")     \
   X(sync_keys, gauge, "weir_redis_sync_keys", "",                                                 \
     "Keys whose counts are exchanged (sync); at most an eighth of limits.keys.")                  \
   X(sync_pending, gauge, "weir_redis_sync_pending", "",                                           \

@@ -99,7 +99,7 @@ void Fleet::serve(Reload& reload, TableChanges& tables, Audit& audit, std::funct
     const store::BoardItem item{std::string(kTables) + table, std::move(text), {}, 0};
     if (!board_.put(item, true, clock_.now()))
       log_.write(Level::error,
-                 LogLine("a table can't be told to other replicas").add("table", table));
+                 LogLine("a table can't be sent to other replicas").add("table", table));
   };
   const auto agreed = [this](const std::string& table, const std::string& said) {
     return all_say(board_.sync(), clock_.now(), kSaysTables, [&](const json::value* theirs) {
@@ -187,7 +187,7 @@ void Fleet::tick() {
 void Fleet::tell_override(const config::Override& change) {
   store::BoardItem item{item_name(change), override_words(change), change.until, 0};
   if (!board_.put(item, false, clock_.now()))
-    log_.write(Level::error, override_line("an override can't be told to other replicas", change));
+    log_.write(Level::error, override_line("an override can't be sent to other replicas", change));
 }
 
 void Fleet::tell_end(const std::string& policy) {

@@ -117,7 +117,7 @@ std::string audit_words(const admin::AuditEntry& entry, const std::string& repli
   out["replica"] = replica;
   std::string text = json::serialize(out);
   if (text.size() <= store::BoardSync::kNewsBytesMax / 2) return text;
-  out["before"] = "too long to be told to other replicas";
+  out["before"] = "too long to be sent to other replicas";
   out["after"] = nullptr;
   text = json::serialize(out);
   return text.size() <= store::BoardSync::kNewsBytesMax / 2 ? text : std::string();

@@ -26,7 +26,7 @@ void TableChanges::tell(const std::string& table) {
   std::string text = history_.table_text(table, kToldMax);
   if (text.empty()) {
     log_.write_seldom(Level::error,
-                      LogLine("a table has too many changed limits to be told to other replicas; "
+                      LogLine("a table has too many changed limits to be sent to other replicas; "
                               "they hold on this one alone")
                           .add("table", table),
                       "tables told");

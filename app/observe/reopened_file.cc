@@ -12,7 +12,7 @@ namespace {
 boost::system::error_code errno_now() { return {errno, boost::system::system_category()}; }
 
 // O_NONBLOCK: a pipe without a reader is an error, and one that is full does not hold up its thread
-// for ever. It means nothing for files.
+// forever. It means nothing for files.
 net::Fd open_to_append(const std::string& path) {
   return net::Fd(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600));

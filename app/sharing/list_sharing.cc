@@ -81,7 +81,7 @@ void ListSharing::tick(TimePoint now) {
     log_.write(Level::warn,
                LogLine("lists are not shared with other replicas now")
                    .add("reason", stats.why)
-                   .add("effect", "entries hold here, and are told when Redis is back"));
+                   .add("effect", "entries hold here, and are sent when Redis is back"));
   } else if (!away && !was_up_) {
     log_.write(Level::info, LogLine("lists are shared with other replicas again"));
   }

@@ -61,7 +61,7 @@ void ViewSharing::tick(TimePoint now) {
                LogLine("views do not hear of other replicas now")
                    .add("view", late->name())
                    .add("reason", why)
-                   .add("effect", "counts of here are kept, and told when Redis is back"));
+                   .add("effect", "counts of this replica are kept, and sent when Redis is back"));
   } else if (up && !was_up_) {
     log_.write(Level::info, LogLine("views hear of other replicas again"));
   }

@@ -25,7 +25,7 @@ constexpr Row<PolicyDefaults> kDefaults[] = {
        if (const auto mode = read_mode(r, m)) d.mode = located(m, *mode);
      }},
     {{"tell", shape::kTell, kValuesOf<kTells>, "as the rung's action has it",
-      "How much callers are told that a rung denies or challenges."},
+      "How much callers learn that a rung denies or challenges."},
      [](Reader& r, const Member& m, PolicyDefaults& d) {
        if (const auto tell = read_tell(r, m)) d.tell = located(m, *tell);
      }},

@@ -49,7 +49,7 @@ constexpr Row<Server::Api::ForwardAuth> kForwardAuth[] = {
     {{"deny_status_map",
       R"({"type":"object","additionalProperties":{"type":"integer","minimum":300,"maximum":599}})",
       "map of statuses, such as `{429: 403}`", "",
-      "What this proxy is told instead of a refusal's status (nginx makes 500 of all but 401 and "
+      "What this proxy gets instead of a refusal's status (nginx makes 500 of all but 401 and "
       "403)."},
      [](Reader& r, const Member& m, Server::Api::ForwardAuth& out) {
        if (!r.is_map(*m.value, "\"deny_status_map\"")) return;
@@ -121,8 +121,8 @@ constexpr Row<Server::Authz> kAuthz[] = {
      same<&Server::Authz::error_response>},
     duration<&Server::Authz::settle, 100, 3'600'000>(
         "settle", "`1m`",
-        "For the app to tell of its answer (`POST /v1/events` with `request_id`); what nobody has "
-        "told of by then is not counted.",
+        "For the app to report its answer (`POST /v1/events` with `request_id`). Answers that are "
+        "not reported by then are not counted.",
         TakesEffect::at_start),
 };
 

@@ -88,7 +88,7 @@ constexpr Row<ListDraft> kList[] = {
      [](Reader& r, const Member& m, ListDraft& d) { set(r.boolean(m), d.list.trusted); }},
     {ListSize::doc("max", "100000", "Entries at most."),
      [](Reader& r, const Member& m, ListDraft& d) { set(ListSize::read(r, m), d.list.max); }},
-    {{"tell", shape::kTell, kValuesOf<kTells>, "`nothing`", "How much a refused caller is told."},
+    {{"tell", shape::kTell, kValuesOf<kTells>, "`nothing`", "How much a refused caller learns."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.tell = read_tell(r, m); }},
     {{"status", shape::kStatus, "400 to 599", "403", "Status of refusals."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.status = read_status(r, m); }},
@@ -175,7 +175,7 @@ constexpr Row<EntryDraft> kEntry[] = {
     {{"key", shape::kTexts, "a value, or a list of one per field", "required",
       "Whom the entry is about."},
      [](Reader& r, const Member& m, EntryDraft& d) { read_key(r, m, *d.of, d.entry); }},
-    {{"until", shape::kText, "`2027-01-01` or RFC 3339", "for ever", "When the entry ends."},
+    {{"until", shape::kText, "`2027-01-01` or RFC 3339", "forever", "When the entry ends."},
      [](Reader& r, const Member& m, EntryDraft& d) {
        const auto word = r.scalar(m);
        if (!word) return;

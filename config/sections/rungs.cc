@@ -166,7 +166,7 @@ constexpr Row<RungDraft> kRung[] = {
        if (const auto n = read_status(r, m)) d.rung.status = located(m, *n);
      }},
     {{"tell", shape::kTell, kValuesOf<kTells>, "`retry`; to who is listed already: `nothing`",
-      "How much a refused caller is told."},
+      "How much a refused caller learns."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.tell = m.key;
        if (const auto t = read_tell(r, m)) d.rung.tell = located(m, *t);

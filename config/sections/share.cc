@@ -67,7 +67,7 @@ std::optional<Obstacle> obstacle(Metric metric, const WindowDef* window) {
                     "leave out from, or write share: redis"};
   }
   if (metric == Kind::average && window->kind == Form::last && window->exact) {
-    return Obstacle{"an average that is exchanged is told by buckets",
+    return Obstacle{"an average that is exchanged is sent in buckets",
                     "leave out exact, or write share: redis"};
   }
   const bool extreme = metric == Kind::minimum || metric == Kind::maximum;
@@ -110,7 +110,7 @@ void check_sync(Reader& reader, PolicyDef& policy) {
   };
   if (radius_of(policy.key) != nullptr ||
       std::any_of(policy.metrics.begin(), policy.metrics.end(), has_radius)) {
-    first = Obstacle{"what is near is told by nine cells", "write share: redis, or cell: 6"};
+    first = Obstacle{"what is near is counted in nine cells", "write share: redis, or cell: 6"};
   }
   for_each_counter(policy, [&](const MetricDef& metric, const WindowDef* window) {
     if (!first) first = obstacle(metric.kind, window);

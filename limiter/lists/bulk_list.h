@@ -24,7 +24,7 @@ class RangeIndex {
  public:
   struct Range {
     Word first, last;
-    std::uint32_t until;  ///< Unix seconds, kNever: for ever
+    std::uint32_t until;  ///< Unix seconds, kNever: forever
   };
   void reserve(std::size_t n) { ranges_.reserve(n); }
   void add(const Range& range) { ranges_.push_back(range); }

@@ -38,7 +38,7 @@ struct Listing {
   Hash128 key;
   std::span<const std::string_view>
       parts;  ///< printable key parts; longer than 256 bytes each is cut
-  std::span<const milliseconds> durations;  ///< `for`, one or an escalation; empty: for ever
+  std::span<const milliseconds> durations;  ///< `for`, one or an escalation; empty: forever
   /// After the end of an entry, how long its level is remembered. 0: of an escalation for as long
   /// as its last duration, else not at all.
   milliseconds forget{0};

@@ -41,7 +41,7 @@ class Stream final : public Call, Timer {
   /// The frame that ends the answer has been handed to the connection.
   void on_answered();
 
-  /// The connection drains: a call that could stay open for ever ends.
+  /// The connection drains: a call that could stay open forever ends.
   void end_streaming(TimePoint now);
   bool is_answered() const noexcept { return state_ == State::answered; }
   /// Whether the service lets the call wait since an earlier turn of the loop.

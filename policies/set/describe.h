@@ -17,7 +17,7 @@ std::string_view unit_name(CalendarUnit unit) noexcept;  ///< `day`
 std::string pattern_text(const PolicySet& set, const Policy& policy);
 /// `over 5: flag`, `at gold_limit: graylist for 24h`, `over 50 in 1h: deny for 1h`.
 std::string rung_text(const PolicySet& set, const Policy& policy, std::size_t rung);
-inline constexpr std::string_view kForEver = "for ever";
+inline constexpr std::string_view kForEver = "forever";
 /// RFC 3339 with milliseconds, UTC; kForEver for limiter::kForever.
 std::string time_text(TimePoint time);
 

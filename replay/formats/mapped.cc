@@ -24,7 +24,7 @@ using MappedPart = Mapping::Part;
 
 constexpr std::string_view kNoMappedTime = "it has no time";
 constexpr std::string_view kUnknownTime =
-    "its time is in no form that is known without being told: say ts.seconds, ts.millis, "
+    "its time has an unknown format: say ts.seconds, ts.millis, "
     "ts.micros, ts.nanos or a pattern such as 'ts.%d.%m.%Y %H:%M:%S'";
 constexpr std::string_view kNoMappedRequest = "it has no method and path";
 constexpr std::string_view kNoMappedAddress = "the caller is not an address";

@@ -119,7 +119,7 @@ void Connection::resolve() {
 void Connection::resolved(const boost::system::error_code& error,
                           const boost::asio::ip::tcp::resolver::results_type& found) {
   if (error || found.empty()) return fail(SharedError::unavailable, "its name is not known");
-  // A name with several addresses: an address that does not answer is not tried for ever.
+  // A name with several addresses: an address that does not answer is not tried forever.
   const auto endpoint =
       std::next(found.begin(), static_cast<std::ptrdiff_t>(attempts_ % found.size()))->endpoint();
   const auto address = Address::parse(endpoint.address().to_string());

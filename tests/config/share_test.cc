@@ -79,7 +79,7 @@ TEST(Share, CountsThatAreExchanged) {
   EXPECT_EQ(
       why("share: {redis: {sync: 1s}}, metric: avg(1), window: {last: 1h, exact: true}, "
           "then: [{over: 5, do: deny}]"),
-      "asks Redis each time in spite of \"sync\": an average that is exchanged is told by buckets "
+      "asks Redis each time in spite of \"sync\": an average that is exchanged is sent in buckets "
       "(leave out exact, or write share: redis)");
   for (const char* metric :
        {"max(1), window: {every: 1h}", "min(1), window: {calendar: day}", "avg(1), window: 1h",
@@ -201,9 +201,10 @@ TEST(Share, WhatCannotBe) {
   const std::string near = "key: {near: {lon: x, lat: y, radius: 1000m}}, " + kRest;
   const std::string xy = "fields: {x: double(header.x), y: double(header.y)}\n" + kRedis;
   EXPECT_EQ(problems_of(xy, "share: redis, " + near), Texts{});
-  EXPECT_EQ(problems_of(xy, "share: {redis: {sync: 1s}}, " + near),
-            (Texts{"asks Redis each time in spite of \"sync\": what is near is told by nine cells "
-                   "(write share: redis, or cell: 6)"}));
+  EXPECT_EQ(
+      problems_of(xy, "share: {redis: {sync: 1s}}, " + near),
+      (Texts{"asks Redis each time in spite of \"sync\": what is near is counted in nine cells "
+             "(write share: redis, or cell: 6)"}));
 }
 
 }  // namespace

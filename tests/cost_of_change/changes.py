@@ -62,7 +62,7 @@ class Change:
 ACTION = Change("an action", 2, (
     Instead("core/words.h", "enum class Action : std::uint8_t { none, flag, graylist,",
             "enum class Action : std::uint8_t { none, flag, tag, graylist,"),
-    After("core/words.h", '"Passes; the app is told by X-Weir-Verdict, X-Weir-Policy and X-Weir-Score."},\n',
+    After("core/words.h", '"Passes; the app learns it from X-Weir-Verdict, X-Weir-Policy and X-Weir-Score."},\n',
           '    ActionRow{Action::tag, "tag", "", false, false, true, ListKind::gray, 0, Tell::nothing, "tag", "tagged",\n'
           '              "Passes, with a tag that no other action has."},\n'),
 ))

@@ -142,7 +142,7 @@ class Forwarded:
 
     def test_a_delay_ends_within_the_time_of_the_proxy(self):
         if not self.timeout:
-            self.skipTest("this proxy waits for ever")
+            self.skipTest("this proxy waits forever")
         for n in range(3):  # each try is counted once, also where the proxy asks again
             began = time.monotonic()
             self.assertEqual(ask(self.front, "GET", "/slow").status, 429, n)

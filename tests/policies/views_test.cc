@@ -57,7 +57,7 @@ TEST(Views, NobodyWaitsWhileAWindowIsMadeAndNothingIsLost) {
     std::thread worker([&] {
       for (std::size_t i = 0; i < ViewInbox::kEventsMax; ++i) view.observe(event);
     });
-    worker.join();  // for ever, if it waited for the view
+    worker.join();  // forever, if it waited for the view
   });
   EXPECT_TRUE(made);
   EXPECT_EQ(view.stats().counted.events, 1 + ViewInbox::kEventsMax);

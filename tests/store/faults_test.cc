@@ -371,7 +371,7 @@ void add_of_every_kind(World& world, SharedStore& store, std::uint64_t salt) {
   ask.run(world, store);
 }
 
-/// Without a time to live a key would stay for ever, and each caller leaves one.
+/// Without a time to live a key would stay forever, and each caller leaves one.
 TEST(Faults, WhatAForbiddenCommandCutsShortLeavesNothingForEver) {
   int denied = 0;
   for (const std::string command : {"none", "PEXPIRE", "HGETALL", "GETRANGE", "ZREMRANGEBYSCORE"}) {

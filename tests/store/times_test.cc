@@ -145,7 +145,7 @@ void counts_as_a_list(unsigned seed, std::size_t keep, std::optional<std::int64_
       }
     }
     const std::int64_t lasts = redis.integer({"PTTL", key.name()});
-    ASSERT_NE(lasts, -1) << "for ever";
+    ASSERT_NE(lasts, -1) << "forever";
     if (lasts > 0 && lasts < kAsItWas / 2) ends = now + 2 * kWindow;
     if (wrote && live() != 0) {
       ASSERT_GE(ends, list.back() + kWindow) << "it would be gone too early";

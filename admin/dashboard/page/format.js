@@ -38,7 +38,7 @@ export const when = (time) => ({of: clock(time), class: 'time', title: time === 
 
 /** `2 h 5 min` */
 export function span(seconds) {
-  if (seconds === null || seconds === undefined) return t('for ever');
+  if (seconds === null || seconds === undefined) return t('forever');
   const left = Math.max(0, Math.round(seconds));
   const days = Math.floor(left / 86400), hours = Math.floor(left / 3600) % 24, minutes = Math.floor(left / 60) % 60;
   if (days > 0) return t('{d} d {h} h', {d: days, h: hours});

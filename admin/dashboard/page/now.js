@@ -165,7 +165,7 @@ export function show(main, _path, _query, {story}) {
     replace(tail, table(t('Verdicts as they come'), [
       {title: t('Time')}, {title: t('Effect')}, {title: t('By')}, {title: t('Who')}, {title: t('Value')}, {title: t('What')},
     ], rows.map(verdictRow), t('No verdict yet.')),
-    story.missed ? h('p', {class: 'fine'}, t('{n} more were not told: at most 40 a second are.', {n: number(story.missed)})) : null);
+    story.missed ? h('p', {class: 'fine'}, t('{n} more are not shown: at most 40 a second are.', {n: number(story.missed)})) : null);
   }
 
   function draw() {

@@ -141,7 +141,7 @@ function redisFacts(status) {
   return [h('dl', {class: 'facts'},
     fact(t('Redis'), status.redis.up ? t('answers every worker') : `${t('away')}: ${status.redis.away || ''}`, !status.redis.up),
     fact(t('Workers that reach it'), `${status.redis.workers_up} / ${status.workers}`),
-    lists ? [fact(t('Shared lists'), `${lists.lists} · ${lists.up ? t('in step') : lists.why}`, !lists.up), fact(t('Entries in Redis'), number(lists.entries)), fact(t('Not told yet'), number(lists.pending)), fact(t('Behind at most'), span(lists.lag_seconds))] : null)];
+    lists ? [fact(t('Shared lists'), `${lists.lists} · ${lists.up ? t('in step') : lists.why}`, !lists.up), fact(t('Entries in Redis'), number(lists.entries)), fact(t('Not sent yet'), number(lists.pending)), fact(t('Behind at most'), span(lists.lag_seconds))] : null)];
 }
 
 function replicaTable(told) {
@@ -149,7 +149,7 @@ function replicaTable(told) {
   const state = (each) => (!each.up ? h('span', {class: 'badge bad'}, t('does not answer')) : each.behind ? h('span', {class: 'badge bad'}, t('behind'))
     : each.state === 'draining' ? h('span', {class: 'badge'}, t('draining')) : h('span', {class: 'badge good'}, t('in step')));
   const away = told.redis && !told.redis.up ? h('p', {class: 'note'}, told.redis.age_seconds === null ? t('Redis is away: nothing was heard of other replicas yet.')
-    : t('Redis is away: what is shown is {age} old. What you set holds here, and is told to the others when Redis is back.', {age: span(told.redis.age_seconds)})) : null;
+    : t('Redis is away: what is shown is {age} old. What you set holds here, and is sent to the others when Redis is back.', {age: span(told.redis.age_seconds)})) : null;
   return [away, table(t('Replicas'), [{title: t('Replica')}, {title: t('Version')}, {title: t('Configuration')}, {title: t('Since')}, {title: t('Overrides'), class: 'number'}, {title: t('State')}],
     told.replicas.map((each) => [h('span', {}, each.address || each.name, each.self ? ` (${t('this one')})` : '', each.name && each.address ? h('span', {class: 'fine'}, ` ${each.name}`) : ''), each.version || '', each.hash ? h('code', {}, each.hash.slice(0, 12)) : '', each.loaded ? clock(each.loaded) : '',
       each.overrides === null ? '' : number(each.overrides), h('span', {}, state(each), each.why ? h('span', {class: 'fine'}, ` ${each.why}`) : null)]), t('None.'))];

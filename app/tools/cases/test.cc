@@ -76,7 +76,7 @@ int test(const TestFlags& flags, const Globals& globals) {
     ran += results.back().cases.size();
   }
   print(json ? cases_to_json(results) : cases_to_text(results, flags.each, colour));
-  // A misspelt name would else be a test that passes for ever.
+  // A misspelt name would else be a test that passes forever.
   if (!failed && ran == 0) {
     complain(flags.filter.empty() ? std::string("there are no cases in these files")
                                   : "no case has \"" + flags.filter + "\" in its name");

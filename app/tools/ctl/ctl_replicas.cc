@@ -154,7 +154,7 @@ std::string fleet_text(const json::value& answer) {
     }
     if (const std::int64_t untold = count_of(*redis, "untold"); untold > 0)
       out += counted(static_cast<std::uint64_t>(untold), "change waits", "changes wait") +
-             " to be told to the others\n";
+             " to be sent to the others\n";
   } else if (!is_true(answer, "configured")) {
     out += "this process knows of itself alone: there is neither `redis:` nor `admin.replicas`\n";
   }

@@ -288,7 +288,7 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
     return wrong("--max-bad is a share such as 1%, or a number of rows, not \"" + flags.max_bad +
                  "\"");
   if (!flags.against.empty() && gives_rows && flags.report.empty() && flags.fail_if.empty()) {
-    return wrong("--against is told in reports, and -o ndjson has rows only: add --report FILE");
+    return wrong("--against shows in reports only, and -o ndjson has rows only: add --report FILE");
   }
   std::vector<FailIf> conditions;
   for (const std::string& text : flags.fail_if) {

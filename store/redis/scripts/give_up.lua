@@ -1,5 +1,5 @@
 -- Removes a key that a failed operation may have left without a time to live. If Redis forbids a command (it
--- is renamed, or the ACL lacks it), the key that was written before that command would stay for ever.
+-- is renamed, or the ACL lacks it), the key that was written before that command would stay forever.
 -- A key with a time to live was complete before, and stays.
 local function give_up(key, problem)
   local function says(text) return string.find(problem, text, 1, true) end
