@@ -32,8 +32,7 @@ Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
       swap_(swap),
       log_(log),
       cells_(cells),
-      turns_(std::make_shared<Turns>(
-          Turns{false, asio::steady_timer(control, asio::steady_timer::time_point::max())})),
+      turns_(control),
       changes_(control),
       settle_(control),
       patience_(control),
@@ -129,15 +128,6 @@ asio::awaitable<void> Reload::run_for_nobody(std::string cause, bool only_if_cha
   co_await run(std::move(cause), only_if_changed);
 }
 
-asio::awaitable<std::shared_ptr<void>> Reload::take_turn() {
-  while (turns_->busy) co_await turns_->waiting.async_wait(net::kToken);
-  turns_->busy = true;
-  co_return std::shared_ptr<void>(nullptr, [turns = turns_](void*) {
-    turns->busy = false;
-    turns->waiting.cancel();
-  });
-}
-
 // Not a coroutine: g++ 12 destroys a closure twice that is made within a co_await expression.
 std::shared_ptr<asio::steady_timer> Reload::begin_preparing() {
   auto& io = static_cast<asio::io_context&>(settle_.get_executor().context());
@@ -150,7 +140,7 @@ std::shared_ptr<asio::steady_timer> Reload::begin_preparing() {
 }
 
 asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_changed) {
-  const std::shared_ptr<void> turn = co_await take_turn();
+  const TurnQueue::Turn turn = co_await turns_.take();
   if (prepare_) {
     const auto prepared = begin_preparing();
     co_await prepared->async_wait(net::kToken);

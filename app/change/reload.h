@@ -13,6 +13,7 @@
 
 #include "admin/operations.h"
 #include "app/change/loss.h"
+#include "app/change/turn_queue.h"
 #include "app/support/configuration.h"
 #include "app/support/log.h"
 #include "config/text/watch.h"
@@ -117,7 +118,6 @@ class Reload {
  private:
   boost::asio::awaitable<void> run_for_nobody(std::string cause, bool only_if_changed);
   boost::asio::awaitable<admin::LoadReport> load_and_swap(std::string cause, bool only_if_changed);
-  boost::asio::awaitable<std::shared_ptr<void>> take_turn();
   std::shared_ptr<boost::asio::steady_timer> begin_preparing();
   static std::vector<config::TableEdit> fitting(const std::vector<config::TableEdit>& edits,
                                                 std::string_view table,
@@ -161,11 +161,7 @@ class Reload {
   std::vector<admin::ConfigText> texts_;
   std::deque<admin::LoadRecord> history_;
 
-  struct Turns {
-    bool busy = false;
-    boost::asio::steady_timer waiting;  // whoever waits for the reload before it
-  };
-  std::shared_ptr<Turns> turns_;  // a reload that is under way at the end outlives us
+  TurnQueue turns_;
   config::Watch watch_;
   boost::asio::posix::stream_descriptor changes_;
   boost::asio::steady_timer settle_;

@@ -20,7 +20,7 @@ asio::awaitable<admin::LoadReport> Reload::put_overrides(std::vector<config::Ove
 }
 
 asio::awaitable<admin::LoadReport> Reload::override_policy(config::Override change) {
-  const std::shared_ptr<void> turn = co_await take_turn();
+  const TurnQueue::Turn turn = co_await turns_.take();
   std::vector<config::Override> next = overrides_;
   const LogLine line = override_line("an override is in force", change);
   merge_override(next, std::move(change));
@@ -30,7 +30,7 @@ asio::awaitable<admin::LoadReport> Reload::override_policy(config::Override chan
 }
 
 asio::awaitable<admin::LoadReport> Reload::end_overrides(std::string policy, bool here) {
-  const std::shared_ptr<void> turn = co_await take_turn();
+  const TurnQueue::Turn turn = co_await turns_.take();
   std::vector<config::Override> next = overrides_;
   std::erase_if(next, [&](const config::Override& each) {
     return each.policy == policy && (!here || each.here);
@@ -55,7 +55,7 @@ void Reload::tick(TimePoint now) {
 }
 
 asio::awaitable<void> Reload::end_what_is_over() {
-  const std::shared_ptr<void> turn = co_await take_turn();
+  const TurnQueue::Turn turn = co_await turns_.take();
   std::vector<config::Override> next, ended;
   for (const config::Override& each : overrides_)
     (each.until <= now_ ? ended : next).push_back(each);
@@ -75,7 +75,7 @@ asio::awaitable<void> Reload::end_what_is_over() {
 }
 
 asio::awaitable<void> Reload::take_overrides(FleetOverrides ask) {
-  const std::shared_ptr<void> turn = co_await take_turn();
+  const TurnQueue::Turn turn = co_await turns_.take();
   std::vector<config::Override> told = ask();
   const auto holds = [](const std::vector<config::Override>& all, const config::Override& one) {
     return std::any_of(all.begin(), all.end(),

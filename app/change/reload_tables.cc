@@ -34,7 +34,7 @@ admin::LoadReport Reload::try_tables(const std::vector<config::TableEdit>& edits
 
 asio::awaitable<admin::LoadReport> Reload::edit_tables(std::vector<config::TableEdit> next,
                                                        std::string table) {
-  const std::shared_ptr<void> turn = co_await take_turn();
+  const TurnQueue::Turn turn = co_await turns_.take();
   const std::vector<config::TableEdit> fit = fitting(next, table, files_.tables);
   const admin::LoadReport report =
       co_await use_change(with_overrides(files_, files_hash_, overrides_, fit));

@@ -96,8 +96,7 @@ std::string changes_text(const TableRecord& record) {
 TableChanges::TableChanges(asio::io_context& control, Log& log, const std::string& directory)
     : log_(log),
       path_(directory.empty() ? std::string() : directory + "/tables.json"),
-      turns_(std::make_shared<Turns>(
-          Turns{false, asio::steady_timer(control, asio::steady_timer::time_point::max())})) {}
+      turns_(control) {}
 
 std::string TableChanges::load() {
   if (path_.empty()) return {};
@@ -193,7 +192,7 @@ void TableChanges::files_changed() {
   history_.hold(std::move(next));
   tell_let_go(before);
   same_.clear();
-  write_book();
+  write_history();
 }
 
 bool TableChanges::may_let_go() const {
@@ -207,7 +206,7 @@ bool TableChanges::may_let_go() const {
 }
 
 asio::awaitable<void> TableChanges::let_go() {
-  const std::shared_ptr<void> turn = co_await take_turn();
+  const TurnQueue::Turn turn = co_await turns_.take();
   const std::vector<config::TableEdit> before = history_.edits();
   std::vector<config::TableEdit> next = without_same(before);
   if (next == before) co_return;
@@ -222,7 +221,7 @@ asio::awaitable<void> TableChanges::let_go() {
   history_.hold(std::move(next));
   tell_let_go(before);
   note_same();
-  write_book();
+  write_history();
   for (const config::TableEdit& edit : before) {
     const bool changed = std::none_of(history_.edits().begin(), history_.edits().end(),
                                       [&](const auto& now) { return now == edit; });
@@ -289,7 +288,7 @@ std::vector<config::TableEdit> TableChanges::edits_with(const TableRecord& recor
   return next;
 }
 
-std::string TableChanges::write_book() {
+std::string TableChanges::write_history() {
   if (path_.empty())
     return teller_ ? std::string()
                    : "; it ends with this process, for there is no state.dir to keep it in";
@@ -367,12 +366,12 @@ asio::awaitable<TableAnswer> TableChanges::set_table(TableRequest asked) {
     out.id = history_.add(std::move(*record));
     out.status = 200;
     out.why = "waits for the approval of somebody else: weir ctl table " + asked.table +
-              " approve " + out.id + " --by NAME" + write_book();
+              " approve " + out.id + " --by NAME" + write_history();
     co_return out;
   }
   if (record->by.empty()) record->by = "admin";
   TableAnswer out = co_await put_record(std::move(*record), {});
-  if (out.status == 200) out.why += write_book();
+  if (out.status == 200) out.why += write_history();
   co_return out;
 }
 
@@ -408,7 +407,7 @@ asio::awaitable<TableAnswer> TableChanges::decide_table(TableRequest asked) {
     TableAnswer out;
     out.status = 200;
     out.id = record.id;
-    out.why = "the change is rejected" + write_book();
+    out.why = "the change is rejected" + write_history();
     co_return out;
   }
   if (same_person(asked.by, record.by))
@@ -426,7 +425,7 @@ asio::awaitable<TableAnswer> TableChanges::decide_table(TableRequest asked) {
   TableAnswer out = co_await put_record(record, record.id);
   if (out.status != 200) co_return out;
   history_.set_state(record.table, record.id, TableRecord::kApplied, asked.by, Clock::wall());
-  out.why += write_book();
+  out.why += write_history();
   co_return out;
 }
 
@@ -469,23 +468,14 @@ asio::awaitable<TableAnswer> TableChanges::undo_table(TableRequest asked) {
                      asked.by.empty() ? "admin" : asked.by, Clock::wall());
   history_.set_state(undone.table, out.id, TableRecord::kUndo,
                      asked.by.empty() ? "admin" : asked.by, Clock::wall());
-  const std::string unwritten = write_book();
+  const std::string unwritten = write_history();
   out.why = "change " + undone.id + " by " + undone.by + " is taken back: " + changes_text(undone) +
             unwritten;
   co_return out;
 }
 
-asio::awaitable<std::shared_ptr<void>> TableChanges::take_turn() {
-  while (turns_->busy) co_await turns_->waiting.async_wait(net::kToken);
-  turns_->busy = true;
-  co_return std::shared_ptr<void>(nullptr, [turns = turns_](void*) {
-    turns->busy = false;
-    turns->waiting.cancel();
-  });
-}
-
 asio::awaitable<TableAnswer> TableChanges::change_table(TableRequest asked) {
-  const std::shared_ptr<void> turn = co_await take_turn();
+  const TurnQueue::Turn turn = co_await turns_.take();
   const std::string table = asked.table;
   TableAnswer answer = co_await carry_out(std::move(asked));
   if (answer.status == 200) {

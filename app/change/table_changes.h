@@ -15,6 +15,7 @@
 #include "admin/operations.h"
 #include "app/change/reload.h"
 #include "app/change/table_history.h"
+#include "app/change/turn_queue.h"
 #include "app/support/log.h"
 
 namespace weir::app {
@@ -79,9 +80,8 @@ class TableChanges {
   void tell_overtaken(const std::vector<admin::TableRecord>& records);
   void tell_let_go(const std::vector<config::TableEdit>& before) const;
   std::vector<config::TableEdit> edits_with(const admin::TableRecord& record) const;
-  std::string write_book();
+  std::string write_history();
   std::string save_book();
-  boost::asio::awaitable<std::shared_ptr<void>> take_turn();
   void tell(const std::string& table);
   boost::asio::awaitable<admin::TableAnswer> carry_out(admin::TableRequest asked);
   std::string wrong_limits(const admin::TableRequest& asked) const;
@@ -110,11 +110,7 @@ class TableChanges {
   Cells same_;             // of what is set: what the files have said as well since
   std::map<std::string, std::string> ours_;
   std::set<std::string> seen_;  // of what was told at the start
-  struct Turns {
-    bool busy = false;
-    boost::asio::steady_timer waiting;
-  };
-  std::shared_ptr<Turns> turns_;  // what is under way at the end outlives us
+  TurnQueue turns_;
 };
 
 }  // namespace weir::app

@@ -38,14 +38,14 @@ void TableChanges::tell(const std::string& table) {
 void TableChanges::mark_sent(const std::string& table) {
   if (!history_.has_unsent(table)) return;
   history_.mark_sent(table);
-  write_book();
+  write_history();
 }
 
 void TableChanges::take_at_start(const std::string& table, std::string_view text) {
   seen_.insert(table);
   std::vector<admin::TableRecord> overtaken;
   if (history_.merge(table, text, &overtaken)) {
-    write_book();
+    write_history();
     tell_overtaken(overtaken);
     return;
   }
@@ -54,7 +54,7 @@ void TableChanges::take_at_start(const std::string& table, std::string_view text
 }
 
 asio::awaitable<void> TableChanges::take(std::string table, std::string text) {
-  const std::shared_ptr<void> turn = co_await take_turn();
+  const TurnQueue::Turn turn = co_await turns_.take();
   TableHistory next = history_;
   std::vector<admin::TableRecord> overtaken;
   if (!next.merge(table, text, &overtaken)) {
@@ -75,7 +75,7 @@ asio::awaitable<void> TableChanges::take(std::string table, std::string text) {
   }
   const std::vector<config::TableEdit> before = history_.edits();
   history_ = std::move(next);
-  write_book();
+  write_history();
   tell_overtaken(overtaken);
   tell_let_go(before);
   note_same();
