@@ -8,12 +8,12 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <fstream>
 #include <memory>
 
 #include "core/chars/hex.h"
 #include "core/key.h"
 #include "net/deadline.h"
+#include "net/http/door_guard.h"
 #include "net/task_group.h"
 
 namespace weir::admin {
@@ -26,24 +26,11 @@ using boost::system::error_code;
 
 constexpr const char* kDefaultPort = "8481";
 constexpr std::size_t kBodyMax = std::size_t{1} << 20;
-constexpr std::size_t kTokenMax = 4096;
 
 std::string new_id() {
   std::string out;
   append_hex(out, HashSecret::random().bytes());
   return out;
-}
-
-// Read anew each time: a mounted Secret rotates.
-std::string token_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kTokenMax, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
 std::string endpoint_text(const tcp::endpoint& endpoint) {
@@ -152,6 +139,7 @@ std::string Peers::head_of(std::string_view method, std::string_view target,
   if (method != "GET") {
     head += "Content-Type: application/json\r\nContent-Length: " + std::to_string(size) + "\r\n";
   }
+  // Read anew each time: a mounted Secret rotates.
   if (token_file_) head += "Authorization: Bearer " + token_of(*token_file_) + "\r\n";
   return head;
 }

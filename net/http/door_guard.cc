@@ -22,7 +22,24 @@ std::string_view without_blanks(std::string_view text) noexcept {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
+/// The token in a file that is open: without the blanks around it.
+std::optional<std::string> read_token_of(int fd) {
+  std::array<char, kTokenBytesMax + 1> bytes;
+  const ssize_t n = ::read(fd, bytes.data(), bytes.size());
+  if (n <= 0 || static_cast<std::size_t>(n) > kTokenBytesMax) return std::nullopt;
+  const std::string_view token = without_blanks({bytes.data(), static_cast<std::size_t>(n)});
+  if (token.empty()) return std::nullopt;
+  return std::string(token);
+}
+
 }  // namespace
+
+std::optional<std::string> read_token(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return read_token_of(fd.get());
+}
 
 TokenFile::TokenFile(std::string path) : path_(std::move(path)), secret_(HashSecret::random()) {}
 
@@ -39,13 +56,8 @@ bool TokenFile::refresh() {
   if (changed == seen_ns_ && status.st_size == seen_size_ && status.st_ino == seen_inode_) {
     return token_.has_value();
   }
-  std::array<char, kTokenBytesMax + 1> bytes;
-  const ssize_t n = ::read(fd.get(), bytes.data(), bytes.size());
   token_.reset();
-  if (n > 0 && static_cast<std::size_t>(n) <= kTokenBytesMax) {
-    const std::string_view token = without_blanks({bytes.data(), static_cast<std::size_t>(n)});
-    if (!token.empty()) token_ = secret_.hash(token);
-  }
+  if (const auto token = read_token_of(fd.get())) token_ = secret_.hash(*token);
   seen_ns_ = changed;
   seen_size_ = status.st_size;
   seen_inode_ = status.st_ino;

@@ -14,6 +14,10 @@
 /// Access rules of the doors for operators and for the app itself: admin and api.
 namespace weir::net {
 
+/// The token in a file, without the blanks around it; nullopt: it is no regular file, or has no
+/// token of at most 4 KiB. Never blocks. Any thread.
+std::optional<std::string> read_token(const std::string& path);
+
 /// The bearer token in a file, read again whenever the file has changed (a mounted Secret rotates
 /// by renaming a link). Blanks around the token do not count. Not thread-safe.
 class TokenFile {

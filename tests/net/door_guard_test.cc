@@ -1,6 +1,7 @@
 #include "net/http/door_guard.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/support/temp_path.h"
@@ -94,6 +95,22 @@ TEST(DoorGuard, WhoHasTheTokenComesByAnyName) {
                 403);
     }
   }
+}
+
+TEST(DoorGuard, ReadsTheTokenOfRegularFilesAlone) {
+  const TempPath file;
+  const auto read_of = [&](const std::string& text) {
+    file.write(text);
+    return net::read_token(file.path);
+  };
+  EXPECT_EQ(read_of(" \tsecret\r\n"), "secret");
+  EXPECT_EQ(read_of(std::string(4096, 'x')), std::string(4096, 'x'));
+  EXPECT_EQ(read_of(std::string(4097, 'x')), std::nullopt);
+  EXPECT_EQ(read_of(" \n"), std::nullopt);
+  ASSERT_EQ(::unlink(file.path.c_str()), 0);
+  EXPECT_EQ(net::read_token(file.path), std::nullopt);
+  ASSERT_EQ(::mkfifo(file.path.c_str(), 0600), 0);
+  EXPECT_EQ(net::read_token(file.path), std::nullopt) << "and does not wait for a writer";
 }
 
 TEST(DoorGuard, RefusesPagesOfOtherOrigins) {
