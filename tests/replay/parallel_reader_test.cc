@@ -70,8 +70,8 @@ class ReadingTest : public testing::Test {
     std::vector<Told> out(judges);
     ParallelReader reader(judges, helpers, block);
     std::vector<std::unique_ptr<Stream>> streams;
-    for (unsigned i = 0; i < judges; ++i) streams.push_back(reading.open(0, i, source(path)));
-    reading.start();
+    for (unsigned i = 0; i < judges; ++i) streams.push_back(reader.open(0, i, source(path)));
+    reader.start();
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < judges; ++i)
       threads.emplace_back([&, i] { out[i] = tell(*streams[i]); });
