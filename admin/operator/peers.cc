@@ -140,7 +140,9 @@ std::string Peers::head_of(std::string_view method, std::string_view target,
     head += "Content-Type: application/json\r\nContent-Length: " + std::to_string(size) + "\r\n";
   }
   // Read anew each time: a mounted Secret rotates.
-  if (token_file_) head += "Authorization: Bearer " + token_of(*token_file_) + "\r\n";
+  if (token_file_)
+    head +=
+        "Authorization: Bearer " + net::read_token(*token_file_).value_or(std::string()) + "\r\n";
   return head;
 }
 
