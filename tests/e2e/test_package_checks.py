@@ -15,7 +15,7 @@ class Offline(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="weir-offline-") as directory:
             for tool in ("bash", "sh", "sed", "sort", "mktemp", "rm", "dirname", "basename", "ls", "env"):
                 os.symlink(shutil.which(tool), os.path.join(directory, tool))
-            environment = {"PATH": directory, "HOME": directory, "WEIR_BINARY": "/nowhere/weir", **variables}
+            environment = {"PATH": directory, "HOME": directory, "WEIR_BINARY": "/nowhere/weir", "WEIR_PACKAGE_TOOLS": "/nowhere", **variables}
             return subprocess.run([os.path.join(ROOT, "tests/kube/offline")], env=environment, capture_output=True, text=True, check=False)
 
     def test_a_run_that_skips_everything_says_so(self):

@@ -234,8 +234,8 @@ class Page(unittest.TestCase):
         self.assertTrue(os.access(os.path.join(ROOT, "scripts", name), os.X_OK))
 
     def packages(self):
-        with open(os.path.join(ROOT, "scripts/deps"), encoding="utf-8") as f:
-            listed = f.read().split("package=(")[1].split(")")[0].split()
+        with open(os.path.join(ROOT, "tests/kube/install"), encoding="utf-8") as f:
+            listed = f.read().split("packages=(")[1].split(")")[0].split()
         self.assertLessEqual({"skopeo", "umoci"}, set(listed))
 
     def known(self):

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""schemas.py OUT <openapi.json: what an API server knows (`kubectl get --raw /openapi/v2`), as JSON schemas for kubeconform, one a kind. Strict: a
-field that the server does not know is an error. Kinds of CRDs are among them if the server has these.
+"""schemas.py OUT [CRD.yaml...] <openapi.json: what an API server knows (`kubectl get --raw /openapi/v2`), as JSON schemas for kubeconform, one a
+kind. Strict: a field that the server does not know is an error. Kinds of CRDs are among them if the server has these, or by their files.
 
 kubeconform -strict -schema-location 'OUT/{{ .ResourceKind }}{{ .KindSuffix }}.json' FILE"""
 import json
 import os
 import sys
+
+import yaml
 
 ANYTHING = {"IntOrString": {"type": ["string", "integer"]}, "Quantity": {"type": ["string", "number"]}}
 
@@ -35,17 +37,34 @@ def strict(part, definitions, above):
     return out
 
 
+def write(folder, group, version, kind, schema):
+    file = "-".join(part for part in (kind.lower(), group.lower().split(".")[0], version.lower()) if part) + ".json"
+    with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
+        json.dump(schema, f)
+
+
+def write_custom(folder, path):
+    """The kinds of a file with CRDs."""
+    with open(path, encoding="utf-8") as f:
+        definitions = [d["spec"] for d in yaml.safe_load_all(f) if d and d["kind"] == "CustomResourceDefinition"]
+    for definition in definitions:
+        for version in definition["versions"]:
+            schema = strict(version["schema"]["openAPIV3Schema"], {}, set())
+            schema["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+            write(folder, definition["group"], version["name"], definition["names"]["kind"], schema)
+
+
 def main():
     definitions = json.load(sys.stdin)["definitions"]
-    os.makedirs(sys.argv[1], exist_ok=True)
+    folder = sys.argv[1]
+    os.makedirs(folder, exist_ok=True)
     for name, definition in definitions.items():
         kinds = definition.get("x-kubernetes-group-version-kind", [])
         if len(kinds) != 1 or "properties" not in definition or kinds[0]["kind"].endswith("List"):
             continue
-        group, version, kind = (kinds[0][part].lower() for part in ("group", "version", "kind"))
-        file = "-".join(part for part in (kind, group.split(".")[0], version) if part) + ".json"
-        with open(os.path.join(sys.argv[1], file), "w", encoding="utf-8") as f:
-            json.dump(strict(definition, definitions, {name}), f)
+        write(folder, kinds[0]["group"], kinds[0]["version"], kinds[0]["kind"], strict(definition, definitions, {name}))
+    for path in sys.argv[2:]:
+        write_custom(folder, path)
 
 
 main()
