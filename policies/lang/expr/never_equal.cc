@@ -18,7 +18,7 @@ bool is_call_of(const Ast& node, std::string_view name) {
 }
 
 /// What is read below lowerAscii(), upperAscii() and trim().
-const Ast& base_of(const Ast& node) {
+const Ast& plain_of(const Ast& node) {
   const Ast* at = &node;
   while (is_call_of(*at, "lowerAscii") || is_call_of(*at, "upperAscii") || is_call_of(*at, "trim"))
     at = at->children[0].get();
@@ -28,7 +28,7 @@ const Ast& base_of(const Ast& node) {
 Subject subject_of(const Checker& checker, const Ast& node) {
   Subject out;
   out.shown = checker.source(node);
-  const Ast& base = base_of(node);
+  const Ast& base = plain_of(node);
   if (base.op != Op::load) return out;
   const Slot& slot = checker.scope.slots()[base.slot];
   if (slot.extractor == nullptr) return out;
