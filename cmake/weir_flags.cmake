@@ -10,6 +10,9 @@ if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   # What is shipped says nothing of where it was built, and is the same wherever that was.
   set(WEIR_SHORT_PATHS "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
   target_compile_options(weir_flags INTERFACE "${WEIR_SHORT_PATHS}")
+  # In sections of their own: the linker leaves out the functions and tables that nothing uses (--gc-sections).
+  set(WEIR_SECTIONS -ffunction-sections -fdata-sections)
+  target_compile_options(weir_flags INTERFACE ${WEIR_SECTIONS})
 endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -1,32 +1,52 @@
-# weir_room(NAME [SMALL] [HEADERS SET] DEPENDS ROOM...): the library weir_NAME from every source of the
-# folder NAME. SET: what is precompiled (precompiled.cmake); standard, if it is not said.
-# SMALL: what is shipped is compiled for size, because no request waits for the code of this room; and in sections of their own, so that
-# the image's program goes without the functions that nothing calls (image_program.cmake).
+# weir_room(NAME [SMALL] [SMALL_SOURCES PATTERN...] [HEADERS SET] DEPENDS ROOM...): the library weir_NAME from every source of
+# the folder NAME. SET: what is precompiled (precompiled.cmake); standard, if it is not said.
+# SMALL: the release preset compiles the room for size, because no request waits for its code.
+# SMALL_SOURCES: the same for some sources of the room. They are a library of their own, weir_NAME_small, which the linker reads after
+# the rooms that requests pass (app/CMakeLists.txt).
+# The instruction gate fails if requests spend time in sources that are compiled for size (bench/harness/small_sources.py).
 #
 # A room's own CMakeLists.txt is optional and runs after the library exists; it adds third-party
 # libraries and generated sources. Links follow the arrows, so an upward include fails to link or
 # is caught by tools/tidy.py.
 function(weir_room name)
-  cmake_parse_arguments(ROOM "SMALL" "HEADERS" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "SMALL" "HEADERS" "SMALL_SOURCES;DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
        "${PROJECT_SOURCE_DIR}/${name}/*.cc" "${PROJECT_SOURCE_DIR}/${name}/*.h")
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   if(NOT sources)
     return()
   endif()
+  if(NOT ROOM_HEADERS)
+    set(ROOM_HEADERS standard)
+  endif()
   set(target weir_${name})
+  set(cold)
+  foreach(pattern IN LISTS ROOM_SMALL_SOURCES)
+    file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${name}/${pattern}")
+    if(NOT found)
+      message(FATAL_ERROR "weir_room(${name}): no source is ${pattern}")
+    endif()
+    list(APPEND cold ${found})
+  endforeach()
+  if(cold AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+    list(REMOVE_ITEM sources ${cold})
+    add_library(${target}_small STATIC ${cold})
+    target_link_libraries(${target}_small PRIVATE weir_flags PUBLIC ${target})
+    weir_compiled_for_size(${target}_small ${ROOM_HEADERS})
+    set_property(GLOBAL APPEND PROPERTY WEIR_SMALL_LIBRARIES ${target}_small)
+  endif()
   add_library(${target} STATIC ${sources})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE weir_flags)
-  if(NOT ROOM_HEADERS)
-    set(ROOM_HEADERS standard)
+  if(TARGET ${target}_small)
+    target_link_libraries(${target} PRIVATE ${target}_small)
   endif()
   if(ROOM_SMALL AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
-    target_compile_options(${target} PRIVATE -Os -ffunction-sections -fdata-sections)
-    set(ROOM_HEADERS ${ROOM_HEADERS}_small)
+    weir_compiled_for_size(${target} ${ROOM_HEADERS})
+  else()
+    weir_precompiled(${target} ${ROOM_HEADERS})
   endif()
-  weir_precompiled(${target} ${ROOM_HEADERS})
   foreach(dependency IN LISTS ROOM_DEPENDS)
     if(TARGET weir_${dependency})
       target_link_libraries(${target} PUBLIC weir_${dependency})
@@ -35,4 +55,24 @@ function(weir_room name)
   if(EXISTS "${PROJECT_SOURCE_DIR}/${name}/CMakeLists.txt")
     add_subdirectory("${PROJECT_SOURCE_DIR}/${name}" "${PROJECT_BINARY_DIR}/${name}")
   endif()
+endfunction()
+
+function(weir_compiled_for_size target headers)
+  target_compile_options(${target} PRIVATE -Os)
+  set_property(GLOBAL APPEND PROPERTY WEIR_COMPILED_FOR_SIZE ${target})
+  weir_precompiled(${target} ${headers}_small)
+endfunction()
+
+# What the release preset compiles for size, for the instruction gate.
+function(weir_list_small_sources)
+  file(WRITE "${PROJECT_BINARY_DIR}/small_sources" "")
+  get_property(libraries GLOBAL PROPERTY WEIR_COMPILED_FOR_SIZE)
+  foreach(library IN LISTS libraries)
+    get_target_property(sources ${library} SOURCES)
+    list(FILTER sources INCLUDE REGEX "\\.cc$")
+    foreach(source IN LISTS sources)
+      file(RELATIVE_PATH source "${PROJECT_SOURCE_DIR}" "${source}")
+      file(APPEND "${PROJECT_BINARY_DIR}/small_sources" "${source}\n")
+    endforeach()
+  endforeach()
 endfunction()

@@ -7,13 +7,15 @@ import os
 import re
 import shutil
 
-from . import conditions, load, products
+from . import conditions, load, products, small_sources
 from .process import Failure, free_port, scratch
 
 CEILING = os.path.join(products.ROOT, "bench", "instructions.ceiling")
 CONNECTIONS = 16
 # The most that a request may cost with the access log, a line for one in a hundred or for each, beside one without.
 SHARES = {"weir-access-1": 1.05, "weir-access": 1.15}
+# The most of a request that may be spent in sources that are compiled for size.
+SMALL_SOURCES_MOST = 0.01
 
 
 def add_arguments(parser):
@@ -55,17 +57,19 @@ def count(name, directory, requests, o):
         product.child.check_alive()
     finally:
         product.stop()
-    return total(out), result
+    return out
 
 
 def run(o):
     names = (o.products or (",".join(["weir", *SHARES]) if o.gate else "weir,haproxy,nginx")).split(",")
-    figures, raw = {}, []
+    figures, raw, small = {}, [], []
     with scratch() as directory:
         for name in names:
-            few, _ = count(name, directory, o.requests, o)
-            many, _ = count(name, directory, 3 * o.requests, o)
+            files = [count(name, directory, requests, o) for requests in (o.requests, 3 * o.requests)]
+            few, many = map(total, files)
             figures[name] = (many - few) / (2 * o.requests)
+            if name == "weir":
+                small = small_sources.per_request(os.path.dirname(products.Weir.binary), *files, 2 * o.requests)
             raw.append(f"{name}: {few} for {o.requests} requests, {many} for {3 * o.requests}")
     lines = ["user instructions per request (callgrind), real request, "
              f"{CONNECTIONS} connections{', refused' if o.deny else ''}{', login' if o.login else ''}"]
@@ -77,10 +81,10 @@ def run(o):
     if o.save:
         versions = {name: products.ALL[name].version() for name in names}
         conditions.save(o.save, "User instructions per proxied request", versions, table, "\n".join(raw))
-    return gate(figures) if o.gate else 0
+    return gate(figures, small) if o.gate else 0
 
 
-def gate(figures):
+def gate(figures, small):
     figure = figures["weir"]
     with open(CEILING, encoding="ascii") as f:
         ceiling = int(f.read().split()[0])
@@ -91,6 +95,12 @@ def gate(figures):
         share, most = figures[name] / figure, SHARES[name]
         print(f"gate: {name} {share:.3f} x weir, at most {most}: {'ok' if share <= most else 'TOO MANY'}")
         good = good and share <= most
+    share = sum(spent for _, spent in small) / figure
+    print(f"gate: {share:.4f} of weir in sources that are compiled for size, at most {SMALL_SOURCES_MOST}: "
+          f"{'ok' if share <= SMALL_SOURCES_MOST else 'TOO MANY'}")
+    if share > SMALL_SOURCES_MOST:
+        good = False
+        print("\n".join(f"gate:   {name} {spent:,.0f}" for name, spent in small[:5]))
     return 0 if good else 1
 
 
