@@ -12,8 +12,8 @@ constexpr std::string_view kDefaults = "dev_defaults.yaml";
 constexpr std::string_view kCases = "_test.yaml";
 
 std::string_view file_text(std::string_view name) {
-  for (int i = 0; i < embedded::recipes::kFileCount; ++i) {
-    if (embedded::recipes::kFiles[i].name == name) return embedded::recipes::kFiles[i].text;
+  for (const auto& [known, text] : embedded::recipes::files()) {
+    if (known == name) return text;
   }
   return {};
 }
@@ -32,8 +32,7 @@ std::string first_comment(std::string_view text) {
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> kRecipes = [] {
     std::vector<Recipe> out;
-    for (int i = 0; i < embedded::recipes::kFileCount; ++i) {
-      const auto& file = embedded::recipes::kFiles[i];
+    for (const auto& file : embedded::recipes::files()) {
       if (file.name == kDefaults || file.name.ends_with(kCases) || !file.name.ends_with(".yaml")) {
         continue;
       }

@@ -20,10 +20,8 @@ constexpr const auto& kFiles = limiter::kSharedForms;
 constexpr std::string_view kTimesFile = "times";  // beside "log": kTimesForm
 
 std::string_view file(const std::string& name) {
-  for (int i = 0; i < embedded::redis_scripts::kFileCount; ++i) {
-    if (embedded::redis_scripts::kFiles[i].name == name) {
-      return embedded::redis_scripts::kFiles[i].text;
-    }
+  for (const auto& [known, text] : embedded::redis_scripts::files()) {
+    if (known == name) return text;
   }
   WEIR_ASSERT(false);
   return {};
