@@ -19,9 +19,10 @@ foreach(room net proxy gate policies limiter store telemetry core)
 endforeach()
 add_executable(weir_image EXCLUDE_FROM_ALL $<TARGET_OBJECTS:weir>)
 add_dependencies(weir_image weir)
-set_target_properties(weir_image PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS "$<TARGET_FILE:weir>"
+set_target_properties(weir_image PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS "$<TARGET_FILE:weir>;${CMAKE_CURRENT_LIST_DIR}/without_unwinding.ld"
   RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 target_link_options(weir_image PRIVATE -pthread -Wl,-z,relro,-z,now,-z,pack-relative-relocs,-O1,--gc-sections
+  "-Wl,-T,${CMAKE_CURRENT_LIST_DIR}/without_unwinding.ld"
   -Wl,--whole-archive ${passed} -Wl,--no-whole-archive)  # as weir (app/CMakeLists.txt)
 target_link_libraries(weir_image PRIVATE
   -Wl,--start-group ${rooms} -Wl,--end-group
