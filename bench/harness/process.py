@@ -79,6 +79,6 @@ class Child:
 
 
 @contextlib.contextmanager
-def scratch():
-    with tempfile.TemporaryDirectory(prefix="weir-bench-") as path:
+def scratch(below=None):
+    with tempfile.TemporaryDirectory(prefix="weir-bench-", dir=below) as path:
         yield path

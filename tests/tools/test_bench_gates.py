@@ -10,7 +10,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
 
-from harness import instructions, process, small_sources  # noqa: E402
+from harness import instructions, process, small_sources, start  # noqa: E402
 
 # Of two functions of one listed source and one of another. Callgrind numbers names at their first use, and says the inclusive cost of
 # a call in the line after `calls=`.
@@ -71,6 +71,16 @@ class Gates(unittest.TestCase):
         code, said = self.said(instructions.gate, {"weir": 10_000}, [("policies/judge/counting.cc", 101.0)])
         self.assertEqual(code, 1)
         self.assertIn("policies/judge/counting.cc 101", said)
+
+    def test_of_the_starts_the_fastest_counts_and_of_the_memory_the_most(self):
+        mib = start.RESIDENT_BYTES_MOST / 2**20
+        self.assertEqual(self.said(start.gate, [(49, 1, mib - 1, 0), (90, 1, mib, 0)], 0.5)[0], 0)
+        self.assertEqual(self.said(start.gate, [(51, 1, 1, 0), (90, 1, 1, 0)], 0.5)[0], 1)
+        self.assertEqual(self.said(start.gate, [(20, 1, mib - 1, 0), (20, 1, mib + 0.1, 0)], 0.5)[0], 1)
+
+    def test_on_a_busy_machine_a_late_start_is_judged_by_its_cpu_time(self):
+        self.assertEqual(self.said(start.gate, [(300, 101, 1, 0), (400, 99, 1, 0)], 8)[0], 0)
+        self.assertEqual(self.said(start.gate, [(300, 101, 1, 0)], 8)[0], 1)
 
 
 if __name__ == "__main__":
