@@ -88,6 +88,7 @@ void RateLimitCall::judge(std::size_t index, TimePoint now) {
   part.body.clear();
   part.content_type.clear();
   if (!found.event) {
+    if (watching_ != nullptr) watching_->will_judge(index, found, nullptr);
     gate_.give_up(part, now);
     statuses_[index].what = policies::status_of(found);
     statuses_[index].name.clear();
@@ -95,6 +96,7 @@ void RateLimitCall::judge(std::size_t index, TimePoint now) {
     return;
   }
   const policies::Record record = policies::record_of(found, descriptors_[index], now);
+  if (watching_ != nullptr) watching_->will_judge(index, found, &record);
   const auto judged = mode_ == Mode::look
                           ? gate_.query(record, now, part, part)
                           : gate_.judge(record, Answer{}, now, part, mode_ == Mode::insist);

@@ -35,6 +35,16 @@ class RateLimitCall {
    protected:
     ~Waiting() = default;
   };
+  /// Follows a call, for `weir explain`.
+  class Watching {
+   public:
+    /// Told right before each descriptor is judged, in order. `record`: null if nothing judges it.
+    virtual void will_judge(std::size_t index, const policies::FoundDescriptor& found,
+                            const policies::Record* record) = 0;
+
+   protected:
+    ~Watching() = default;
+  };
   enum class Mode : std::uint8_t {
     count,
     insist,  ///< counts also what it refuses, in all counters
@@ -60,6 +70,8 @@ class RateLimitCall {
   std::string_view wrong() const noexcept;
   /// True: it is done. Else `waiting` is told from a later turn of the worker's loop.
   bool judge(Mode mode, TimePoint now, Waiting& waiting);
+  /// Null: nobody follows it. Must outlive the use.
+  void watch(Watching* watching) noexcept { watching_ = watching; }
   /// Nobody waits any more. What is counted stays so.
   void give_up(TimePoint now);
   /// The call has ended: drops its views and its results. Gives memory back if the call was larger
@@ -144,6 +156,7 @@ class RateLimitCall {
   std::size_t open_ = 0;
   Mode mode_ = Mode::count;
   Waiting* waiting_ = nullptr;
+  Watching* watching_ = nullptr;
   bool over_ = false;       // false in shadow mode
   bool all_quota_ = false;  // ratelimit.quota, of the set that answered
   Action verdict_ = Action::none;

@@ -73,7 +73,6 @@ LONG_FUNCTIONS = {
     ("app/tools/replay/replay.cc", "declare_replay"): 86,
     ("app/tools/replay/replay.cc", "replay_command"): 119,
     ("limiter/counters/joining.cc", "Bank::HistoryCopier::join_key"): 83,
-    ("policies/explain/explain_text.cc", "Explanation::to_text"): 78,
     ("policies/judge/planning.cc", "Planning::plan_policy"): 74,
     ("policies/judge/settling.cc", "Settling::settle_reserved"): 74,
     ("policies/judgement/stats.cc", "StatsBank::write"): 77,

@@ -20,6 +20,7 @@
 #include "app/support/files.h"
 #include "app/support/request_draft.h"
 #include "app/tools/check_json.h"
+#include "app/tools/explain_call.h"
 #include "authz/check_request.h"
 #include "config/text/render.h"
 #include "policies/explain/explain.h"
@@ -32,7 +33,9 @@ constexpr std::string_view kExplainExamples =
     "  weir explain -c weir.yaml -X POST -d '{\"username\":\"alice\"}' --ip 203.0.113.7 "
     "/api/login\n"
     "  weir explain -H 'X-User-Id: 17' -H 'X-Os: android' http://shop.example/api/items?page=2\n"
-    "  weir explain --door ext_authz check.json      what Envoy asks, as JSON\n"
+    "  weir explain --door ext_authz check.json      what Envoy asks, as JSON: a CheckRequest\n"
+    "  weir explain --door ratelimit call.json       the same for its rate limit service: a "
+    "RateLimitRequest\n"
     "  weir explain --live -X POST --ip 203.0.113.7 /api/login      by the running weir's "
     "counters\n"
     "\n"
@@ -102,14 +105,73 @@ struct CheckDraft {
   authz::CheckReader reader{room};
 };
 
-int explain(const ExplainFlags& flags, const Globals& globals) {
-  if (flags.live) {
-    if (!flags.door.empty()) {
-      complain("--door reads a file: --live takes a request as its flags say it");
-      return kUsage;
-    }
-    return explain_live(flags, flags.admin, globals);
+constexpr std::string_view kRateLimitDoor = "ratelimit";
+
+/// Why the flags do not go together; empty: they do.
+std::string wrong_flags(const ExplainFlags& flags) {
+  if (flags.door.empty()) return {};
+  if (flags.live) return "--door reads a file: --live takes a request as its flags say it";
+  if (!flags.method.empty() || !flags.headers.empty() || !flags.body.empty() || flags.ip_given)
+    return "--door reads the request from a file: -X, -H, -d and --ip are for a URL";
+  return {};
+}
+
+int tell(const Globals& globals, const std::string& json, const std::string& human, bool refused) {
+  std::string text = globals.output == Output::json ? json : human;
+  if (!text.ends_with('\n')) text += '\n';
+  print(text);
+  return refused ? kNo : kOk;
+}
+
+/// Counters and lists in which nothing is yet.
+struct Fresh {
+  explicit Fresh(const config::Server::Limits& limits) : counters({limits.memory, limits.keys}) {}
+  HashSecret secret = HashSecret::random();
+  limiter::Bank counters;
+  limiter::ListBank lists;
+  policies::StatsBank stats{1};
+};
+
+int explain_one_call(const ExplainFlags& flags, const Configuration& configuration, Fresh& fresh,
+                     const Globals& globals) {
+  gate::Shared shared{fresh.counters, fresh.lists, fresh.secret, fresh.stats};
+  CallExplanation told(configuration.set, shared);
+  if (const std::string wrong = told.judge(flags.url, Clock::wall()); !wrong.empty()) {
+    complain(wrong);
+    return kUsage;
   }
+  return tell(globals, told.to_json(), told.to_text(globals.colours(STDOUT_FILENO)),
+              told.is_over());
+}
+
+int explain_request(const ExplainFlags& flags, const Configuration& configuration, Fresh& fresh,
+                    const Globals& globals) {
+  RequestDraft draft;
+  const auto check = std::make_unique<CheckDraft>();
+  const config::Server& server = configuration.model().server;
+  const std::string wrong = flags.door.empty()
+                                ? fill(draft, flags, server.limits.body, *configuration.set)
+                                : check->fill(flags.url, server);
+  if (!wrong.empty()) {
+    complain(wrong);
+    return kUsage;
+  }
+  policies::Driver driver(fresh.counters, fresh.lists, fresh.secret);
+  driver.use(policies::load_on_worker(configuration.set, fresh.stats, 0));
+  Request request = flags.door.empty() ? draft.request() : check->reader.request();
+  request.time = Clock::wall();
+  const policies::Explanation explanation =
+      policies::explain(driver, request, {request.time, request.time});
+  return tell(globals, explanation.to_json(), explanation.to_text(globals.colours(STDOUT_FILENO)),
+              explanation.status != 0);
+}
+
+int explain(const ExplainFlags& flags, const Globals& globals) {
+  if (const std::string wrong = wrong_flags(flags); !wrong.empty()) {
+    complain(wrong);
+    return kUsage;
+  }
+  if (flags.live) return explain_live(flags, flags.admin, globals);
   const config::Environment environment = process_environment();
   if (flags.config.empty() && no_default_config(environment, "--config FILE")) return kNo;
   const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
@@ -121,38 +183,16 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
     static_cast<void>(write_all(STDERR_FILENO, text).has_value());
     return kNo;
   }
-  const config::Server::Limits& limits = configuration.model().server.limits;
-  RequestDraft draft;
-  const auto check = std::make_unique<CheckDraft>();
-  const std::string wrong = flags.door.empty()
-                                ? fill(draft, flags, limits.body, *configuration.set)
-                                : check->fill(flags.url, configuration.model().server);
-  if (!wrong.empty()) {
-    complain(wrong);
-    return kUsage;
-  }
-  const HashSecret secret = HashSecret::random();
-  limiter::Bank counters({limits.memory, limits.keys});
-  limiter::ListBank lists;
-  policies::StatsBank stats(1);
-  if (auto attached = configuration.set->attach(counters, lists, secret); !attached) {
+  Fresh fresh(configuration.model().server.limits);
+  const auto attached = configuration.set->attach(fresh.counters, fresh.lists, fresh.secret);
+  if (!attached) {
     complain("the counters do not fit into limits.memory; \"weir check\" says what each needs");
     return kNo;
   }
-  for (const auto& [list, why] : fill_lists(*configuration.set, secret, Clock::wall(), true))
+  for (const auto& [list, why] : fill_lists(*configuration.set, fresh.secret, Clock::wall(), true))
     complain("list \"" + list + "\": " + why);
-  policies::Driver driver(counters, lists, secret);
-  driver.use(policies::load_on_worker(configuration.set, stats, 0));
-  Request request = flags.door.empty() ? draft.request() : check->reader.request();
-  request.time = Clock::wall();
-  const policies::Explanation explanation =
-      policies::explain(driver, request, {request.time, request.time});
-  std::string text = globals.output == Output::json
-                         ? explanation.to_json()
-                         : explanation.to_text(globals.colours(STDOUT_FILENO));
-  if (!text.ends_with('\n')) text += '\n';
-  print(text);
-  return explanation.status != 0 ? kNo : kOk;
+  return flags.door == kRateLimitDoor ? explain_one_call(flags, configuration, fresh, globals)
+                                      : explain_request(flags, configuration, fresh, globals);
 }
 
 std::function<int()> declare_explain(CLI::App& app, const Globals& globals) {
@@ -171,10 +211,13 @@ std::function<int()> declare_explain(CLI::App& app, const Globals& globals) {
                  "With --live: its token; else $WEIR_ADMIN_TOKEN_FILE")
       ->type_name("FILE");
   app.add_option("--door", flags->door,
-                 "Through which door the request comes: then it is read from a file, as JSON")
-      ->type_name("ext_authz")
-      ->check(CLI::IsMember({"ext_authz"}).description(""));
-  return [flags, &globals] { return explain(*flags, globals); };
+                 "The request comes through ext_authz or ratelimit: read it from a file, as JSON")
+      ->type_name("DOOR")
+      ->check(CLI::IsMember({"ext_authz", "ratelimit"}).description(""));
+  return [flags, &globals, &app] {
+    flags->ip_given = app.count("--ip") != 0;
+    return explain(*flags, globals);
+  };
 }
 
 }  // namespace

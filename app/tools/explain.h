@@ -17,7 +17,7 @@ namespace weir::app {
 struct ExplainFlags {
   std::string config, method, body, ip = "127.0.0.1", url, door;
   std::vector<std::string> headers;
-  bool live = false;
+  bool live = false, ip_given = false;
   AdminDoor admin;  ///< with `live`
 };
 

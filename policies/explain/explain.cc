@@ -1,5 +1,6 @@
 #include "policies/explain/explain.h"
 
+#include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
@@ -99,6 +100,7 @@ class Recorder final : public Trace {
                MissReason reason) override {
     auto& line = out_.policies[policy.index];
     line.skipped = skip_text(skip);
+    line.elsewhere = skip == Skip::not_watched;
     if (!field.empty()) line.skipped += ": " + std::string(field);
     if (reason != MissReason::none)
       line.skipped += " (" + std::string(miss_reason_text(reason)) + ")";
@@ -166,23 +168,25 @@ std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& ve
   return {};
 }
 
-Explaining::Explaining(Driver& driver, const Request& request, Instant at)
-    : driver_(driver), request_(request), at_(at) {
+Explaining::Explaining(Driver& driver, const Occurrence& occurrence, Instant at)
+    : driver_(driver), occurrence_(occurrence), at_(at) {
   const PolicySet& set = driver.set();
-  out_.method = request.method;
-  out_.url = request.target;
-  out_.ip = request.client.to_string();
-  frame_.begin(set.slots, request, &driver.lists());
+  if (const Request* const request = occurrence.request(); request != nullptr) {
+    out_.method = request->method;
+    out_.url = request->target;
+    out_.ip = request->client.to_string();
+  }
+  occurrence.visit([&](const auto& event) { frame_.begin(set.slots, event, &driver.lists()); });
   recorder_ = std::make_unique<Recorder>(out_, set, frame_);
   options_.may_wait = false;
   options_.dry = true;
   options_.trace = recorder_.get();
-  go_on(driver_.start(judgement_, request_, at_, options_));
+  go_on(driver_.start(judgement_, occurrence_, at_, options_));
 }
 
 Explaining::~Explaining() = default;
 
-void Explaining::resume() { go_on(driver_.resume(judgement_, request_, at_, options_)); }
+void Explaining::resume() { go_on(driver_.resume(judgement_, occurrence_, at_, options_)); }
 
 void Explaining::go_on(const Verdict* verdict) {
   waiting_ = verdict == nullptr;
@@ -223,16 +227,20 @@ void Explaining::conclude(const Verdict& verdict) {
   out_.response_headers = effect.response_headers;
 }
 
-Explanation explain(Driver& driver, const Request& request, Instant at) {
-  Explaining explaining(driver, request, at);
+Explanation explain(Driver& driver, const Occurrence& occurrence, Instant at) {
+  Explaining explaining(driver, occurrence, at);
   WEIR_ASSERT(!explaining.is_waiting());
   return explaining.take();
 }
 
 std::string Explanation::to_json() const {
+  return plain_numbers(boost::json::serialize(to_object())) + "\n";
+}
+
+boost::json::object Explanation::to_object() const {
   namespace json = boost::json;
   json::object root;
-  root["request"] = {{"method", method}, {"url", url}, {"ip", ip}};
+  if (!method.empty()) root["request"] = {{"method", method}, {"url", url}, {"ip", ip}};
   json::array event_rows, field_rows, list_rows, policy_rows;
   for (const EventLine& line : events) {
     json::object row{{"name", line.name}, {"happened", line.happened}};
@@ -294,7 +302,7 @@ std::string Explanation::to_json() const {
   verdict_row["response_headers"] = response_headers;
   root["verdict"] = std::move(verdict_row);
   if (!here_only.empty()) root["counted_here_only"] = here_only;
-  return plain_numbers(json::serialize(root)) + "\n";
+  return root;
 }
 
 }  // namespace weir::policies

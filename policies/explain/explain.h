@@ -7,11 +7,16 @@
 
 #include "core/event.h"
 #include "policies/judge/driver.h"
+#include "policies/judgement/occurrence.h"
+
+namespace boost::json {
+class object;
+}
 
 namespace weir::policies {
 
-/// Everything that decided about one request, in the order in which it was decided: plain data for
-/// people (human text) and programs (JSON).
+/// Everything that decided about one request, or about one event that came otherwise, in the order
+/// in which it was decided: plain data for people (human text) and programs (JSON).
 struct Explanation {
   struct EventLine {
     std::string name;
@@ -33,7 +38,8 @@ struct Explanation {
   };
   struct PolicyLine {
     std::string name;
-    std::string skipped;  ///< why; empty: it judged
+    std::string skipped;     ///< why; empty: it judged
+    bool elsewhere = false;  ///< skipped, because it watches other events
     std::string event;
     std::vector<std::pair<std::string, std::string>> key;
     struct CounterLine {
@@ -47,7 +53,7 @@ struct Explanation {
     std::vector<RungLine> rungs;
     bool shadow = false;
   };
-  std::string method, url, ip;
+  std::string method, url, ip;  ///< empty: it came as no request
   std::vector<EventLine> events;
   std::vector<FieldLine> fields;
   std::vector<ListLine> lists;
@@ -62,6 +68,9 @@ struct Explanation {
 
   std::string to_text(bool colour) const;
   std::string to_json() const;
+  /// What to_text() says below its first line.
+  std::string body_text(bool colour) const;
+  boost::json::object to_object() const;
 };
 
 /// "pass", "flag", "gray", "delay", "challenge", "deny", "exempt", "refused" or "wait".
@@ -69,12 +78,12 @@ std::string verdict_word(const Verdict& verdict);
 /// The policy or list that decided; empty: none.
 std::string decided_by(const PolicySet& set, const Plan& plan, const Verdict& verdict);
 
-/// Judges a request without changing anything (JudgeOptions::dry), and explains the result. Where
-/// the driver shares counters, the store has to be asked in between. Driver and request must
-/// outlive it, and the driver must judge by the same set until the end.
+/// Judges an event without changing anything (JudgeOptions::dry), and explains the result. Where
+/// the driver shares counters, the store has to be asked in between. Driver and event must outlive
+/// it, and the driver must judge by the same set until the end.
 class Explaining {
  public:
-  Explaining(Driver& driver, const Request& request, Instant at);
+  Explaining(Driver& driver, const Occurrence& occurrence, Instant at);
   ~Explaining();
   Explaining(const Explaining&) = delete;
   Explaining& operator=(const Explaining&) = delete;
@@ -92,7 +101,7 @@ class Explaining {
   void conclude(const Verdict& verdict);
 
   Driver& driver_;
-  const Request& request_;
+  Occurrence occurrence_;
   Instant at_;
   Explanation out_;
   Frame frame_;
@@ -103,6 +112,6 @@ class Explaining {
 };
 
 /// The same with a driver that shares nothing, or whose store replies at once.
-Explanation explain(Driver& driver, const Request& request, Instant at);
+Explanation explain(Driver& driver, const Occurrence& occurrence, Instant at);
 
 }  // namespace weir::policies

@@ -39,11 +39,58 @@ void append_lines(std::string& out, std::string_view label, std::string_view lin
   }
 }
 
+void append_counter(std::string& out, const Explanation& of,
+                    const Explanation::PolicyLine::CounterLine& counter) {
+  out += "    " + counter.what;
+  if (counter.shared && of.of_all) out += ", over all replicas";
+  if (counter.shared && !of.here_only.empty()) out += ", of this replica";
+  out += " = " + counter.value;
+  const std::string flying = std::to_string(counter.in_flight) + " in flight)";
+  if (counter.in_flight != 0) out += " (" + counter.settled + " settled, " + flying;
+  if (counter.possible) out += " (if this one counts)";
+  out += "\n";
+}
+
+void append_policies(std::string& out, const Explanation& of, const Paint& paint) {
+  out += "\npolicies\n";
+  if (!of.here_only.empty())
+    out += "  " + paint.yellow("counts that replicas share are those of this one: ") +
+           printable(of.here_only) + "\n";
+  for (const Explanation::PolicyLine& line : of.policies) {
+    out += "  " + paint.bold(line.name) + (line.shadow ? " (shadow)" : "");
+    if (!line.skipped.empty()) {
+      out += paint.dim("  skipped: " + printable(line.skipped)) + "\n";
+      continue;
+    }
+    out += "  on " + line.event;
+    for (std::size_t i = 0; i < line.key.size(); ++i) {
+      out += (i == 0 ? ", key " : ", ") + line.key[i].first + "=" + printable(line.key[i].second);
+    }
+    out += "\n";
+    if (!line.pattern.empty()) out += "    " + printable(line.pattern) + "\n";
+    for (const auto& counter : line.counters) append_counter(out, of, counter);
+    for (const Explanation::RungLine& rung : line.rungs) {
+      out += "    " + (rung.holds ? paint.red("holds  ") : paint.dim("no     ")) +
+             printable(rung.text);
+      if (!rung.limit.empty() && rung.text.find(rung.limit) == std::string::npos) {
+        out += "  (limit " + rung.limit + ")";
+      } else if (rung.limit.empty() && rung.text.rfind("if ", 0) != 0) {
+        out += "  (no limit for this request)";
+      }
+      out += "\n";
+    }
+  }
+}
+
 }  // namespace
 
 std::string Explanation::to_text(bool colour) const {
+  return Paint(colour).bold(printable(method + " " + url)) + " from " + ip + "\n\n" +
+         body_text(colour);
+}
+
+std::string Explanation::body_text(bool colour) const {
   const Paint paint(colour);
-  std::string out = paint.bold(printable(method + " " + url)) + " from " + ip + "\n";
   const auto pad = [](const std::string& text, std::size_t width) {
     return text + std::string(text.size() < width ? width - text.size() : 1, ' ');
   };
@@ -52,7 +99,7 @@ std::string Explanation::to_text(bool colour) const {
   for (const FieldLine& line : fields)
     width = std::max(width, line.event.size() + line.name.size() + 3);
 
-  out += "\nevents\n";
+  std::string out = "events\n";
   for (const EventLine& line : events) {
     const std::string happened = line.happened == "yes"  ? paint.green(line.happened)
                                  : line.happened == "no" ? paint.dim(line.happened)
@@ -74,43 +121,7 @@ std::string Explanation::to_text(bool colour) const {
     if (!line.why.empty()) out += ": " + printable(line.why);
     out += "\n";
   }
-  out += "\npolicies\n";
-  if (!here_only.empty())
-    out += "  " + paint.yellow("counts that replicas share are those of this one: ") +
-           printable(here_only) + "\n";
-  for (const PolicyLine& line : policies) {
-    out += "  " + paint.bold(line.name) + (line.shadow ? " (shadow)" : "");
-    if (!line.skipped.empty()) {
-      out += paint.dim("  skipped: " + printable(line.skipped)) + "\n";
-      continue;
-    }
-    out += "  on " + line.event;
-    for (std::size_t i = 0; i < line.key.size(); ++i) {
-      out += (i == 0 ? ", key " : ", ") + line.key[i].first + "=" + printable(line.key[i].second);
-    }
-    out += "\n";
-    if (!line.pattern.empty()) out += "    " + printable(line.pattern) + "\n";
-    for (const auto& counter : line.counters) {
-      out += "    " + counter.what;
-      if (counter.shared && of_all) out += ", over all replicas";
-      if (counter.shared && !here_only.empty()) out += ", of this replica";
-      out += " = " + counter.value;
-      const std::string flying = std::to_string(counter.in_flight) + " in flight)";
-      if (counter.in_flight != 0) out += " (" + counter.settled + " settled, " + flying;
-      if (counter.possible) out += " (if this one counts)";
-      out += "\n";
-    }
-    for (const RungLine& rung : line.rungs) {
-      out += "    " + (rung.holds ? paint.red("holds  ") : paint.dim("no     ")) +
-             printable(rung.text);
-      if (!rung.limit.empty() && rung.text.find(rung.limit) == std::string::npos) {
-        out += "  (limit " + rung.limit + ")";
-      } else if (rung.limit.empty() && rung.text.rfind("if ", 0) != 0) {
-        out += "  (no limit for this request)";
-      }
-      out += "\n";
-    }
-  }
+  append_policies(out, *this, paint);
   out += "\nverdict  " + paint.bold(verdict);
   if (!decided_by.empty()) out += " by " + decided_by;
   if (status != 0) out += ", answered with " + std::to_string(status);

@@ -40,6 +40,8 @@ TEST(Completion, offers_commands_flags_and_values) {
       {{"serve", "--config="}, ":files\n"},
       {{"init", "--dir", ""}, ":dirs\n"},
       {{"check", "we"}, ":files\n"},
+      {{"explain", "--door", ""}, "ext_authz\nratelimit\n"},
+      {{"explain", "--door", "ratelimit", "ca"}, ":files\n"},
       {{"init", "logi"}, "login\t"},
       {{"dev", "3000", "--recipe", "logi"}, "login\t"},
       {{"-o", "json", "sche"}, "schema\t"},

@@ -38,6 +38,8 @@ constexpr Values kValues[] = {
     {"replay", "order", ValueKind::words, "arrival"},
     {"replay", "readings", ValueKind::policies},
     {"replay", "sweep", ValueKind::policies},
+    {"explain", "door", ValueKind::words, "ext_authz ratelimit"},
+    {"explain", "URL", ValueKind::files},
     {"completion", "SHELL", ValueKind::words, "bash zsh fish"},
     {"man", "PAGE", ValueKind::words, "weir weir.yaml"},
     {"inject", "filename", ValueKind::files},
