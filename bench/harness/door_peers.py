@@ -93,8 +93,16 @@ class GrpcPlusPlus(Beside):
 
 class RateLimit(Beside):
     label = "envoyproxy/ratelimit"
-    revision = "f2fb157"
     path = ("ratelimit", "service_cmd")
+
+    @classmethod
+    def version(cls):
+        beside = cls.binary(*cls.path)
+        try:
+            with open(os.path.join(os.path.dirname(beside or ""), "version"), encoding="utf-8") as f:
+                return f.read().strip()
+        except OSError:
+            return ""
 
     def start(self):
         if shutil.which("redis-server") is None:
