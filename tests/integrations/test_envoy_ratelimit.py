@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -135,6 +136,52 @@ class RateLimitService(unittest.TestCase):
             eventually(lambda s=site: s.ask("/nine-byte").status == 429, what="the refusal of a spent budget")
             self.assertEqual(site.ask("/nine-byte", "127.0.0.3").status, 200)
             self.assertEqual(site.stat("ratelimit.error"), 0)
+
+    def test_without_charge_always_nothing_that_comes_after_the_answer_refuses(self):
+        """The page says so: hits that would go over the limit are dropped, and the sum stays below it."""
+        route = peers.block(PAGE, "yaml", "apply_on_stream_done: true")
+        policies = peers.block(PAGE, "yaml", "charge: always").replace("over: 1000000", "over: 5").replace("    charge: always\n", "")
+        self.assertNotIn("charge", policies)
+
+        def change(text):
+            begin = text.index("              - match: {prefix: /}")
+            return text[:begin] + route + text[text.index("          http_filters:"):]
+        for site in self.each(change=change, policies=policies):
+            self.assertEqual([site.ask("/nine-byte").status for _ in range(6)], [200] * 6)
+            eventually(lambda s=site: s.weir.metric("weir_rate_limit_calls_total", 'result="over_limit"') >= 6, what="the calls after the answers")
+            self.assertEqual(site.ask("/nine-byte").status, 200)
+
+    def test_hits_addend_needs_the_form_of_one_route(self):
+        """In `rate_limits` of a route Envoy takes it, and sends one hit all the same."""
+        def change(text):
+            return text.replace("- actions: [{remote_address: {}}]", "- {actions: [{remote_address: {}}], hits_addend: {number: 3}}")
+        for site in self.each(change=change):
+            self.assertEqual([site.ask("/a", "127.0.0.2").status for _ in range(5)], [200] * 4 + [429])
+
+    def test_a_refusal_is_429_or_what_the_filter_says_and_other_words_mean_pass_or_refuse(self):
+        policies = """policies:
+  - {name: a, watch: {domain: web, descriptors: {remote_address: "*"}}, key: ip, window: 1h, then: [{over: 1, do: %s}]}
+"""
+        for do, status in (("deny, status: 403", 429), ("deny, status: 503", 429), ("challenge", 429), ("delay, hold: 20s", 200)):
+            for site in self.each(policies=policies % do):
+                begin = time.monotonic()
+                self.assertEqual([site.ask("/a", "127.0.0.2").status for _ in range(2)], [200, status], do)
+                self.assertLess(time.monotonic() - begin, 10)
+                self.assertEqual(site.stat("ratelimit.error"), 0)
+        own = "              failure_mode_deny: false"
+        for site in self.each(policies=policies % "deny", change=lambda text: text.replace(own, "              rate_limited_status: {code: 503}\n" + own)):
+            self.assertEqual([site.ask("/a", "127.0.0.2").status for _ in range(2)], [200, 503])
+
+    def test_a_policy_that_announces_its_limit(self):
+        policies = """policies:
+  - {name: a, watch: {domain: web, descriptors: {remote_address: "*"}}, key: ip, window: 1h, announce: true, then: [{over: 9, do: deny}]}
+"""
+        for site in self.each(policies=policies):
+            passed = site.ask("/a", "127.0.0.2")
+            self.assertIn('"a";r=8', passed.header("ratelimit"))
+            self.assertIn('"a";q=9', passed.header("ratelimit-policy"))
+        for site in self.each(policies=policies.replace(" announce: true,", "")):
+            self.assertIsNone(site.ask("/a", "127.0.0.2").header("ratelimit"))
 
     def test_files_of_envoyproxy_ratelimit(self):
         for site in self.each(policies="policies: []\n", extra="ratelimit: {files: [limits.yaml], headers: true}\n",
