@@ -41,12 +41,12 @@ def policies_of(page):
 class DoorWeir(Weir):
     """A weir without a proxy: only doors."""
 
-    def __init__(self, policies, api="", authz="", extra="", grpc=False, tls=""):
+    def __init__(self, policies, api="", authz="", extra="", grpc=False, tls="", listen="127.0.0.1"):
         super().__init__("", 1)
         self.api_port, self.grpc_port = free_port(), free_port()
         self.head = (f"weir: 1\n"
                      f"api: {{listen: 127.0.0.1:{self.api_port}{', ' + api if api else ''}}}\n"
-                     + (f"grpc: {{listen: 127.0.0.1:{self.grpc_port}{f', tls: {tls}' if tls else ''}}}\n" if grpc else "")
+                     + (f"grpc: {{listen: {listen}:{self.grpc_port}{f', tls: {tls}' if tls else ''}}}\n" if grpc else "")
                      + (f"authz: {authz}\n" if authz else "") +
                      f"admin: {{listen: 127.0.0.1:{self.admin_port}}}\n"
                      f"health: {{listen: 127.0.0.1:{self.health_port}}}\n"
@@ -64,6 +64,7 @@ class Peer:
     """A proxy as a process; `ready` asks whether it serves."""
 
     def __init__(self, command, directory, front, environment=None):
+        self.directory = directory
         self.log_path = os.path.join(directory, "peer.log")
         self.front = front
         with open(self.log_path, "ab") as log:
@@ -142,6 +143,11 @@ def envoys():
             if os.path.basename(directory) == "_bin" and "envoy" in files:
                 found[name.removeprefix("envoy-")] = os.path.join(directory, "envoy")
     return found
+
+
+def version_of(binary):
+    """Of an Envoy of envoys(), as a list of numbers."""
+    return next([int(n) for n in name.split(".")] for name, path in envoys().items() if path == binary)
 
 
 def envoy(binary, directory, text, front):

@@ -38,13 +38,16 @@ policies:
 class Site:
     """An app, a weir and an Envoy before them."""
 
-    def __init__(self, binary, grpc, change=lambda text: text, policies=POLICIES, authz="", app=None, extra=""):
+    def __init__(self, binary, grpc, change=lambda text: text, policies=POLICIES, authz="", app=None, extra="",
+                 listen="127.0.0.1"):
         self.exits = []
         self.grpc = grpc
+        self.version = peers.version_of(binary)
         self.app = Origin(app or (lambda request: answer(401 if request.path == "/login" else 200, request.path.encode(),
                                                          [("X-App", "yes")])))
         self.exits.append(self.app.stop)
-        self.weir = peers.DoorWeir(policies, api="ext_authz: {prefix: /ext_authz}", authz=authz, grpc=grpc, extra=extra)
+        self.weir = peers.DoorWeir(policies, api="ext_authz: {prefix: /ext_authz}", authz=authz, grpc=grpc, extra=extra,
+                                   listen=listen)
         self.weir.start()
         self.exits.append(self.weir.kill)
         scratch = tempfile.TemporaryDirectory(prefix="weir-envoy-")
@@ -99,8 +102,7 @@ class Cases:
                 yield binary
 
     def newest(self, **options):
-        version = max(self.envoys, key=lambda v: [int(n) for n in v.split(".")])
-        return Site(self.envoys[version], self.grpc, **options)
+        return Site(max(self.envoys.values(), key=peers.version_of), self.grpc, **options)
 
     def test_passes_flags_and_refuses_with_status_body_and_headers(self):
         for binary in self.each_version():
