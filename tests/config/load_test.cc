@@ -293,7 +293,7 @@ TEST_F(Directory, includes_are_sorted_and_hidden_files_left_out) {
 TEST_F(Directory, a_key_that_is_spelt_with_escapes_includes_too) {
   write("weir.yaml", "weir: 1\n\"incl\\u0075de\": more.yaml\n");
   write("more.yaml", "fields: {os: query.os}\n");
-  const Loaded loaded = load_file(path("weir.yaml"));
+  const Loaded loaded = load_file(path("weir.yaml"), {});
   ASSERT_TRUE(loaded.model) << shown(loaded);
   EXPECT_EQ(loaded.model->fields.size(), 1U);
 }
