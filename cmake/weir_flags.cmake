@@ -8,8 +8,10 @@ target_compile_definitions(weir_flags INTERFACE
 
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   # What is shipped says nothing of where it was built, and is the same wherever that was.
-  set(WEIR_SHORT_PATHS "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
-  target_compile_options(weir_flags INTERFACE "${WEIR_SHORT_PATHS}")
+  # Of several maps the last counts. The relative paths are those that ccache says instead (CCACHE_BASEDIR, scripts/test).
+  set(WEIR_SHORT_PATHS "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" "-ffile-prefix-map=${PROJECT_BINARY_DIR}/="
+    "-ffile-prefix-map=../../=" "-ffile-prefix-map=./=" -gno-record-gcc-switches)  # ccache adds one for precompiled headers
+  target_compile_options(weir_flags INTERFACE ${WEIR_SHORT_PATHS})
   # In sections of their own: the linker leaves out the functions and tables that nothing uses (--gc-sections).
   set(WEIR_SECTIONS -ffunction-sections -fdata-sections)
   target_compile_options(weir_flags INTERFACE ${WEIR_SECTIONS})
