@@ -164,6 +164,15 @@ class ExplainCall(unittest.TestCase):
         self.assertEqual([status.get("limitRemaining", 0) for status in told["answer"]["statuses"]], [0, 3, 1, 5])
         self.assertEqual(told["answer"]["statuses"][3]["currentLimit"], {"requestsPerUnit": 7, "unit": "HOUR"})
 
+    def test_a_file_of_limitador(self):
+        limits = """- {namespace: shop, max_value: 2, seconds: 60, conditions: ["descriptors[0].method == 'GET'"], variables: ["descriptors[0].user"]}
+"""
+        config = "weir: 1\nratelimit: {limitador: limits.yaml}\npolicies: []\n"
+        for method, hits, code in (("GET", 2, 0), ("GET", 3, 1), ("PUT", 3, 0)):
+            told = self.told(config, self.call([("method", method), ("user", "ann")], hitsAddend=hits), code, limits=limits)
+            lines = told["descriptors"][0]["judged"]["policies"]
+            self.assertEqual([line.get("skipped") is None for line in lines], [method == "GET"], lines)
+
     def test_for_people(self):
         done = explain({"weir.yaml": POLICIES}, "ratelimit", self.call(([("user", "ann")], {"hitsAddend": 3}), [("nobody", "\x1b[31m")]))
         self.assertEqual(done.returncode, 1, done.stderr)
