@@ -18,7 +18,7 @@ CORE = 0  # the client has the other one
 
 
 def grpcpp_version():
-    done = subprocess.run(["pkg-config", "--modversion", "grpc++"], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(["pkg-config", "--modversion", "grpc++"], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 

@@ -4,6 +4,7 @@ on grpc++, envoyproxy/ratelimit with a Redis, and limitador in memory, as far as
 
 import os
 import re
+import shutil
 import statistics
 import struct
 import subprocess
@@ -157,6 +158,8 @@ def table_of(o, results, missing):
 
 
 def run(o):
+    if shutil.which("h2load") is None:
+        raise Failure("h2load is the client, and not on this machine: apt install nghttp2-client")
     favour(os.getpid())
     results, raw, missing = {}, [], []
     with scratch() as directory:
