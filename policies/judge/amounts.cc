@@ -32,18 +32,10 @@ Value spelled(Frame& frame, const Value& value) {
 }
 
 Planning::AmountLoad Planning::load_amount(const Policy& policy, const Binding& binding,
-                                           limiter::Amount& amount, Trace* trace) {
-  const auto reason_of = [&](const Expression& expression) {
-    for (const SlotId slot : expression.slots()) {
-      const MissReason reason = work_.frame.why(slot);
-      if (reason != MissReason::none) return reason;
-    }
-    // The value is there, and cannot be counted; an application may read it all the same.
-    return expression.client_asserted() ? MissReason::unreadable : MissReason::failed;
-  };
-  const auto lacks = [&](std::size_t field, const Expression& expression) {
-    return missing(policy, field, expression.canonical(), reason_of(expression),
-                   Skip::amount_missing, trace)
+                                       limiter::Amount& amount, Trace* trace) {
+  const auto lacks = [&](std::size_t field, const Expression& expression, const Value& value) {
+    const MissReason reason = why_no_number(work_.frame, expression, value);
+    return missing(policy, field, expression.canonical(), reason, Skip::amount_missing, trace)
                ? AmountLoad::missing_same
                : AmountLoad::skips;
   };
@@ -65,7 +57,7 @@ Planning::AmountLoad Planning::load_amount(const Policy& policy, const Binding& 
     const limiter::Datum datum = datum_of(value);
     // A text that is too long is there; it is remembered as none.
     if (datum.type == limiter::Datum::Type::none && !value.is(Type::text)) {
-      return lacks(binding.key.size(), binding.arguments.front());
+      return lacks(binding.key.size(), binding.arguments.front(), value);
     }
     amount.datum = work_.frame.arena().make(datum);
     return amount.datum != nullptr ? AmountLoad::loaded : AmountLoad::skips;
@@ -75,7 +67,7 @@ Planning::AmountLoad Planning::load_amount(const Policy& policy, const Binding& 
     const Value value = expression.eval(work_.frame);
     const bool real = work_.set->counters[policy.counters.front()].spec.real;
     if (!value.is_number() || (!value.as_number().is_finite() && !policy.amounts_checked)) {
-      return lacks(binding.key.size(), expression);
+      return lacks(binding.key.size(), expression, value);
     }
     const Number number = value.as_number();
     if (policy.amounts_checked && (number.is_negative() || !number.is_finite())) {
@@ -93,7 +85,9 @@ Planning::AmountLoad Planning::load_amount(const Policy& policy, const Binding& 
   if (takes_members(policy.metric)) {
     const std::optional<std::size_t> bad = load_member(binding, amount.member);
     if (!bad) return AmountLoad::loaded;
-    const AmountLoad loaded = lacks(binding.key.size() + *bad, binding.arguments[*bad]);
+    const Expression& expression = binding.arguments[*bad];
+    const AmountLoad loaded =
+        lacks(binding.key.size() + *bad, expression, expression.eval(work_.frame));
     if (loaded != AmountLoad::missing_same) return loaded;
     amount.member = member_with_gaps(binding);
     return AmountLoad::loaded;

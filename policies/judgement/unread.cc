@@ -1,5 +1,7 @@
 #include "policies/judgement/unread.h"
 
+#include "policies/lang/expr/missed.h"
+
 namespace weir::policies {
 
 MissReason why_no_text(Frame& frame, const PolicySet& set, SlotId slot) {
@@ -12,51 +14,23 @@ MissReason why_no_text(Frame& frame, const PolicySet& set, SlotId slot) {
                                                              : MissReason::none;
 }
 
-namespace {
-
-/// A slot of the expression that cannot be read.
-Unread unread_slot_in(Frame& frame, const PolicySet& set, const Expression& expression) {
-  Unread part;  // at the answer, only values computed from a field may be kept
-  for (const SlotId slot : expression.slots()) {
-    const Slot& of = set.slots[slot];
-    if (of.side != Side::request) continue;
-    const MissReason why = frame.why(slot);
-    if (!is_unread(why)) continue;
-    if (of.kind != Slot::Kind::computed) return {of.text, why};
-    part = {of.text, why};
-  }
-  return part;
+MissReason why_no_number(Frame& frame, const Expression& expression, const Value& value) {
+  if (value.is_null() || value.is_error())
+    return expr::why_missed(*expression.program(), frame, true).why;
+  return expression.client_asserted() ? MissReason::unreadable : MissReason::failed;
 }
-
-/// A list, a number or a boolean where the failed expression takes a text, or a text in which an
-/// application may read a number.
-Unread misread_in(Frame& frame, const PolicySet& set, const Expression& expression) {
-  if (!is_unread(frame.why(expression, Value::error()))) return {};
-  for (const SlotId slot : expression.slots()) {
-    const Slot& of = set.slots[slot];
-    if (of.side != Side::request || of.kind == Slot::Kind::computed) continue;
-    const Value value = frame.load(slot);
-    if (value.is_null() || value.is_error()) continue;
-    if (value.is(Type::text) ? of.client_asserted : of.needs_body)
-      return {of.text, MissReason::unreadable};
-  }
-  return {};
-}
-
-}  // namespace
 
 /// The part of the request that this failed expression could not read.
 Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expression) {
-  const Unread part = unread_slot_in(frame, set, expression);
-  return part ? part : misread_in(frame, set, expression);
+  const expr::Missed missed = expr::why_missed(*expression.program(), frame);
+  if (missed.part == SlotTable::kMax) return {};
+  return {set.slots[missed.part].text, missed.part_why};
 }
 
 Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit, std::uint32_t open) {
-  if (const auto* expression = std::get_if<Expression>(&limit.source)) {
-    const Unread part = unread_slot_in(frame, set, *expression);
-    // Null is no failure: a table may have no limit for a value that everybody reads alike.
-    return part || !expression->eval(frame).is_error() ? part : misread_in(frame, set, *expression);
-  }
+  // Null is no failure: a table may have no limit for a value that everybody reads alike.
+  if (const auto* expression = std::get_if<Expression>(&limit.source))
+    return unread_in(frame, set, *expression);
   for (const SlotId slot : limit.table_slots) {
     const bool hangs_on_it = (open & 1) != 0;
     open >>= 1;

@@ -9,6 +9,34 @@
 #include "policies/lang/extractors/text.h"
 
 namespace weir::policies {
+namespace {
+
+int weight(MissReason reason) noexcept {
+  switch (reason) {
+    case MissReason::too_large:
+      return 7;
+    case MissReason::encoded:
+      return 6;
+    case MissReason::unreadable:
+      return 5;
+    case MissReason::ambiguous:
+      return 4;
+    case MissReason::unread:
+      return 3;
+    case MissReason::failed:
+      return 2;
+    case MissReason::absent:
+      return 1;
+    case MissReason::none:
+    case MissReason::path:  // of no field
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+MissReason worse(MissReason a, MissReason b) noexcept { return weight(b) > weight(a) ? b : a; }
 
 std::string_view miss_reason_text(MissReason reason) noexcept {
   switch (reason) {

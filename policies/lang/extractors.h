@@ -36,6 +36,9 @@ constexpr bool is_unread(MissReason reason) noexcept {
          reason == MissReason::too_large || reason == MissReason::encoded;
 }
 
+/// Of two reasons the one that weighs more: reasons to refuse weigh most.
+MissReason worse(MissReason a, MissReason b) noexcept;
+
 struct Extracted {
   Value value;
   MissReason why = MissReason::none;

@@ -1,40 +1,15 @@
 #include "policies/lang/frame.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "core/assert.h"
 #include "policies/lang/expr/expression.h"
-#include "policies/lang/expr/functions.h"
+#include "policies/lang/expr/missed.h"
 #include "policies/lang/expr/program.h"
 #include "policies/lang/extractors/json.h"
 
 namespace weir::policies {
 namespace {
-
-/// The weight of a reason when several values were missing: reasons to refuse weigh most.
-int weight(MissReason reason) noexcept {
-  switch (reason) {
-    case MissReason::too_large:
-      return 7;
-    case MissReason::encoded:
-      return 6;
-    case MissReason::unreadable:
-      return 5;
-    case MissReason::ambiguous:
-      return 4;
-    case MissReason::unread:
-      return 3;
-    case MissReason::failed:
-      return 2;
-    case MissReason::absent:
-      return 1;
-    case MissReason::none:
-    case MissReason::path:  // of no field
-      return 0;
-  }
-  return 0;
-}
 
 std::size_t bytes_to_keep(const Value& value) noexcept {
   if (value.is(Type::text)) return value.as_text().size();
@@ -176,52 +151,14 @@ Value Frame::compute(SlotId id) {
   return got.value;
 }
 
-namespace {
-
-bool reads_a_number(const expr::Program& program) noexcept {
-  return std::any_of(program.nodes.begin(), program.nodes.end(), [](const expr::Node& node) {
-    return node.op == expr::Op::call &&
-           (node.function->name == "int" || node.function->name == "double" ||
-            node.function->name == "round");
-  });
-}
-
-/// Whether some application reads a number where int() and double() read none: PHP, JavaScript,
-/// Java and Python take ` 5`, `5.5` and `1e9` for an integer, `0x10`, `5 pieces`, digits of other
-/// scripts, infinity.
-bool may_be_number(std::string_view text) noexcept {
-  const std::size_t first = text.find_first_not_of(" \t\r\n\f\v+-.");
-  if (first == std::string_view::npos) return false;
-  const auto c = static_cast<unsigned char>(text[first]);
-  if ((c >= '0' && c <= '9') || c >= 0x80) return true;
-  const auto begins = [&](std::string_view word) {
-    return text.size() - first >= word.size() &&
-           std::equal(word.begin(), word.end(), text.begin() + static_cast<std::ptrdiff_t>(first),
-                      [](char lower, char found) { return (found | 0x20) == lower; });
-  };
-  return begins("inf") || begins("nan");
-}
-
-}  // namespace
-
-MissReason Frame::why_missing(const expr::Program& program, const Value& result) const {
-  // A body may hold a list, a number or a boolean where the expression takes a text: that is not
-  // missing, for an application may make a text of it. Nor is a text from which an application may
-  // read a number, and the expression none.
-  const bool reads_number = result.is_error() && reads_a_number(program);
-  MissReason worst = result.is_error() ? MissReason::failed : MissReason::absent;
+MissReason Frame::why_missing(const expr::Program& program, const Value& result) {
+  if (result.is_error()) return expr::why_missed(program, *this).why;
+  MissReason worst = MissReason::absent;
   for (const SlotId id : program.slots) {
-    if (id >= cells_.size() || cells_[id].epoch != epoch_) continue;
-    const Slot& slot = (*slots_)[id];
-    const Value& value = cells_[id].value;
-    const bool otherwise = value.is(Type::text) ? reads_number && slot.client_asserted &&
-                                                      may_be_number(value.as_text())
-                                                : slot.needs_body;
-    const bool refused = result.is_error() && otherwise && cells_[id].why == MissReason::none;
-    const MissReason why = refused ? MissReason::unreadable : cells_[id].why;
-    if (weight(why) > weight(worst)) worst = why;
+    if (id < cells_.size() && cells_[id].epoch == epoch_) worst = worse(worst, cells_[id].why);
   }
-  return worst;
+  // A part that cannot be read, and on which null does not depend.
+  return is_unread(worst) ? expr::why_missed(program, *this).why : worst;
 }
 
 MissReason Frame::why(SlotId id) {

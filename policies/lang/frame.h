@@ -107,6 +107,7 @@ class Frame {
   // For extractors and functions.
   const Request* request() const noexcept { return request_; }  ///< null on the answer side
   const Answer* answer() const noexcept { return answer_; }     ///< null on the request side
+  const SlotTable& slots() const noexcept { return *slots_; }
   /// Of a rate limit call; null for everything else.
   const Descriptor* descriptor() const noexcept { return descriptor_; }
   TimePoint time() const noexcept { return time_; }
@@ -126,7 +127,7 @@ class Frame {
   void restart(const SlotTable& slots, const ListOracle* lists);
   Value compute(SlotId id);
   void read_address(Cell& cell);
-  MissReason why_missing(const expr::Program& program, const Value& result) const;
+  MissReason why_missing(const expr::Program& program, const Value& result);
 
   std::vector<Cell> cells_;
   std::uint32_t epoch_ = 0;

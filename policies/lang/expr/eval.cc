@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "core/assert.h"
 #include "policies/lang/expr/functions.h"
+#include "policies/lang/expr/missed.h"
 #include "policies/lang/expr/program.h"
 #include "policies/lang/extractors/json.h"
 #include "policies/lang/frame.h"
@@ -23,9 +26,39 @@
 namespace weir::policies::expr {
 namespace {
 
+/// Whether some application reads a number where int() and double() read none: PHP, JavaScript,
+/// Java and Python take ` 5`, `5.5` and `1e9` for an integer, `0x10`, `5 pieces`, digits of other
+/// scripts, infinity.
+bool may_be_number(std::string_view text) noexcept {
+  const std::size_t first = text.find_first_not_of(" \t\r\n\f\v+-.");
+  if (first == std::string_view::npos) return false;
+  const auto c = static_cast<unsigned char>(text[first]);
+  if ((c >= '0' && c <= '9') || c >= 0x80) return true;
+  const auto begins = [&](std::string_view word) {
+    return text.size() - first >= word.size() &&
+           std::equal(word.begin(), word.end(), text.begin() + static_cast<std::ptrdiff_t>(first),
+                      [](char lower, char found) { return (found | 0x20) == lower; });
+  };
+  return begins("inf") || begins("nan");
+}
+
+bool reads_a_number(const FunctionRow& function) noexcept {
+  return function.name == "int" || function.name == "double" || function.name == "round";
+}
+
+/// What an evaluation notes of the values that it misses. An evaluation that notes nothing costs
+/// nothing for it.
+struct NoNotes {};
+struct Notes {
+  Missed missed;
+  bool as_number = false;
+};
+
+template <class Noted>
 class Evaluator {
  public:
-  Evaluator(const Program& program, Frame& frame) noexcept : program_(program), frame_(frame) {}
+  Evaluator(const Program& program, Frame& frame, Noted& notes) noexcept
+      : program_(program), frame_(frame), notes_(notes) {}
 
   Value eval(std::uint32_t index) const {
     const Node& node = program_.nodes.data()[index];
@@ -33,7 +66,7 @@ class Evaluator {
       case Op::constant:
         return node.constant;
       case Op::load:
-        return frame_.load(node.slot);
+        return load(node.slot);
       case Op::logical_and:
         return junction(node, false);
       case Op::logical_or:
@@ -41,14 +74,17 @@ class Evaluator {
       case Op::logical_not: {
         const Value x = child(node, 0);
         if (x.is(Type::boolean)) return Value::boolean(!x.as_boolean());
-        return x.is_null() ? x : Value::error();
+        return x.is_null() ? x : not_taken(node, 0, x);
       }
-      case Op::negate:
-        return negate(child(node, 0));
+      case Op::negate: {
+        const Value x = child(node, 0);
+        const Value negative = negate(x);
+        return negative.is_error() && !x.is(Type::integer) ? not_taken(node, 0, x) : negative;
+      }
       case Op::conditional: {
         const Value condition = child(node, 0);
         if (condition.is(Type::boolean)) return child(node, condition.as_boolean() ? 1 : 2);
-        return condition.is_null() ? condition : Value::error();
+        return condition.is_null() ? condition : not_taken(node, 0, condition);
       }
       case Op::has:
         return has(node);
@@ -73,8 +109,99 @@ class Evaluator {
     const std::uint32_t index = program_.arguments.data()[node.first + k];
     const Node& leaf = program_.nodes.data()[index];
     if (leaf.op == Op::constant) return leaf.constant;
-    if (leaf.op == Op::load) return frame_.load(leaf.slot);
+    if (leaf.op == Op::load) return load(leaf.slot);
     return eval(index);
+  }
+
+  static constexpr bool kNotes = std::is_same_v<Noted, Notes>;
+
+  [[gnu::always_inline]] Value load(SlotId slot) const {
+    const Value value = frame_.load(slot);
+    if constexpr (kNotes) {
+      if (value.is_null() || value.is_error()) note(slot, frame_.why(slot));
+    }
+    return value;
+  }
+
+  void note(SlotId slot, MissReason why) const {
+    Missed& missed = notes_.missed;
+    missed.why = worse(missed.why, why);
+    const bool of_request = is_unread(why) && frame_.slots()[slot].side == Side::request;
+    if (!of_request || missed.part != SlotTable::kMax) return;
+    missed.part = slot;
+    missed.part_why = why;
+  }
+
+  /// The operand does not have a type that the node takes.
+  Value not_taken(const Node& node, std::uint32_t k, const Value& x) const {
+    if constexpr (kNotes) note_operand(node, k, x);
+    return Value::error();
+  }
+
+  /// The operands do not go together.
+  Value not_taken(const Node& node, const Value& a, const Value& b) const {
+    if constexpr (kNotes) {
+      if (!a.is_error() && !b.is_error()) {  // else noted where it came from
+        note_operand(node, 0, a);
+        note_operand(node, 1, b);
+      }
+    }
+    return Value::error();
+  }
+
+  void note_operand(const Node& node, std::uint32_t k, const Value& x) const {
+    if (x.is_error() || x.is_null()) return;  // noted where it came from
+    notes_.missed.why = worse(notes_.missed.why, MissReason::failed);
+    if (!x.is(Type::text)) {
+      note_source(node, k, [](const Slot& slot) { return slot.needs_body; });
+    } else if (takes_number(node) && may_be_number(x.as_text())) {
+      note_source(node, k, [](const Slot& slot) { return slot.client_asserted; });
+    }
+  }
+
+  bool takes_number(const Node& node) const {
+    switch (node.op) {
+      case Op::negate:
+      case Op::add:
+      case Op::subtract:
+      case Op::multiply:
+      case Op::divide:
+      case Op::modulo:
+        return notes_.as_number;
+      case Op::call:
+        return reads_a_number(*node.function);
+      default:
+        return false;
+    }
+  }
+
+  /// The operand could not be read if a slot of such a kind made it.
+  template <class Kind>
+  void note_source(const Node& node, std::uint32_t k, Kind kind) const {
+    const SlotId slot = source(program_.arguments[node.first + k], kind);
+    if (slot != SlotTable::kMax) note(slot, MissReason::unreadable);
+  }
+
+  template <class Kind>
+  SlotId source(std::uint32_t index, Kind kind) const {
+    const Node& node = program_.nodes[index];
+    if (node.op == Op::load) return kind(frame_.slots()[node.slot]) ? node.slot : SlotTable::kMax;
+    std::uint32_t first = 0, end = node.count;
+    if (node.op == Op::conditional) {
+      first = child(node, 0).is_true() ? 1 : 2;
+      end = first + 1;
+    }
+    for (std::uint32_t k = first; k < end; ++k) {
+      const SlotId found = source(program_.arguments[node.first + k], kind);
+      if (found != SlotTable::kMax) return found;
+    }
+    return SlotTable::kMax;
+  }
+
+  /// The node fails although it takes its operands.
+  Value failed() const {
+    if constexpr (kNotes) notes_.missed.why = worse(notes_.missed.why, MissReason::failed);
+    return Value::error();
   }
 
   Value equal_children(const Node& node) const {
@@ -83,23 +210,29 @@ class Evaluator {
       return Value::boolean(a.as_integer() == b.as_integer());
     }
     if (a.is(Type::text) && b.is(Type::text)) return Value::boolean(a.as_text() == b.as_text());
-    return equals(frame_, a, b);
+    const Value same = equals(frame_, a, b);
+    return same.is_error() ? not_taken(node, a, b) : same;
   }
 
   /// && (decided by false) and || (decided by true).
   Value junction(const Node& node, bool decisive) const {
-    bool failed = false, missing = false;
+    [[maybe_unused]] const Noted before = notes_;
+    bool fails = false, missing = false;
     for (std::uint32_t k = 0; k < node.count; ++k) {
       const Value x = child(node, k);
       if (x.is(Type::boolean)) {
-        if (x.as_boolean() == decisive) return x;
+        if (x.as_boolean() == decisive) {
+          if constexpr (kNotes) notes_ = before;  // the others are outweighed
+          return x;
+        }
       } else if (x.is_null()) {
         missing = true;
       } else {
-        failed = true;
+        fails = true;
+        not_taken(node, k, x);
       }
     }
-    if (failed) return Value::error();
+    if (fails) return Value::error();
     return missing ? Value::null() : Value::boolean(!decisive);
   }
 
@@ -116,17 +249,19 @@ class Evaluator {
   /// A field whose expression fails is as missing as an absent field. A field that is present and
   /// unreadable is an error: nobody knows its value.
   Value has(const Node& node) const {
+    [[maybe_unused]] const Noted before = notes_;
     const Value x = child(node, 0);
     if (x.is_error()) {
       const Node& of = program_.nodes[program_.arguments[node.first]];
       if (of.op == Op::load && is_unread(frame_.why(of.slot))) return x;
     }
+    if constexpr (kNotes) notes_ = before;
     return Value::boolean(!x.is_null() && !x.is_error());
   }
 
   Value list(const Node& node) const {
     char* const memory = frame_.arena().allocate(node.count * sizeof(Value));
-    if (memory == nullptr) return Value::error();
+    if (memory == nullptr) return failed();
     Value* const items = reinterpret_cast<Value*>(memory);
     for (std::uint32_t k = 0; k < node.count; ++k) {
       const Value* const item = new (items + k) Value(child(node, k));
@@ -144,10 +279,22 @@ class Evaluator {
       if (args[k].is_null())
         missing = true;
       else if (!accepts(function, k, args[k]))
-        return Value::error();
+        return not_taken(node, k, args[k]);
     }
     if (missing) return Value::null();
-    return function.call({frame_, *node.payload, {args.data(), node.count}});
+    const Value result = function.call({frame_, *node.payload, {args.data(), node.count}});
+    if constexpr (kNotes) {
+      if (result.is_error()) note_call(node, args[0]);
+    }
+    return result;
+  }
+
+  /// A function takes its arguments and fails.
+  void note_call(const Node& node, const Value& x) const {
+    failed();
+    if (!reads_a_number(*node.function)) return;
+    if (x.is(Type::text) && !may_be_number(x.as_text())) return;
+    note_source(node, 0, [](const Slot& slot) { return slot.client_asserted; });
   }
 
   /// The check has seen to this where types are known; the rest is known only now. Arguments that
@@ -166,12 +313,20 @@ class Evaluator {
     const Value a = child(node, 0), b = child(node, 1);
     if (a.is_error() || b.is_error()) return Value::error();
     if (a.is_null() || b.is_null()) return Value::null();
-    switch (node.op) {
+    const Value result = operate(node.op, a, b);
+    if constexpr (kNotes) {
+      if (result.is_error()) return takes(node.op, a, b) ? failed() : not_taken(node, a, b);
+    }
+    return result;
+  }
+
+  Value operate(Op op, const Value& a, const Value& b) const {
+    switch (op) {
       case Op::less:
       case Op::less_equal:
       case Op::greater:
       case Op::greater_equal:
-        return compare(node.op, a, b);
+        return compare(op, a, b);
       case Op::in:
         return member_of(a, b);
       case Op::index:
@@ -179,10 +334,19 @@ class Evaluator {
       case Op::add:
         if (a.is(Type::text) && b.is(Type::text)) return concatenate(a.as_text(), b.as_text());
         if (a.is(Type::list) && b.is(Type::list)) return concatenate(a.as_list(), b.as_list());
-        return arithmetic(node.op, a, b);
+        return arithmetic(op, a, b);
       default:
-        return arithmetic(node.op, a, b);
+        return arithmetic(op, a, b);
     }
+  }
+
+  /// Whether an operator that fails on such operands takes their types.
+  static bool takes(Op op, const Value& a, const Value& b) noexcept {
+    if (op == Op::in) return false;
+    if (op == Op::index) return a.is(Type::list) && b.is(Type::integer);
+    if (op == Op::add && a.type() == b.type() && (a.is(Type::text) || a.is(Type::list)))
+      return true;
+    return a.is(Type::integer) && b.is(Type::integer);
   }
 
   static Value compare(Op op, const Value& a, const Value& b) noexcept {
@@ -318,6 +482,7 @@ class Evaluator {
 
   const Program& program_;
   Frame& frame_;
+  [[no_unique_address]] std::conditional_t<kNotes, Notes&, NoNotes> notes_;
 };
 
 }  // namespace
@@ -385,7 +550,26 @@ Value equals(Frame& frame, const Value& a, const Value& b) {
 }
 
 Value evaluate(const Program& program, Frame& frame) {
-  return Evaluator(program, frame).eval(program.root);
+  NoNotes notes;
+  return Evaluator<NoNotes>(program, frame, notes).eval(program.root);
+}
+
+Missed why_missed(const Program& program, Frame& frame, bool as_number) {
+  Notes notes{{}, as_number};
+  const Value result = Evaluator<Notes>(program, frame, notes).eval(program.root);
+  if (!result.is_null() && !result.is_error()) return {};
+  Missed& missed = notes.missed;
+  missed.why = worse(missed.why, result.is_error() ? MissReason::failed : MissReason::absent);
+  // Of a field that is an expression, the part of the request. After the answer only the field may
+  // be kept.
+  if (missed.part != SlotTable::kMax && frame.slots()[missed.part].program) {
+    const Missed inner = why_missed(*frame.slots()[missed.part].program, frame);
+    if (inner.part != SlotTable::kMax) {
+      missed.part = inner.part;
+      missed.part_why = inner.part_why;
+    }
+  }
+  return missed;
 }
 
 }  // namespace weir::policies::expr
