@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/chars/token.h"
+#include "core/chars/own_headers.h"
 #include "core/kept_memory.h"
 #include "net/http/client_address.h"
 #include "net/http/fields.h"
@@ -81,7 +82,7 @@ void CheckReader::add_header(std::string_view name, std::string_view value) {
     return;
   }
   headers_.push_back({name, value});
-  if (net::aliases(name.substr(0, 7), "x-weir-")) forged_.push_back(name);
+  if (is_own_header(name)) forged_.push_back(name);
 }
 
 void CheckReader::read_headers() {

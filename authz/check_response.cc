@@ -5,6 +5,7 @@
 
 #include "authz/answer.h"
 #include "core/chars/ascii.h"
+#include "core/chars/own_headers.h"
 #include "core/http_status.h"
 #include "core/utf8.h"
 #include "net/http/fields.h"
@@ -69,11 +70,15 @@ void overwrite(HeaderValueOption& option) {
   option.set_append_action(HeaderValueOption::OVERWRITE_IF_EXISTS_OR_ADD);
 }
 
+/// Envoy's names of headers are in lower case.
+void put_name(std::string& out, std::string_view name) {
+  out.resize(name.size());
+  std::transform(name.begin(), name.end(), out.begin(), ascii::lower);
+}
+
 void put_header(HeaderValueOption& option, std::string_view name, std::string_view value) {
   auto& header = *option.mutable_header();
-  std::string& key = *header.mutable_key();
-  key.resize(name.size());
-  std::transform(name.begin(), name.end(), key.begin(), ascii::lower);
+  put_name(*header.mutable_key(), name);
   put_text(*header.mutable_value(), value, false);
 }
 
@@ -107,9 +112,6 @@ void put_cause(CheckResponse& out, const Effect::Cause& cause) {
     (*out.mutable_dynamic_metadata()->mutable_fields())["possible"].set_bool_value(true);
 }
 
-constexpr std::string_view kForAppLower[] = {"x-weir-verdict", "x-weir-policy", "x-weir-score",
-                                             "x-weir-request-id"};
-
 }  // namespace
 
 bool says_nothing(const Effect& effect, const std::vector<std::string_view>& forged) noexcept {
@@ -129,15 +131,17 @@ void fill_allowed(CheckResponse& out, const Effect& effect,
   each_line(effect.upstream_headers, set);
   // After the headers are set, Envoy takes these away: so none that was set.
   const auto is_set = [&](std::string_view name) {
-    return std::any_of(ok.headers().begin(), ok.headers().end(),
-                       [&](const auto& h) { return h.header().key() == name; });
+    return std::any_of(ok.headers().begin(), ok.headers().end(), [&](const auto& h) {
+      return net::same_ignoring_case(h.header().key(), name);
+    });
   };
-  for (const std::string_view name : kForAppLower) {
-    if (!is_set(name)) ok.add_headers_to_remove()->assign(name);
+  for (const std::string_view name : kHeadersForApp) {
+    if (!is_set(name)) put_name(*ok.add_headers_to_remove(), name);
   }
   for (const std::string_view name : forged) {
     const bool ours =
-        std::find(std::begin(kForAppLower), std::end(kForAppLower), name) != std::end(kForAppLower);
+        std::any_of(kHeadersForApp.begin(), kHeadersForApp.end(),
+                    [name](auto header) { return net::same_ignoring_case(header, name); });
     if (!ours && is_sound(name, false)) ok.add_headers_to_remove()->assign(name);
   }
   each_line(effect.response_headers, [&](std::string_view name, std::string_view value) {
@@ -191,10 +195,10 @@ void add_request_id(CheckResponse& out, const gate::Unsettled::Id& id) {
   const std::string_view text(id.data(), id.size());
   auto& ok = *out.mutable_ok_response();
   HeaderValueOption& option = *ok.add_headers();
-  put_header(option, kRequestId, text);
+  put_header(option, kRequestIdHeader, text);
   overwrite(option);
   auto& gone = *ok.mutable_headers_to_remove();
-  const auto at = std::find(gone.begin(), gone.end(), kForAppLower[3]);
+  const auto at = std::find(gone.begin(), gone.end(), option.header().key());
   if (at != gone.end()) gone.DeleteSubrange(static_cast<int>(at - gone.begin()), 1);
   put_metadata(out, "request_id", text);
 }

@@ -4,13 +4,13 @@
 #include <limits>
 
 #include "core/assert.h"
+#include "core/chars/own_headers.h"
 #include "core/kept_memory.h"
 #include "core/no_memory.h"
 
 namespace weir::authz {
 namespace {
 
-constexpr std::string_view kVerdict = "X-Weir-Verdict: ";
 // What a call that has ended keeps memory for.
 constexpr std::size_t kKeptDescriptors = 32;
 constexpr std::size_t kKeptEntries = 256;
@@ -127,7 +127,7 @@ void RateLimitCall::take(std::size_t index, const gate::Gate::Judged& judged, Ti
     const std::size_t end = std::min(lines.find('\n'), lines.size() - 1) + 1;
     const std::string_view line = lines.substr(0, end);
     lines.remove_prefix(end);
-    if (!line.starts_with(kVerdict)) {
+    if (!line.starts_with(kVerdictHeader)) {
       request_lines_ += line;
     } else if (judged.verdict.effect >= verdict_) {
       verdict_ = judged.verdict.effect;

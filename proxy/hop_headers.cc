@@ -6,6 +6,7 @@
 
 #include "core/assert.h"
 #include "core/chars/header_name.h"
+#include "core/chars/own_headers.h"
 
 namespace weir::proxy {
 namespace {
@@ -115,8 +116,7 @@ bool aliases_one_of_ours(std::string_view name,
     if (net::field_kind({room.data(), name.size()}) != FieldKind::plain) return true;
   }
   const auto same = [name](std::string_view ours) { return net::aliases(name, ours); };
-  if (net::aliases(name.substr(0, 7), "x-weir-") ||
-      std::any_of(std::begin(kReadNames), std::end(kReadNames), same))
+  if (is_own_header(name) || std::any_of(std::begin(kReadNames), std::end(kReadNames), same))
     return true;
   // A policy may read a name with a dot or a tilde: that one is no alias of itself.
   return std::any_of(used_names.begin(), used_names.end(), same) && !is_read(name, used_names);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/chars/own_headers.h"
 #include "core/http_status.h"
 #include "core/text.h"
 #include "policies/explain/quota.h"
@@ -142,12 +143,13 @@ void VerdictText::render_pass(const PolicySet& set, const Verdict& verdict, Effe
   }
   if (list_.empty()) return;
   if (const auto word = row_of(verdict.effect).verdict; !word.empty()) {
-    upstream_.append("X-Weir-Verdict: ").append(word).append("\r\n");
+    upstream_.append(kVerdictHeader).append(": ").append(word).append("\r\n");
   }
-  upstream_.append("X-Weir-Policy: ").append(list_).append("\r\n");
+  upstream_.append(kPolicyHeader).append(": ").append(list_).append("\r\n");
   if (verdict.score != 0) {
     char buffer[32];
-    upstream_.append("X-Weir-Score: ")
+    upstream_.append(kScoreHeader)
+        .append(": ")
         .append(buffer, Number{verdict.score}.to_chars(buffer))
         .append("\r\n");
   }

@@ -7,6 +7,7 @@
 
 #include "envoy/service/auth/v3/external_auth.pb.h"
 #include "policies/lang/extractors/arena.h"
+#include "tests/support/own_header_spellings.h"
 
 namespace weir::authz::check_request_test {
 namespace {
@@ -194,6 +195,15 @@ TEST(CheckRequest, AHeaderOfOurOwnComesFromEnvoyAlone) {
   EXPECT_TRUE(comes_as_metadatum("x-weir-client-ip"));
   EXPECT_FALSE(comes_as_metadatum("x-forwarded-for")) << "there it is Envoy's own address";
   EXPECT_FALSE(comes_as_metadatum("x-envoy-external-address"));
+}
+
+TEST(CheckRequest, EverySpellingOfOurOwnHeadersIsForged) {
+  for (const std::string& name : ::weir::test::own_header_spellings()) {
+    Check check;
+    check.header(name.c_str(), "flag");
+    check.client();
+    EXPECT_EQ(check.reader.forged().size(), 1U) << name;
+  }
 }
 
 TEST(CheckRequest, FactsOfRoutesAndFilters) {

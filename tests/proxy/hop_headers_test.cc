@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/head_cases.h"
+#include "tests/support/own_header_spellings.h"
 #include "tests/support/round_trip.h"
 #include "tests/support/seed.h"
 
@@ -62,6 +63,14 @@ TEST(UpstreamHead, DropsHopByHopFieldsAndThoseNamedInConnection) {
                   "Trailer: x\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\nProxy: http://evil\r\n",
                   options),
             "X-C: 3\r\n" + kForwarding);
+}
+
+TEST(UpstreamHead, DropsEverySpellingOfOurOwnHeaders) {
+  const UpstreamHeadOptions options = from("192.0.2.1");
+  for (const std::string_view name : kHeadersForApp)
+    EXPECT_EQ(extra(std::string(name) + ": 1\r\n", options), kForwarding) << name;
+  for (const std::string& name : ::weir::test::own_header_spellings())
+    EXPECT_EQ(extra(name + ": 1\r\n", options), kForwarding) << name;
 }
 
 TEST(UpstreamHead, FramingHostAndForwardingCannotBeShed) {
