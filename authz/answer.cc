@@ -1,9 +1,11 @@
 #include "authz/answer.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "core/chars/ascii.h"
+#include "core/chars/own_headers.h"
 #include "core/http_status.h"
 #include "net/http/fields.h"
 
@@ -41,20 +43,28 @@ void append_end(std::string& out, std::string_view content_type, std::string_vie
   if (!content_type.empty() && !frame.head_only) out += body;
 }
 
-/// Headers of weir that an app may believe. A header that an answer lacks is removed from the
-/// request, if the caller supports that; if the caller copies the answer's headers, it may need all
-/// of them.
-constexpr std::string_view kForApp[] = {"X-Weir-Verdict", "X-Weir-Policy", "X-Weir-Score",
-                                        kRequestId};
-
-/// How a client could spell them for an app that reads a dot as PHP does, like a hyphen. Envoy may
-/// pass only some headers on to weir, so these are removed without a look. Spellings with an
-/// underscore are dropped by `headers_with_underscores_action` (docs/integrations/envoy.md).
-constexpr std::string_view kDotted =
-    "x.weir.verdict, x.weir-verdict, x-weir.verdict, x.weir.policy, x.weir-policy, x-weir.policy, "
-    "x.weir.score, x.weir-score, x-weir.score, x.weir.request.id, x.weir.request-id, "
-    "x.weir-request.id, x.weir-request-id, x-weir.request.id, x-weir.request-id, "
-    "x-weir-request.id";
+/// How a client could spell the headers of weir for an app that reads a dot as PHP does, like a
+/// hyphen. Envoy may pass only some headers on to weir, so these are removed without a look.
+/// Spellings with an underscore are dropped by `headers_with_underscores_action`
+/// (docs/integrations/envoy.md).
+const std::string& dotted() {
+  static const std::string names = [] {
+    std::string out;
+    for (const std::string_view header : kHeadersForApp) {
+      const auto marks = std::count(header.begin(), header.end(), '-');
+      for (unsigned dots = 1; dots >> marks == 0; ++dots) {
+        if (!out.empty()) out += ", ";
+        unsigned mark = 0;
+        for (const char c : header) {
+          const bool dot = c == '-' && (dots >> mark++ & 1) != 0;
+          out += dot ? '.' : ascii::lower(c);
+        }
+      }
+    }
+    return out;
+  }();
+  return names;
+}
 
 bool has_line(std::string_view lines, std::string_view name) noexcept {
   while (!lines.empty()) {
@@ -69,17 +79,31 @@ bool has_line(std::string_view lines, std::string_view name) noexcept {
 
 }  // namespace
 
+void find_forged(const net::FieldList& fields, std::vector<std::string_view>& out) {
+  fields.each_special([&](std::size_t i) {
+    const std::string_view name = fields.fields[i].name;
+    const bool known =
+        std::any_of(kHeadersForApp.begin(), kHeadersForApp.end(),
+                    [name](auto header) { return net::same_ignoring_case(header, name); });
+    if (is_own_header(name) && !known) out.push_back(name);
+  });
+}
+
 void append_allowed(std::string& out, const CallerRow& caller, const Effect& effect,
-                    const gate::Unsettled::Id* id, const AnswerFrame& frame) {
+                    std::span<const std::string_view> forged, const gate::Unsettled::Id* id,
+                    const AnswerFrame& frame) {
   append_start(out, 200, frame.date);
   out += effect.upstream_headers;
   if (id != nullptr) {
-    out.append(kRequestId).append(": ").append(id->data(), id->size()).append("\r\n");
+    out.append(kRequestIdHeader).append(": ").append(id->data(), id->size()).append("\r\n");
   }
   out += effect.response_headers;
-  if (caller.envoy) out.append("x-envoy-auth-headers-to-remove: ").append(kDotted);
-  for (const std::string_view name : kForApp) {
-    const bool there = name == kRequestId ? id != nullptr : has_line(effect.upstream_headers, name);
+  if (caller.envoy) out.append("x-envoy-auth-headers-to-remove: ").append(dotted());
+  // If the answer lacks a header, the client's own is removed from the request; a caller that
+  // copies the answer's headers may need all of them.
+  for (const std::string_view name : kHeadersForApp) {
+    const bool there =
+        name == kRequestIdHeader ? id != nullptr : has_line(effect.upstream_headers, name);
     if (there) continue;
     if (caller.wants_all_fields) {
       out.append(name).append(":\r\n");
@@ -88,7 +112,10 @@ void append_allowed(std::string& out, const CallerRow& caller, const Effect& eff
       for (const char c : name) out += ascii::lower(c);
     }
   }
-  if (caller.envoy) out += "\r\n";
+  if (caller.envoy) {
+    for (const std::string_view name : forged) out.append(", ").append(name);
+    out += "\r\n";
+  }
   append_end(out, {}, {}, frame);
 }
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "authz/callers.h"
 #include "core/effect.h"
 #include "gate/unsettled.h"
+#include "net/http/fields.h"
 
 namespace weir::authz {
 
@@ -17,14 +20,16 @@ struct AnswerFrame {
   bool head_only = false;  ///< the check was HEAD: no body
 };
 
-/// The header with the id by which the app reports its answer; see gate::Unsettled.
-inline constexpr std::string_view kRequestId = "X-Weir-Request-Id";
-
+/// Adds the names in a check that some app takes for headers of weir (core/chars/own_headers.h),
+/// but the names themselves: append_allowed() knows those.
+void find_forged(const net::FieldList& fields, std::vector<std::string_view>& out);
 /// Appends the answer that lets a request pass: 200 with the headers for the app and for the
-/// client, and for Envoy which of the client's own to take away. `id`: of a request that the app is
-/// to tell of; null: there is nothing to tell. No allocation once `out` has grown, as below.
+/// client, and for Envoy which of the client's own to take away: `forged`, and those headers of
+/// weir that the answer does not set. `id`: of a request that the app is to tell of; null: there is
+/// nothing to tell. No allocation once `out` has grown, as below.
 void append_allowed(std::string& out, const CallerRow& caller, const Effect& effect,
-                    const gate::Unsettled::Id* id, const AnswerFrame& frame);
+                    std::span<const std::string_view> forged, const gate::Unsettled::Id* id,
+                    const AnswerFrame& frame);
 /// Appends the answer that refuses it as the effect says. Returns its status.
 int append_refused(std::string& out, const Door& door, const Effect& effect,
                    const AnswerFrame& frame);

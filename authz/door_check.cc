@@ -164,8 +164,7 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
     switch (effect.kind) {
       case Effect::Kind::pass: {
         const gate::Unsettled::Id id = ctx_.unsettled.next_id();
-        append_allowed(ctx_.answer, *door_->caller, effect, ticket_ != nullptr ? &id : nullptr,
-                       frame());
+        append_pass(effect, ticket_ != nullptr ? &id : nullptr);
         if (ticket_ != nullptr) ctx_.unsettled.keep(*ticket_, now);
         ticket_ = nullptr;
         ctx_.metrics.add(door_->caller->allowed);
@@ -190,6 +189,13 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
         break;
     }
   }
+}
+
+/// Of the check that stands in the context.
+void DoorSession::append_pass(const Effect& effect, const gate::Unsettled::Id* id) {
+  ctx_.forged.clear();
+  if (door_->caller->envoy) find_forged(ctx_.request.fields, ctx_.forged);
+  append_allowed(ctx_.answer, *door_->caller, effect, ctx_.forged, id, frame());
 }
 
 /// The judge bounds the wait for other requests; the caller may wait for less. The shared store
@@ -243,7 +249,8 @@ void DoorSession::release_held() {
   const gate::Unsettled::Id id = ctx_.unsettled.next_id();
   const std::size_t size = head_bytes_ + decoded_;
   ctx_.answer.clear();
-  append_allowed(ctx_.answer, *door_->caller, effect, ticket_ != nullptr ? &id : nullptr, frame());
+  parse_kept_head();  // its names
+  append_pass(effect, ticket_ != nullptr ? &id : nullptr);
   if (ticket_ != nullptr) ctx_.unsettled.keep(*ticket_, now);
   ticket_ = nullptr;
   state_ = State::reading_body;

@@ -73,7 +73,8 @@ struct DoorContext : net::ConnectionShare {
   std::size_t open_count = 0;
 
   AskedRoom room;
-  std::string answer;  ///< being written
+  std::string answer;                    ///< being written
+  std::vector<std::string_view> forged;  ///< of its check, in the caller's bytes
 };
 
 }  // namespace weir::authz

@@ -58,6 +58,7 @@ class DoorSession final : net::ClientConnection, gate::Waiter {
   bool judge_kept(bool may_wait);
   std::size_t judge(Request& request, std::size_t size, bool may_wait);
   void resume(TimePoint now) override;
+  void append_pass(const Effect& effect, const gate::Unsettled::Id* id);
   void wait_for_others() noexcept;
   void hold(const Effect& effect);
   void release_held();

@@ -101,6 +101,8 @@ std::string envoy_bootstrap(const Configuration& configuration, const config::En
   out += "              allowed_headers:\n                patterns:\n";
   for (const std::string& name : headers)
     out += "                - {exact: " + name + ", ignore_case: true}\n";
+  // Other spellings of weir's headers: weir has Envoy remove those that it sees.
+  out += "                - {safe_regex: {regex: \"x.weir.*\"}}\n";
   out += kService;
   out += cluster("app", app);
   out += cluster("weir", config::Endpoint{"127.0.0.1", 8484, ""});

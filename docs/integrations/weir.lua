@@ -26,9 +26,9 @@ core.register_action("weir", { "http-req" }, function(txn, address)
   end
   headers["x-forwarded-for"] = { [0] = hops .. txn.sf:src() }
 
-  -- Every spelling: many apps read X_Weir_Verdict as X-Weir-Verdict.
+  -- Every spelling: many apps read X_Weir_Verdict as X-Weir-Verdict, some any other mark.
   for name in pairs(headers) do
-    if name:gsub("[_.]", "-"):sub(1, 7) == "x-weir-" then txn.http:req_del_header(name) end
+    if name:gsub("%W", "-"):sub(1, 7) == "x-weir-" then txn.http:req_del_header(name) end
   end
   local answer = core.httpclient():get{
     url = "http://" .. address .. "/forward_auth/haproxy", headers = headers, timeout = TIMEOUT }

@@ -19,7 +19,7 @@ std::string allowed(const CallerRow& caller, std::string_view upstream,
   Effect effect;
   effect.upstream_headers = upstream;
   std::string out;
-  append_allowed(out, caller, effect, id, kFrame);
+  append_allowed(out, caller, effect, {}, id, kFrame);
   return out;
 }
 

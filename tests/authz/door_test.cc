@@ -18,6 +18,7 @@
 #include "net/worker_pool.h"
 #include "telemetry/metrics.h"
 #include "tests/support/http_client.h"
+#include "tests/support/own_header_spellings.h"
 
 namespace weir::authz::door_test {
 namespace {
@@ -142,6 +143,27 @@ TEST_F(DoorTest, what_it_keeps_is_a_part_of_what_the_worker_may_keep) {
     }
     EXPECT_TRUE(keeps(false)) << before;
   }
+}
+
+// Also of a check that is held: its head is read once more.
+TEST_F(DoorTest, envoy_removes_every_spelling_of_our_own_headers_that_it_passes_on) {
+  start();
+  auto c = client();
+  for (const std::string path : {"/a", "/hold/5"}) {
+    for (const std::string& name : own_header_spellings()) {
+      const std::string text = check(path);
+      const std::string gone =
+          c.ask(text.substr(0, text.size() - 2) + name + ": flag\r\nX-Weird: 1\r\n\r\n")
+              .header("x-envoy-auth-headers-to-remove");
+      EXPECT_NE((", " + gone + ",").find(", " + name + ","), std::string::npos) << path << name;
+      EXPECT_EQ(gone.find("X-Weird"), std::string::npos);
+    }
+  }
+  const std::string text = check("/a");
+  const std::string gone =
+      c.ask(text.substr(0, text.size() - 2) + "X-Weir-Else: 1\r\nX-WEIR-SCORE: 1\r\n\r\n")
+          .header("x-envoy-auth-headers-to-remove");
+  EXPECT_TRUE(gone.ends_with("x-weir-request-id, X-Weir-Else")) << gone;
 }
 
 // The caller has sent all its checks before it reads. Each held one ends a batch of answers, so one
