@@ -11,4 +11,11 @@ std::string_view reason_phrase(int status) noexcept;
 /// A whole problem+json body (RFC 9457) that says no more than the status; "" as above.
 std::string_view problem_body(int status) noexcept;
 
+/// Whether the body of an answer is not the whole thing, so that its state is BodyState::broken:
+/// the rest is with the client already, or (`to_head`) the app has made the answer of a GET and
+/// left its body out.
+constexpr bool is_partial_answer(int status, bool to_head) noexcept {
+  return status == 206 || status == 226 || status == 304 || (to_head && status != 204);
+}
+
 }  // namespace weir

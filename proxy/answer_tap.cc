@@ -1,26 +1,17 @@
 #include "proxy/answer_tap.h"
 
 #include "core/assert.h"
+#include "core/http_status.h"
 
 namespace weir::proxy {
-namespace {
-
-/// Answers whose body is not the whole thing: the rest is with the client already, or (HEAD) the
-/// app has made the answer of a GET and left its body out.
-bool is_partial(int status, bool head) noexcept {
-  return status == 206 || status == 226 || status == 304 || (head && status != 204);
-}
-
-}  // namespace
-
 void AnswerTap::start(net::BlockPool& blocks, std::string_view head,
                       const net::ResponseHead& parsed, bool to_head) {
   bytes_.clear();
   head_bytes_ = static_cast<std::uint32_t>(head.size());
   coding_ = net::content_coding(parsed.fields);
-  state_ = is_partial(parsed.status, to_head)     ? BodyState::broken
-           : coding_ == net::ContentCoding::other ? BodyState::encoded
-                                                  : BodyState::complete;
+  state_ = is_partial_answer(parsed.status, to_head) ? BodyState::broken
+           : coding_ == net::ContentCoding::other    ? BodyState::encoded
+                                                     : BodyState::complete;
   bytes_.append(blocks, head);
 }
 

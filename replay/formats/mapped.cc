@@ -3,6 +3,7 @@
 
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
+#include "core/http_status.h"
 #include "core/key.h"
 #include "core/text.h"
 #include "policies/lang/extractors/arena.h"
@@ -298,6 +299,11 @@ class Mapped final : public Format {
       answer_headers_.push_back({"content-length", bytes});
     row.answer.headers = answer_headers_;
     row.answer.body_state = body_of(MappedPart::answer_body, answer_body_, row.answer.body);
+    const bool partial = is_partial_answer(row.answer.status, row.request.method == "HEAD");
+    if (row.answer.body_state == BodyState::complete && partial) {
+      row.answer.body_state = BodyState::broken;
+      row.answer.body = {};
+    }
     return Got::row;
   }
 

@@ -155,6 +155,28 @@ policies:
               HasSubstr("1 passed, 0 failed\n"));
 }
 
+// As the proxy reads it: a condition on the body follows `missing`, and a sum counts its `reserve`.
+TEST_F(CasesTest, APartOfAnAnswerIsUnread) {
+  scratch.write("weir.yaml", R"(weir: 1
+events: {ask: {match: GET /ask}}
+policies:
+  - {name: cost, watch: ask, key: ip, metric: sum(response.body.usage), reserve: 7, window: 1h, then: [{over: 10000, do: flag}]}
+  - {name: bad, watch: ask, key: ip, when: response.body.code == 1, missing: same, window: 1h, then: [{over: 100, do: flag}]}
+)");
+  EXPECT_THAT(run(R"(
+      - {request: GET /ask, answer: {json: {usage: 1, code: 0}}}
+      - {request: GET /ask, answer: {status: 204}}
+      - {request: GET /ask, answer: {status: 206, json: {usage: 1, code: 0}}}
+      - {request: GET /ask, answer: {status: 226, json: {usage: 1, code: 0}}}
+      - {request: GET /ask, answer: 304}
+      - {request: HEAD /ask, answer: {status: 204}}
+      - {request: HEAD /ask, answer: 200}
+      - {event: request, fields: {method: HEAD, path: /ask}, answer: 200}
+      - {request: GET /ask, answer: {json: {usage: 1, code: 0}}, expect: {values: {cost: 43, bad: 6}}}
+)"),
+              HasSubstr("1 passed, 0 failed\n"));
+}
+
 TEST_F(CasesTest, RequestsAreInFlightUntilTheAppAnswers) {
   EXPECT_THAT(run(R"(
       - {request: POST /login, json: {user: anna}, answer: {status: 401, after: 400ms}, expect: pass}

@@ -30,6 +30,7 @@ std::vector<std::string> rows_of(const std::string& mapping, const std::string& 
     out.push_back(std::to_string(to_ms(row.time)));
     for (const std::string_view body : {row.request.body, row.answer.body})
       if (!body.empty()) out.back() += " " + std::string(body);
+    if (row.answer.body_state == BodyState::broken) out.back() += " broken";
   }
   for (const BadRows::Fault& fault : stream.bad().first)
     out.push_back(std::to_string(fault.line) + "!" + std::to_string(fault.column) + " " +
@@ -175,6 +176,16 @@ TEST(Mapping, BuildsObjectsOfBodiesFromTheirMembers) {
           R"(1000 {"user":"anna"} {"model":"m","usage":{"cache":{"hit":true},"in":[1],"total_tokens":120}})",
           R"(1000 {} {"usage":{"in":7}})",
           R"(1000 {} {"usage":{"cache":{"hit":0.5},"total_tokens":{"a":1}}})", "1000 {} {}"));
+}
+
+TEST(Mapping, ReadsNoPartOfAnAnswer) {
+  const std::string mapping =
+      std::string("ts.seconds=t") + kRest + ",status=s,response.body.usage=u";
+  EXPECT_THAT(rows_of(mapping,
+                      "t,ip,m,p,s,u\n1,::1,GET,/,200,5\n1,::1,GET,/,206,5\n1,::1,GET,/,226,5\n"
+                      "1,::1,GET,/,304,\n1,::1,HEAD,/,200,\n1,::1,HEAD,/,204,\n1,::1,GET,/,,5\n"),
+              ElementsAre(R"(1000 {"usage":5})", "1000 broken", "1000 broken", "1000 broken",
+                          "1000 broken", "1000 {}", R"(1000 {"usage":5})"));
 }
 
 TEST(Mapping, TakesNumbersOfColumnsAsNumbersInAnswersOnly) {

@@ -21,6 +21,12 @@ struct CaseRun::Flight {
   TimePoint asked;      ///< when it was sent first
 
   bool is_event() const noexcept { return step->request || step->event || step->domain; }
+  /// Of the request; empty: none is known.
+  std::string_view method() const noexcept {
+    if (reader == nullptr) return draft.request().method;
+    const Request* const request = reader->record().request;
+    return request != nullptr ? request->method : std::string_view{};
+  }
   /// An event may bring its answer along: `status`, or `response`.
   bool says_answer() const noexcept {
     if (reader == nullptr) return false;

@@ -5,6 +5,7 @@
 #include "app/remote/list_feeds.h"
 #include "app/tools/cases/case_flight.h"
 #include "config/text/units.h"
+#include "core/http_status.h"
 #include "core/text.h"
 #include "policies/explain/explain.h"
 #include "policies/explain/rate_limit.h"
@@ -305,8 +306,9 @@ void CaseRun::settle(Flight& flight) {
     for (const auto& [name, value] : lines) fields.push_back({name, value});
     answer.headers = fields;
     const std::string body = said.body ? flight.fill(said.body->value) : std::string{};
-    answer.body_state = BodyState::complete;
-    answer.body = body;
+    const bool partial = is_partial_answer(said.status, flight.method() == "HEAD");
+    answer.body_state = partial ? BodyState::broken : BodyState::complete;
+    if (!partial) answer.body = body;
     if (flight.says_answer()) answer = flight.reader->answer();
     driver_.answer(flight.judgement, answer, instant());
   } else if (said.end == End::aborted) {
