@@ -124,7 +124,14 @@ int Wiring::fit_into_machine() {
   machine_ = look_at_machine();
   open_files_ = raise_open_files();
   const bool patterns = !initial_configuration_.set->patterns.empty();
-  buffers_ = buffer_bytes(settings_.limits, machine_.memory);
+  const unsigned threads = threads_of(settings_, machine_);
+  buffers_ = buffer_bytes(settings_.limits, threads, machine_.memory);
+  if (settings_.limits.buffers && *settings_.limits.buffers < buffers_) {
+    log_.write(Level::warn, LogLine("limits.buffers is too small for the workers; they keep more")
+                                .add("limit", human_size(*settings_.limits.buffers))
+                                .add("workers", std::int64_t{threads})
+                                .add("buffers", human_size(buffers_)));
+  }
   const std::uint64_t fixed = memory_beside(settings_, machine_);
   const std::uint64_t beside =
       fixed + (patterns ? limiter::pattern_memory(settings_.limits.memory) : std::uint64_t{0});
@@ -172,9 +179,7 @@ int Wiring::read_redis() {
 }
 
 int Wiring::build_stores() {
-  const unsigned threads = worker_threads(
-      settings_.threads ? std::optional<unsigned>(settings_.threads->value) : std::nullopt,
-      machine_.affinity, machine_.quota);
+  const unsigned threads = threads_of(settings_, machine_);
   metrics_ = std::make_unique<telemetry::Metrics>(threads + kOtherWriters);
   try {
     counters_ = std::make_unique<limiter::Bank>(
@@ -306,8 +311,7 @@ int Wiring::build_workers() {
   proxy_settings_.used_names = used_header_names(*set_);
   // What one worker keeps idle is no use to another, and needs descriptors.
   proxy_settings_.upstream_idle_max = shares.idle;
-  proxy_settings_.buffer_bytes =
-      std::max<std::size_t>(buffers_ / count, least_buffer_bytes(settings_.limits));
+  proxy_settings_.buffer_bytes = buffers_ / count;
   if (!options_.record.path.empty()) {
     recording_ = std::make_unique<Recording>(options_.record, secret_, log_,
                                              metrics_->cells(count + kRecordWriter));

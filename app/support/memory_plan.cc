@@ -13,6 +13,9 @@
 namespace weir::app {
 namespace {
 
+// Without `threads` and a quota of CPU time, and what a large machine may have with one.
+constexpr unsigned kUsualThreads = 2, kManyThreads = 64;
+
 // The program itself and its lists: beside the counters and the connections' buffers.
 constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
 
@@ -36,12 +39,18 @@ std::string cell(const std::string& text, std::size_t width, bool right = false)
 
 }  // namespace
 
-std::uint64_t buffer_bytes(const config::Server::Limits& limits,
+unsigned threads_of(const config::Server& server, const Machine& machine) noexcept {
+  return worker_threads(
+      server.threads ? std::optional<unsigned>(server.threads->value) : std::nullopt,
+      machine.affinity, machine.quota);
+}
+
+std::uint64_t buffer_bytes(const config::Server::Limits& limits, unsigned threads,
                            std::optional<std::uint64_t> granted) noexcept {
   constexpr std::uint64_t kLeast = std::uint64_t{8} << 20, kMost = std::uint64_t{64} << 20;
   const std::uint64_t bytes =
       limits.buffers.value_or(granted ? std::clamp(*granted / 16, kLeast, kMost) : kMost);
-  return std::max(bytes, 2 * least_buffer_bytes(limits));
+  return std::max(bytes, threads * least_buffer_bytes(limits));
 }
 
 std::size_t noted_requests(std::size_t threads, std::optional<std::uint64_t> granted) noexcept {
@@ -70,10 +79,8 @@ std::uint64_t body_bytes(std::optional<std::uint64_t> granted) noexcept {
 }
 
 std::uint64_t memory_beside(const config::Server& server, const Machine& machine) noexcept {
-  const unsigned threads =
-      worker_threads(server.threads ? std::optional<unsigned>(server.threads->value) : std::nullopt,
-                     machine.affinity, machine.quota);
-  return kProgram + buffer_bytes(server.limits, machine.memory) +
+  const unsigned threads = threads_of(server, machine);
+  return kProgram + buffer_bytes(server.limits, threads, machine.memory) +
          (server.api.none ? 0 : body_bytes(machine.memory)) +
          log_bytes(server, threads, machine.memory);
 }
@@ -120,7 +127,10 @@ MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server& ser
   MemoryPlan out;
   out.log_bytes = log_bytes(server, 1, std::nullopt);
   out.memory = limits.memory;
-  out.buffer_bytes = buffer_bytes(limits, std::nullopt);
+  const unsigned threads = server.threads ? server.threads->value : kUsualThreads;
+  out.buffer_bytes = buffer_bytes(limits, threads, std::nullopt);
+  if (!server.threads && out.buffer_bytes < kManyThreads * least_buffer_bytes(limits))
+    out.least_buffer_bytes = least_buffer_bytes(limits);
   if (server.redis) out.redis_bytes = store::Connection::kOutMax;
   if (!server.api.none) out.body_bytes = body_bytes(std::nullopt);
   if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
@@ -167,8 +177,11 @@ std::string to_text(const MemoryPlan& plan) {
   if (!plan.fits)
     out += "  the tables do not fit: raise limits.memory, or lower limits.keys or keys:\n";
   out += "  besides at most " + human_size(plan.buffer_bytes) +
-         " for requests, checks, answers and TLS of gRPC (limits.buffers); over that unfinished "
-         "requests get 503\n";
+         " for requests, checks, answers and TLS of gRPC (limits.buffers" +
+         (plan.least_buffer_bytes == 0 ? std::string()
+                                       : ", or " + human_size(plan.least_buffer_bytes) +
+                                             " for each worker, if that is more") +
+         "); over that unfinished requests get 503\n";
   if (plan.body_bytes != 0) {
     out += "  besides at most " + human_size(plan.body_bytes) +
            " for bodies of events and of rate limit calls (api); over that they get 503\n";

@@ -28,7 +28,9 @@ struct MemoryPlan {
   std::uint64_t own_bytes = 0;  ///< of all tables of their own
   bool fits = true;
   std::uint64_t buffer_bytes = 0;  ///< at most, of requests, checks, answers and TLS
-  std::uint64_t body_bytes = 0;    ///< at most, of bodies of the api door; 0: it has none
+  /// Each worker's least of it, where many workers need more than that; 0: their number is known.
+  std::uint64_t least_buffer_bytes = 0;
+  std::uint64_t body_bytes = 0;  ///< at most, of bodies of the api door; 0: it has none
   std::uint64_t pattern_bytes =
       0;  ///< for open matches of patterns, beside limits.memory; 0: there are none
   std::uint64_t view_bytes =
@@ -41,9 +43,13 @@ struct MemoryPlan {
   std::vector<Row> rows;
 };
 
+/// The workers of a process with this configuration on this machine.
+unsigned threads_of(const config::Server& server, const Machine& machine) noexcept;
+
 /// The memory of all connections together: `limits.buffers`, or 64 MiB. If a cgroup grants less
-/// than 1 GiB, a sixteenth of that, and 8 MiB at least.
-std::uint64_t buffer_bytes(const config::Server::Limits& limits,
+/// than 1 GiB, a sixteenth of that, and 8 MiB at least. But never less than least_buffer_bytes()
+/// for each of the workers, which share it equally.
+std::uint64_t buffer_bytes(const config::Server::Limits& limits, unsigned threads,
                            std::optional<std::uint64_t> granted) noexcept;
 
 /// The requests at once that each of so many workers may note for the access log and for traces;

@@ -317,7 +317,8 @@ constexpr Row<Server::Limits> kLimits[] = {
     size<&Server::Limits::buffers, kMiB, 64 * kGiB>(
         "buffers", "`64MiB`, less in a small cgroup",
         "What all connections together keep of requests and answers; over it the oldest unfinished "
-        "requests get 503.",
+        "requests get 503. Each worker has an equal share, but at least four times `head` and "
+        "`body` together.",
         kAtStart),
     number<&Server::Limits::held, 0, 1'000'000>(
         "held", "1000", "Requests that `delay` holds at once, per worker.", kAtStart),

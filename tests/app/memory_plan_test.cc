@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -86,6 +87,43 @@ TEST(MemoryPlan, checks_over_http_are_a_part_of_the_buffers) {
   limits.body = 16 * kMiB;  // such a body has room, however many workers share the buffers
   EXPECT_GE(check_buffer_bytes(limits, 64 * kMiB), 32 * kMiB);
   EXPECT_LE(check_buffer_bytes(limits, least_buffer_bytes(limits)), least_buffer_bytes(limits));
+}
+
+// Each worker keeps its least: what is printed and fitted into the machine is their sum.
+TEST(MemoryPlan, buffers_are_what_all_workers_keep) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  config::Server::Limits limits;
+  const std::uint64_t least = least_buffer_bytes(limits);
+  EXPECT_EQ(buffer_bytes(limits, 2, std::nullopt), 64 * kMiB);
+  EXPECT_EQ(buffer_bytes(limits, 2, 256 * kMiB), 16 * kMiB);
+  limits.buffers = kMiB;
+  for (const unsigned threads : {1U, 2U, 16U, 64U}) {
+    const std::uint64_t all = buffer_bytes(limits, threads, 256 * kMiB);
+    EXPECT_EQ(all, std::max(kMiB, threads * least)) << threads;
+    EXPECT_GE(all / threads, least) << threads;
+  }
+  Machine machine;
+  machine.memory = 256 * kMiB;
+  config::Server server;
+  server.limits.buffers = kMiB;
+  server.threads.emplace();
+  server.threads->value = 2;
+  const std::uint64_t two = memory_beside(server, machine);
+  server.threads->value = 16;
+  EXPECT_EQ(memory_beside(server, machine), two - kMiB + 16 * least) << "1 MiB is enough for two";
+  EXPECT_EQ(plan_memory(*load("weir: 1\n").set, server).buffer_bytes, 16 * least);
+}
+
+TEST(MemoryPlan, names_the_least_of_a_worker_where_many_need_more) {
+  const auto text = [](const char* yaml) {
+    const Configuration c = load(yaml);
+    return to_text(plan_memory(*c.set, c.model().server));
+  };
+  EXPECT_NE(text("weir: 1\nlimits: {buffers: 2MiB}\n").find(" for each worker, if that is more)"),
+            std::string::npos);
+  EXPECT_EQ(text("weir: 1\n").find("for each worker"), std::string::npos);
+  EXPECT_EQ(text("weir: 1\nlimits: {buffers: 2MiB}\nthreads: 2\n").find("for each worker"),
+            std::string::npos);
 }
 
 // Sessions of the proxy are evicted over the high water, until no more than the low water is in
