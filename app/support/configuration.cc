@@ -57,6 +57,32 @@ Configuration compile(config::Loaded loaded) {
   return out;
 }
 
+void look_at_disabled(Configuration& configuration) {
+  if (!configuration.loaded.model) return;
+  config::Model enabled = configuration.model();
+  bool any = false;
+  for (config::PolicyDef& policy : enabled.policies) {
+    if (policy.mode.value != Mode::disabled) continue;
+    policy.mode.value = Mode::shadow;
+    any = true;
+  }
+  if (!any) return;
+  config::Problems more;
+  policies::compile(enabled, more);
+  const std::vector<config::Problem> told = configuration.loaded.problems.all();
+  for (const config::Problem& problem : more.all()) {
+    if (problem.severity != config::Problem::Severity::error) continue;
+    const bool known = std::any_of(told.begin(), told.end(), [&](const config::Problem& one) {
+      return one.severity == config::Problem::Severity::error && overlaps(one.where, problem.where);
+    });
+    if (known) continue;
+    configuration.loaded.problems.warning(
+        problem.where, "an error once this policy is no longer disabled: " + problem.message,
+        problem.hint);
+  }
+  configuration.loaded.problems.sort();
+}
+
 namespace {
 
 /// Whether some condition on this line is no expression, whatever it reads.

@@ -24,6 +24,10 @@ struct Configuration {
 /// Compiles what was loaded, if it could be loaded.
 Configuration compile(config::Loaded loaded);
 
+/// Warns of what would be an error if the disabled policies were not. Their expressions are not
+/// compiled otherwise, and one that misspells a field would tell so when somebody enables it.
+void look_at_disabled(Configuration& configuration);
+
 /// Limits of another program, but for those whose conditions weir cannot compile: they are left
 /// out, with what is wrong with them.
 config::Imported import_what_compiles(

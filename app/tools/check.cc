@@ -126,6 +126,7 @@ int check(const CheckFlags& flags, const Globals& globals) {
   for (const std::string& path : paths) {
     Configuration configuration = load_configuration(path, environment);
     look_at_state(configuration);
+    look_at_disabled(configuration);
     look_at_lists(configuration);
     const config::Problems& problems = configuration.loaded.problems;
     warnings = warnings || problems.warnings() != 0;
