@@ -138,13 +138,55 @@ TEST(Inject, marks_what_it_adds) {
             "grace-period,label,hook:a,empty:annotations,empty:initContainers,empty:labels,"
             "empty:volumes");
   const Injected none = inject(
-      "kind: Pod\nmetadata:\n  name: p\n  annotations:\nspec: "
+      "kind: Pod\nmetadata:\n  name: p\n  annotations: &a\nspec: "
       "{containers: [{name: a}]}\n",
       "x", native());
   EXPECT_EQ(none.problem, "");
   EXPECT_THAT(none.notes,
               testing::Contains(HasSubstr("pod/p: it does not get the annotation "
                                           "weir.example/added: \"grace-period,label,hook:a\"")));
+}
+
+// A key without a value gets one: nobody writes the key twice.
+TEST(Inject, fills_what_is_there_without_a_value) {
+  const auto deployment = [](const std::string& metadata, const std::string& spec) {
+    return "kind: Deployment\nmetadata: {name: d}\nspec:\n  template:\n" + metadata +
+           "    spec:\n" + spec +
+           "      containers:\n      - name: a\n        lifecycle:   # none\n        image: x\n";
+  };
+  const std::string metadatas[] = {"    metadata:\n",
+                                   "    metadata: ~   # none\n",
+                                   "    metadata: null\n",
+                                   "    metadata:\n      annotations:\n      labels:\n",
+                                   "    metadata:\n      labels: null\n      annotations: # none\n",
+                                   "    metadata: {annotations: , labels: null}\n",
+                                   "    metadata: {annotations: null}\n",
+                                   "    metadata:\n      name: x\n      annotations: NULL\n"};
+  const std::string specs[] = {"", "      terminationGracePeriodSeconds:\n"};
+  for (const std::string& metadata : metadatas) {
+    for (const std::string& spec : specs) {
+      const std::string text = deployment(metadata, spec);
+      const Injected done = inject(text, "x", native());
+      ASSERT_EQ(done.problem, "") << text;
+      const YAML::Node pod = YAML::Load(done.text)["spec"]["template"];
+      EXPECT_EQ(pod["metadata"]["annotations"]["weir.example/added"].as<std::string>(),
+                "grace-period,label,hook:a")
+          << done.text;
+      EXPECT_EQ(pod["metadata"]["labels"]["weir.example/sidecar"].as<std::string>(), "true");
+      EXPECT_EQ(pod["spec"]["initContainers"].size(), 1U) << done.text;
+      EXPECT_EQ(pod["spec"]["terminationGracePeriodSeconds"].as<int>(), 60) << done.text;
+      EXPECT_EQ(pod["spec"].size(), 4U) << done.text;
+      const Injected again = inject(done.text, "x", native());
+      EXPECT_EQ(again.text, done.text);
+      const Injected out = app::take_out({{"x", done.text}}, native());
+      ASSERT_EQ(out.problem, "") << done.text;
+      const YAML::Node bare = YAML::Load(out.text)["spec"]["template"];
+      EXPECT_FALSE(bare["spec"]["volumes"] || bare["spec"]["initContainers"]) << out.text;
+      EXPECT_TRUE(!bare["metadata"] || bare["metadata"].IsNull() ||
+                  !bare["metadata"]["annotations"])
+          << out.text;
+    }
+  }
 }
 
 TEST(Inject, doing_it_twice_changes_nothing) {

@@ -51,6 +51,36 @@ void Edits::add_key(const YAML::Node& map, std::string_view before, const std::s
              line);
 }
 
+std::string_view Edits::null_behind(const YAML::Node& name, std::string_view key) const {
+  if (!name.IsDefined()) return {};
+  const std::size_t colon = text_.find(':', at(name) + key.size());
+  if (colon == std::string_view::npos) return {};
+  const std::size_t from = colon + 1;
+  const std::size_t token = std::min(text_.find_first_not_of(" \t", from), text_.size());
+  const std::size_t end = std::min(text_.find_first_of(" \t\r\n,}", token), text_.size());
+  const std::string_view said = text_.substr(token, end - token);
+  if (said == "null" || said == "~" || said == "Null" || said == "NULL")
+    return text_.substr(from, end - from);
+  return said.empty() || said[0] == '#' ? text_.substr(from, 0) : std::string_view{};
+}
+
+bool Edits::can_fill(const YAML::Node& map, std::string_view key) const {
+  return null_behind(key_node(map, key), key).data() != nullptr;
+}
+
+bool Edits::fill(const YAML::Node& map, std::string_view key, const YAML::Node& value) {
+  const YAML::Node name = key_node(map, key);
+  const std::string_view gone = null_behind(name, key);
+  if (gone.data() == nullptr) return false;
+  const bool flow = is_flow(map);
+  const bool nested = (value.IsMap() || value.IsSequence()) && !is_flow(value) && !flow;
+  const std::size_t indent = column(name) + 2;
+  edits_.push_back({static_cast<std::size_t>(gone.data() - text_.data()), gone.size(),
+                    nested ? "\n" + std::string(indent, ' ') + to_block(value, indent)
+                           : " " + (flow ? to_flow(value) : to_short(value))});
+  return true;
+}
+
 void Edits::add_first(const YAML::Node& list, const YAML::Node& item) {
   if (is_flow(list)) {
     const std::size_t place = open_of(list, '[');

@@ -19,6 +19,10 @@ class Edits {
   /// A key and its value before `before`, which is a key of that map, or as its first one.
   void add_key(const YAML::Node& map, std::string_view before, const std::string& key,
                const YAML::Node& value);
+  /// A value behind a key that has none (`annotations:`, or null). False, and no change: there is
+  /// an anchor, a tag or an alias.
+  [[nodiscard]] bool fill(const YAML::Node& map, std::string_view key, const YAML::Node& value);
+  [[nodiscard]] bool can_fill(const YAML::Node& map, std::string_view key) const;
   void add_first(const YAML::Node& list, const YAML::Node& item);
   /// In flow form as the first one, all the same.
   void add_last(const YAML::Node& list, const YAML::Node& item);
@@ -38,6 +42,9 @@ class Edits {
     std::string text;
   };
   void insert(std::size_t at, std::string text);
+  /// Behind the colon of such a key, and what stands there: nothing, or the word null. Without a
+  /// text: there is another thing.
+  std::string_view null_behind(const YAML::Node& name, std::string_view key) const;
   bool is_taken(std::size_t place) const;
   void erase(std::size_t from, std::size_t to);
   bool remove_block(const YAML::Node& of, std::size_t first, std::size_t last);
@@ -55,6 +62,9 @@ class Edits {
 };
 
 inline bool is_flow(const YAML::Node& node) { return node.Style() == YAML::EmitterStyle::Flow; }
+
+/// Whether the key is there without a value: nothing stands behind it, or null.
+inline bool is_null(const YAML::Node& node) { return node.IsDefined() && node.IsNull(); }
 
 /// The node of that key itself, whose mark is its place; undefined if there is none.
 YAML::Node key_node(const YAML::Node& map, std::string_view key);

@@ -84,8 +84,7 @@ class Injector {
     mark_empty(pod.metadata, {"annotations", "labels"}, marks);
     mark_empty(pod.spec, {"volumes", "initContainers"}, marks);
     // In this order above `containers`.
-    if (!at_path(pod.spec, {kGrace}).IsDefined()) {
-      edits_.add_key(pod.spec, "containers", kGrace, YAML::Node(kGraceSeconds));
+    if (add_value(pod.spec, "containers", kGrace, YAML::Node(kGraceSeconds))) {
       marks.grace_period = true;
     } else if (const std::string grace = scalar_of(at_path(pod.spec, {kGrace}));
                whole_seconds(grace) < kGraceSeconds) {
@@ -156,12 +155,22 @@ class Injector {
     }
   }
 
+  /// A key that the map lacks, before `before`, or that has no value there. False: it has one.
+  bool add_value(const YAML::Node& map, std::string_view before, const char* key,
+                 const YAML::Node& value) {
+    const YAML::Node there = at_path(map, {key});
+    if (is_null(there)) return edits_.fill(map, key, value);
+    if (there.IsDefined()) return false;
+    edits_.add_key(map, before, key, value);
+    return true;
+  }
+
   void add_to_list(const YAML::Node& map, const char* key, const YAML::Node& item) {
     const YAML::Node list = at_path(map, {key});
     if (list.IsDefined() && list.IsSequence()) return edits_.add_first(list, item);
     YAML::Node one;
     one.push_back(item);
-    edits_.add_key(map, "containers", key, one);
+    add_value(map, "containers", key, one);
   }
 
   void add_volume(const Pod& pod, const YAML::Node& volume) {
@@ -169,7 +178,7 @@ class Injector {
     if (list.IsDefined() && list.IsSequence()) return edits_.add_first(list, volume);
     // All of them under one key, with the first.
     if (volume["name"].Scalar() != "weir-config") return;
-    edits_.add_key(pod.spec, "containers", "volumes", sidecar_for(pod, options_)["volumes"]);
+    add_value(pod.spec, "containers", "volumes", sidecar_for(pod, options_)["volumes"]);
   }
 
   /// An app that ends at once stops before weir and before the load balancers notice: clients still
@@ -177,7 +186,7 @@ class Injector {
   void keep_app_listening(const Pod& pod, Marks& marks) {
     if (pod.kind == "job" || pod.kind == "cronjob") return;
     for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
-      if (!container.IsMap() || at_path(container, {"lifecycle"}).IsDefined()) continue;
+      if (!container.IsMap()) continue;
       // Before Kubernetes 1.30 there is no action to sleep.
       const std::string seconds = std::to_string(kSleepSeconds);
       const YAML::Node hook =
@@ -186,7 +195,7 @@ class Injector {
       // Not before the name, by which people find it.
       std::string second;
       if (container.size() > 1) second = std::next(container.begin())->first.Scalar();
-      edits_.add_key(container, second, "lifecycle", hook);
+      if (!add_value(container, second, "lifecycle", hook)) continue;
       marks.hooks.insert(scalar_of(at_path(container, {"name"})));
       if (options_.classic) {
         note(pod, "container " + scalar_of(at_path(container, {"name"})) +
@@ -209,7 +218,7 @@ class Injector {
   }
 
   void add_to_metadata(const Pod& pod, Marks& marks) {
-    if (pod.metadata.IsDefined()) {
+    if (pod.metadata.IsDefined() && !pod.metadata.IsNull()) {
       marks.label = is_free_for_label(pod);
       add_marks(pod, marks);
       if (marks.label) add_to_map(pod.metadata, "labels", kLabel, quoted("true"));
@@ -219,7 +228,7 @@ class Injector {
     YAML::Node metadata;
     metadata["annotations"][kAdded] = quoted(marks.text());
     metadata["labels"][kLabel] = quoted("true");
-    edits_.add_key(pod.holder, "spec", "metadata", metadata);
+    if (!add_value(pod.holder, "spec", "metadata", metadata)) note_no_annotation(pod, marks.text());
   }
 
   static YAML::Node quoted(const std::string& text) {
@@ -231,10 +240,25 @@ class Injector {
   void add_to_map(const YAML::Node& holder, const char* name, const char* key,
                   const YAML::Node& value) {
     const YAML::Node map = at_path(holder, {name});
-    if (map.IsDefined()) return edits_.add_key(map, "", key, value);
+    if (is_map(map)) return edits_.add_key(map, "", key, value);
     YAML::Node made;
     made[key] = value;
-    edits_.add_key(holder, "", name, made);
+    add_value(holder, "", name, made);
+  }
+
+  /// Whether a map in a map takes keys: it is there, has no value, or is not there yet.
+  bool takes_keys_in(const YAML::Node& holder, const char* name) const {
+    const YAML::Node map = at_path(holder, {name});
+    return takes_keys(holder) &&
+           (!map.IsDefined() || takes_keys(map) || (map.IsNull() && edits_.can_fill(holder, name)));
+  }
+
+  /// Where the keys of a map in a holder stand, or will: its own place, that of its key where it
+  /// has no value, or the holder's.
+  static int place_of_keys(const YAML::Node& holder, const char* name) {
+    const YAML::Node map = at_path(holder, {name});
+    if (is_null(map)) return key_node(holder, name).Mark().pos;
+    return (map.IsDefined() ? map : holder).Mark().pos;
   }
 
   /// Whether the pod gets the label by which the PodMonitor and the NetworkPolicy of k8s/ find it.
@@ -242,25 +266,24 @@ class Injector {
     const YAML::Node labels = at_path(pod.metadata, {"labels"});
     // A selector can't be changed later, and an alias makes one text of both.
     const bool is_selector = is_map(labels) && pod.selector.IsDefined() && labels.is(pod.selector);
-    if (!takes_keys(pod.metadata) || (labels.IsDefined() && !takes_keys(labels)) || is_selector) {
+    if (!takes_keys_in(pod.metadata, "labels") || is_selector) {
       note(pod, std::string("it does not get the label ") + kLabel +
                     ": \"true\", for its template has no labels of its own; the PodMonitor "
                     "and the NetworkPolicy of weir do not see it");
       return false;
     }
     if (at_path(labels, {kLabel}).IsDefined()) return false;
-    const YAML::Node& of = labels.IsDefined() ? labels : pod.metadata;
-    return labelled_.insert(of.Mark().pos).second;
+    return labelled_.insert(place_of_keys(pod.metadata, "labels")).second;
   }
 
   /// The annotation by which take_out() tells what inject() has added.
   void add_marks(const Pod& pod, const Marks& marks) {
     const YAML::Node annotations = at_path(pod.metadata, {"annotations"});
     const std::string text = marks.text();
-    bool done = takes_keys(pod.metadata) && (!annotations.IsDefined() || takes_keys(annotations));
+    bool done = takes_keys_in(pod.metadata, "annotations");
     if (done) {
       // Two templates may share one map by an alias: its text stands there once.
-      const int place = (annotations.IsDefined() ? annotations : pod.metadata).Mark().pos;
+      const int place = place_of_keys(pod.metadata, "annotations");
       const auto [before, is_new] = marked_.emplace(place, text);
       if (!is_new)
         done = before->second == text;
@@ -269,11 +292,12 @@ class Injector {
       else
         add_to_map(pod.metadata, "annotations", kAdded, quoted(text));
     }
-    if (!done) {
-      note(pod, std::string("it does not get the annotation ") + kAdded + ": \"" + text +
-                    "\", for its template has no annotations of its own; --remove will leave the "
-                    "grace period and the hooks");
-    }
+    if (!done) note_no_annotation(pod, text);
+  }
+  void note_no_annotation(const Pod& pod, const std::string& text) {
+    note(pod, std::string("it does not get the annotation ") + kAdded + ": \"" + text +
+                  "\", for its template has no annotations of its own; --remove will leave the "
+                  "grace period and the hooks");
   }
 
   Edits edits_;
