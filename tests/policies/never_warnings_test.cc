@@ -1,6 +1,12 @@
+#include <algorithm>
+#include <random>
+
 #include "config/load.h"
+#include "core/chars/ascii.h"
+#include "net/http/target.h"
 #include "policies/set/compile.h"
 #include "tests/policies/expr_support.h"
+#include "tests/support/seed.h"
 
 /// Conditions that can never hold, or never fail, since a text is no pattern and an attribute has
 /// one spelling: each is warned of, with what to write.
@@ -148,12 +154,77 @@ constexpr Case kSpellings[] = {
     {R"x(path.startsWith("/a/") && path.endsWith(".php") && path.contains("/b/"))x", ""},
     {R"x(host.endsWith(":1]"))x", ""},
     {R"x(path.contains(""))x", ""},
+    // What lowerAscii() and upperAscii() make of an attribute, the outer one of both.
+    {R"x(path.lowerAscii() == "/caf%c3%a9")x", ""},
+    {R"x(path.lowerAscii().contains("%3cscript"))x", ""},
+    {R"x(path.lowerAscii().contains("<script"))x",
+     R"x(path.lowerAscii() never contains "<script": in a path, blanks, signs such as < and letters beyond ASCII are escaped | write "%3cscript")x"},
+    {R"x(path.lowerAscii() == "/caf%C3%a9")x",
+     R"x(path.lowerAscii() is never "/caf%C3%a9": lowerAscii() gives small letters | write "/caf%c3%a9")x"},
+    {R"x(path.upperAscii().trim() == "/CAF%C3%A9")x", ""},
+    {R"x(host.upperAscii().trim() == "SHOP.EXAMPLE")x", ""},
+    {R"x(host.upperAscii().lowerAscii().endsWith("Example"))x",
+     R"x(host.upperAscii().lowerAscii() never ends with "Example": a host is in small letters | write "example")x"},
+    {R"x(scheme.upperAscii() == "HTTPS")x", ""},
+    {R"x(method.lowerAscii().trim() == "get")x", ""},
+    {R"x(path == "/a;v=1")x",
+     R"x("/a;v=1" does not find the parameters of a path: policies match a path without ;parameters | write "/a")x"},
+    // Signs that somebody looks for as they stand.
+    {R"x(url.contains("/*"))x", ""},
+    {R"x(url.contains("/**/"))x", ""},
+    {R"x(url.contains("*/"))x", ""},
+    {R"x(url.contains("..\\"))x", ""},
 };
 
 INSTANTIATE_TEST_SUITE_P(Stars, NeverWarnings, ::testing::ValuesIn(kStars));
 INSTANTIATE_TEST_SUITE_P(Alternatives, NeverWarnings, ::testing::ValuesIn(kAlternatives));
 INSTANTIATE_TEST_SUITE_P(Patterns, NeverWarnings, ::testing::ValuesIn(kPatterns));
 INSTANTIATE_TEST_SUITE_P(Spellings, NeverWarnings, ::testing::ValuesIn(kSpellings));
+
+/// A text that stands in the path of some request is never warned of as one that no path has.
+TEST(NeverWarnings, SayNothingOfWhatSomePathHas) {
+  const std::uint32_t seed = weir::test::new_seed();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const auto any = [&](std::size_t n) { return random() % n; };
+  const auto never = [](const std::string& text) {
+    const std::string said = said_of(text);
+    return said.find(" is never ") != std::string::npos ||
+           said.find(" never contains ") != std::string::npos ||
+           said.find(" never begins with ") != std::string::npos ||
+           said.find(" never ends with ") != std::string::npos;
+  };
+  constexpr std::string_view kPieces[] = {
+      "/", "a",   "B",   ".",   ";", "%3b", "%c3%A9", "%3C", "=", "~", "%61", "%2e", "%7c",
+      "|", "%20", "%25", "%5b", "[", "-",   ":",      "@",   "'", "(", "+",   ",",   "%3f"};
+  int paths = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::string target = "/";
+    for (std::size_t n = any(9); n > 0; --n) target += kPieces[any(std::size(kPieces))];
+    std::vector<char> room(net::normal_path_room(target.size()));
+    net::NormalTarget normal;
+    PathRules rules;
+    rules.fold_case = any(2) == 0;
+    if (net::normalise_target(target, rules, room, normal) != net::HttpRefusal::none) continue;
+    std::string path(normal.path);
+    const bool lowered = any(2) == 0;
+    if (lowered) std::transform(path.begin(), path.end(), path.begin(), ascii::lower);
+    ++paths;
+    const std::string subject = lowered ? "path.lowerAscii()" : "path";
+    const std::size_t from = any(path.size()), size = 1 + any(path.size() - from);
+    const std::pair<std::string, std::string> tests[] = {{" == ", path},
+                                                         {".startsWith", path.substr(0, size)},
+                                                         {".endsWith", path.substr(from)},
+                                                         {".contains", path.substr(from, size)}};
+    for (const auto& [function, text] : tests) {
+      const bool call = function[0] == '.';
+      const std::string test =
+          subject + function + (call ? "(" : "") + expr::quoted(text) + (call ? ")" : "");
+      EXPECT_FALSE(never(test)) << test << " of " << target;
+    }
+  }
+  EXPECT_GT(paths, 1000);
+}
 
 /// RE2 refuses these by itself.
 TEST(GlobErrors, SayWhatToWrite) {

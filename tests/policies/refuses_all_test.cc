@@ -52,6 +52,22 @@ TEST(RefusesAll, SaysWhichRequestsAConditionLeaves) {
             "turn out to be \"failed\"");
 }
 
+TEST(RefusesAll, SaysWhatARequestMustHaveToBeCounted) {
+  const auto said = [](const std::string& lines) {
+    const std::string all = said_of(
+        "events: {login: {match: POST /login}, failed: {is: login, when: 'status == 401'}}\n"
+        "policies: [{name: p, watch: failed, window: 1m, then: [{over: 0, do: deny}], " +
+        lines + "}]\n");
+    return all.substr(0, all.find(':'));
+  };
+  const std::string start = "policy \"p\" refuses every request ";
+  const std::string end = "that may turn out to be \"failed\"";
+  EXPECT_EQ(said("key: body.user"), start + "for which body.user has a value and " + end);
+  EXPECT_EQ(said("key: body.user, missing: same"), start + end);
+  EXPECT_EQ(said("key: ip, metric: distinct(body.user), when: 'path == \"/a\"'"),
+            start + "for which body.user has a value and path == \"/a\" holds and " + end);
+}
+
 TEST(RefusesAll, WhereOneRequestPassesTheThreshold) {
   const std::string wide[] = {
       "watch: request, key: ip, then: [{if: 'true', do: deny}]",
@@ -64,6 +80,8 @@ TEST(RefusesAll, WhereOneRequestPassesTheThreshold) {
       "watch: request, key: ip, metric: in_flight, then: [{over: 0, do: deny}]",
       "watch: request, key: ip, window: 1m, then: [{under: 5, do: deny}]",
       "watch: request, key: header.x_user, missing: deny, window: 1m, then: [{over: 0, do: deny}]",
+      "watch: request, key: ip, metric: distinct(header.x_user), missing: same, window: 1m, then: "
+      "[{over: 0, do: deny}]",
       "watch: request, guard: request, key: ip, window: 1m, then: [{over: 0, do: deny}]"};
   for (const std::string& lines : wide) EXPECT_NE(said_of(policy(lines)), "") << lines;
 }
@@ -79,6 +97,10 @@ TEST(RefusesAll, NotWhereSomeRequestsPass) {
       "watch: request, when: 'path == \"/a\"', key: ip, window: 1m, then: [{over: 0, do: deny}]",
       "watch: gets, key: ip, window: 1m, then: [{over: 0, do: deny}]",
       "watch: request, key: header.x_user, window: 1m, then: [{over: 0, do: deny}]",
+      "watch: request, key: ip, metric: distinct(header.x_user), window: 1m, then: [{over: 0, do: "
+      "deny}]",
+      "watch: request, key: ip, metric: distinct(int(path)), window: 1m, then: [{over: 0, do: "
+      "deny}]",
       "watch: request, guard: trap, key: ip, window: 1m, then: [{over: 0, do: deny}]",
       "watch: request, key: ip, charge: always, window: 1m, then: [{under: 5, do: deny}]",
       "watch: trap, guard: request, key: ip, window: 1m, then: [{under: 1, do: deny}]"};

@@ -171,6 +171,12 @@ std::string anchored(const Subject& subject, std::string_view text, Compared how
                   (ends && !text.ends_with('$') ? "$" : ""));
 }
 
+/// Of a text that somebody looks for inside others: without a letter or digit it is a sign such as
+/// the `/*` of a comment, and no pattern.
+bool is_sign(std::string_view text, Compared how) {
+  return how == Compared::part && std::none_of(text.begin(), text.end(), ascii::is_letter_or_digit);
+}
+
 }  // namespace
 
 ForeignPattern foreign_pattern(const Subject& subject, std::string_view text, Compared how) {
@@ -183,7 +189,7 @@ ForeignPattern foreign_pattern(const Subject& subject, std::string_view text, Co
     if (methods.empty()) return {};
     return {"a request has one method", any_test(subject, methods, how), methods.size() > 1};
   }
-  if (pages && looks_like_expression(text))
+  if (pages && !is_sign(text, how) && looks_like_expression(text))
     return {"only matches() takes patterns", anchored(subject, text, how), false};
   const bool one_of = plain || how == Compared::part;
   if (const Pieces parts = split(text, "|"); one_of && !parts.empty())
@@ -196,7 +202,7 @@ ForeignPattern foreign_pattern(const Subject& subject, std::string_view text, Co
   }
   const bool both_ends = text.size() > 2 && text.front() == '*' && text.back() == '*' &&
                          text.find('/') == std::string_view::npos && how != Compared::whole;
-  if ((plain || both_ends) && text.find('*') != std::string_view::npos &&
+  if ((plain || both_ends) && !is_sign(text, how) && text.find('*') != std::string_view::npos &&
       text.find_first_not_of('*') != std::string_view::npos) {
     return {"the * stands for itself", star_test(subject, text, how), false};
   }

@@ -16,6 +16,7 @@ struct Subject {
   std::string shown;           ///< as in the file, for hints
   std::string_view attribute;  ///< `path`, `host`, `header`; empty: something else
   std::string_view argument;   ///< of a header: `user-agent`
+  bool lowered = false;        ///< by lowerAscii(): the escapes of a path, too
 };
 
 struct ForeignPattern {

@@ -17,26 +17,36 @@ bool is_call_of(const Ast& node, std::string_view name) {
   return node.op == Op::call && node.function != nullptr && node.function->name == name;
 }
 
-/// What is read below lowerAscii(), upperAscii() and trim().
-const Ast& plain_of(const Ast& node) {
-  const Ast* at = &node;
-  while (is_call_of(*at, "lowerAscii") || is_call_of(*at, "upperAscii") || is_call_of(*at, "trim"))
-    at = at->children[0].get();
-  return *at;
+/// What is read below lowerAscii(), upperAscii() and trim(), and in which letters it comes out.
+struct Plain {
+  const Ast* node;
+  bool lowered = false, raised = false;
+};
+
+Plain plain_of(const Ast& node) {
+  Plain out{&node};
+  for (;; out.node = out.node->children[0].get()) {
+    const bool lower = is_call_of(*out.node, "lowerAscii");
+    const bool upper = is_call_of(*out.node, "upperAscii");
+    if (!lower && !upper && !is_call_of(*out.node, "trim")) return out;
+    if (out.lowered || out.raised) continue;  // the outer call decides
+    out.lowered = lower;
+    out.raised = upper;
+  }
 }
 
 Subject subject_of(const Checker& checker, const Ast& node) {
   Subject out;
   out.shown = checker.source(node);
-  const Ast& base = plain_of(node);
-  if (base.op != Op::load) return out;
-  const Slot& slot = checker.scope.slots()[base.slot];
+  const Plain base = plain_of(node);
+  if (base.node->op != Op::load) return out;
+  const Slot& slot = checker.scope.slots()[base.node->slot];
   if (slot.extractor == nullptr) return out;
   // In other letters than the attribute has, its rules say nothing of the text.
   const std::string_view name = slot.extractor->name;
-  const bool raised = is_call_of(node, "upperAscii") && (name == "host" || name == "path");
-  const bool lowered = is_call_of(node, "lowerAscii") && name == "method";
-  if (raised || lowered) return out;
+  if (base.raised && (name == "host" || name == "path" || name == "scheme")) return out;
+  if (base.lowered && name == "method") return out;
+  out.lowered = base.lowered;
   out.attribute = name;
   out.argument = slot.argument.name;
   return out;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "policies/lang/extractors.h"
 
@@ -86,10 +88,36 @@ bool refuses_before_answers(const PolicySet& set, const Policy& policy, const Bi
   return rung != nullptr && (rung->compare == Compare::over || rung->compare == Compare::at);
 }
 
-/// `for which ip == "192.0.2.1" holds and `; empty: all of them.
-std::string condition_text(const Binding& binding) {
-  if (always_holds(binding.when)) return {};
-  return "for which " + binding.when->canonical() + " holds and ";
+/// What a request may lack, so that the policy does not look at it: parts of the key, and what the
+/// metric counts.
+std::vector<std::string_view> missing_fields(const PolicySet& set, const Policy& policy,
+                                             const Binding& binding) {
+  std::vector<std::string_view> out;
+  if (policy.missing != Missing::skip) return out;
+  for (const KeySlot& part : binding.key) {
+    const Slot& slot = set.slots[part.slot];
+    if (!is_always_there(slot)) out.push_back(slot.text);
+  }
+  if (!takes_members(policy.metric)) return out;
+  for (const Expression& argument : binding.arguments) {
+    const auto slot = argument.slot();
+    if (!slot || !is_always_there(set.slots[*slot])) out.push_back(argument.canonical());
+  }
+  return out;
+}
+
+/// `for which body.user has a value and path == "/a" holds and `; empty: all of them.
+std::string condition_text(const PolicySet& set, const Policy& policy, const Binding& binding) {
+  std::string out;
+  for (const std::string_view field : missing_fields(set, policy, binding)) {
+    out += out.empty() ? "for which " : " and ";
+    out.append(field).append(" has a value");
+  }
+  if (!always_holds(binding.when)) {
+    out += out.empty() ? "for which " : " and ";
+    out += binding.when->canonical() + " holds";
+  }
+  return out.empty() ? out : out + " and ";
 }
 
 }  // namespace
@@ -103,8 +131,9 @@ void warn_of_refusing_all(const PolicySet& set, config::Problems& problems) {
       if (refuses_before_answers(set, policy, binding)) {
         problems.warning(
             policy.where,
-            "policy \"" + policy.name + "\" refuses every request " + condition_text(binding) +
-                "that may turn out to be \"" + set.events[binding.event].name +
+            "policy \"" + policy.name + "\" refuses every request " +
+                condition_text(set, policy, binding) + "that may turn out to be \"" +
+                set.events[binding.event].name +
                 "\": each counts as one until its answer, the first one too",
             "write over: 1, which refuses once one has been counted and leaves room for the "
             "request itself");
@@ -115,11 +144,7 @@ void warn_of_refusing_all(const PolicySet& set, config::Problems& problems) {
                            policy.guards.end();
       if (policy.guarded_only ? !guarded : !binding.counts) continue;
       if (!always_holds(binding.when) || !is_every_request(set, binding.event)) continue;
-      const bool all_keys =
-          policy.missing != Missing::skip ||
-          std::all_of(binding.key.begin(), binding.key.end(),
-                      [&](const KeySlot& part) { return is_always_there(set.slots[part.slot]); });
-      if (!all_keys) continue;
+      if (!missing_fields(set, policy, binding).empty()) continue;
       const Rung* const rung = refusing_rung(set, policy, binding);
       if (rung == nullptr) continue;
       problems.warning(
