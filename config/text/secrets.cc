@@ -204,6 +204,37 @@ std::string_view section_name(std::string_view line) {
   return is_key ? line.substr(0, end) : std::string_view{};
 }
 
+/// Whether it begins `notify:`, also misspelt or in quotes.
+bool begins_notify(std::string_view line) {
+  return lower_word(line.substr(is_quote(line[0]) ? 1 : 0, 5)) == "notif";
+}
+
+/// Of webhooks, also misspelt.
+bool is_hook_key(std::string_view key) {
+  return key.starts_with("web") || key.find("hook") != npos;
+}
+
+/// The value of such a key: what stands behind the host, or all of it where there is no host.
+void cover_hook(std::string& line, std::size_t at, std::size_t to) {
+  const std::size_t scheme = line.find("://", at);
+  const std::size_t host = scheme < to ? scheme + 3 : at;
+  const std::size_t path = line.find('/', host);
+  if (path < to) {
+    cover(line, path + 1, to);
+  } else if (host == at) {
+    cover(line, at, to);
+  }
+}
+
+/// Of each URL what stands behind its host: whoever knows it may post there.
+void cover_paths(std::string& line) {
+  for (std::size_t at = 0; (at = line.find("://", at)) != npos; at += 3) {
+    const std::size_t path = line.find('/', at + 3);
+    if (path >= end_of_url(line, at)) continue;
+    cover(line, path + 1, std::min(line.find_first_of(" \t,}]\"'", path), line.size()));
+  }
+}
+
 }  // namespace
 
 std::string without_secrets_of_message(std::string_view text) {
@@ -215,8 +246,13 @@ std::string without_secrets_of_message(std::string_view text) {
     while (end < out.size() && is_word(out[end])) ++end;
     if (end >= out.size() || (out[end] != ':' && out[end] != '=')) continue;
     const std::size_t close = out.find('"', end);
-    if (close == npos || !is_secret_key(lower_word(out.substr(at + 1, end - at - 1)))) continue;
-    cover(out, end + 1, close);
+    if (close == npos) continue;
+    const std::string key = lower_word(out.substr(at + 1, end - at - 1));
+    if (is_secret_key(key)) {
+      cover(out, end + 1, close);
+    } else if (is_hook_key(key)) {
+      cover_hook(out, end + 1, close);
+    }
   }
   return out;
 }
@@ -306,6 +342,7 @@ LineMask LineSections::next(std::string_view line) {
   const bool item = line[0] == '-' && (line.size() == 1 || is_blank(line[1]));
   if (!began_secret && text == 0 && !item && line[0] != '#' && !closes(line[0])) {
     section_ = section_of(line);
+    hooks_ = begins_notify(line);
     depth_ = 0;
   }
   look_for_secrets(line, from);
@@ -313,6 +350,7 @@ LineMask LineSections::next(std::string_view line) {
   LineMask out = began_secret ? LineKeys::secret : section_;
   out.flow = flow;
   out.anchored = anchored_;
+  out.hooks = hooks_;
   return out;
 }
 
@@ -470,6 +508,7 @@ std::string without_secrets(std::string_view line, LineMask mask) {
     return out;
   }
   cover_passwords(out);
+  if (mask.hooks) cover_paths(out);
   Expressions(out, line).cover_texts();
   const auto cover_value = [&](std::size_t at) {
     const bool quoted = at < line.size() && is_quote(line[at]);
@@ -494,11 +533,9 @@ std::string without_secrets(std::string_view line, LineMask mask) {
     const std::size_t to = end_of_value(line, at);
     if (is_secret_key(key)) {
       cover_value(at);
-    } else if (key.starts_with("web") || key.find("hook") != npos) {  // misspelt ones, too
-      if (at < to && line[at] == '*') cover(out, at, to);             // of a URL
-      const std::size_t host = line.find("://", at);
-      const std::size_t path = host == npos ? npos : line.find('/', host + 3);
-      if (path != npos && path < to) cover(out, path + 1, to);
+    } else if (is_hook_key(key)) {
+      if (at >= to || line[at] == '{' || line[at] == '[') continue;
+      cover_hook(out, at + (is_quote(line[at]) ? 1 : 0), to);
     }
   }
   return out;

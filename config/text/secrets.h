@@ -20,6 +20,7 @@ struct LineMask {
   LineKeys keys;
   bool flow = true;       ///< it may begin within brackets, so that a comma ends a plain text
   bool anchored = false;  ///< it has an anchor that is the secret of another line
+  bool hooks = false;     ///< of `notify:`, where the path of each URL is a secret
 };
 
 /// Tells what the keys of a file's lines are, from its first line to its last. In doubt they are
@@ -62,12 +63,13 @@ class LineSections {
   std::size_t open_ = 0;  // brackets of the secret itself
   Anchors anchors_;
   bool anchored_ = false;  // this line has the anchor of a secret
+  bool hooks_ = false;     // the section is `notify:`
 };
 
 /// A line of a configuration as others may see it: of the same length, with `*` for each byte of
 /// the values of keys such as `password`, `secret`, `token` or `authorization`, also mistyped ones
-/// (not of keys that name a file), of passwords and queries in URLs, of the paths of webhooks, and
-/// of the texts of expressions that name such a key.
+/// (not of keys that name a file), of passwords and queries in URLs, of the paths of webhooks and
+/// of all URLs of `notify:`, and of the texts of expressions that name such a key.
 std::string without_secrets(std::string_view line, LineMask mask = {});
 /// The same of a whole text, line by line.
 std::string text_without_secrets(std::string_view text);

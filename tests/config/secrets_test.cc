@@ -26,6 +26,10 @@ TEST(Secrets, AreCoveredInALine) {
       {"n: {webhook: https://hooks.example/T1/B2}", "n: {webhook: https://hooks.example/*****}"},
       {"n: {webhok: https://hooks.example/T1/B2}", "n: {webhok: https://hooks.example/*****}"},
       {"n: {web_hook: https://hooks.example/T1/B2}", "n: {web_hook: https://hooks.example/*****}"},
+      {"n: {webhook: hooks.example/T1/B2}", "n: {webhook: hooks.example/*****}"},
+      {"n: {webhook: T1-B2, log: true}", "n: {webhook: *****, log: true}"},
+      {"n: {webhook: 'T1 B2'}", "n: {webhook: '*****'}"},
+      {"n: {webhook:https://hooks.example/T1/B2}", "n: {webhook:https://hooks.example/*****}"},
       {"\"Password\" : x}", "\"Password\" : *}"},
       {"redis: {url: redis://h, passwrd: abc, timeout: 9}",
        "redis: {url: redis://h, passwrd: ***, timeout: 9}"},
@@ -301,6 +305,16 @@ TEST(Secrets, AreNotWhatIsCounted) {
       {"- name: login", "- name: login"},
       {"  metrics: {token: {watch: login}}", "  metrics: {token: {watch: login}}"},
       {"lists: {x: {url: https://h/x, token: abc}}", "lists: {x: {url: https://h/x, token: ***}}"},
+      {"notify: https://hooks.example/T1/B2", "notify: https://hooks.example/*****"},
+      {"notify: {a: {url: https://hooks.example/T1/B2, log: true}}",
+       "notify: {a: {url: https://hooks.example/*****, log: true}}"},
+      {"'notify':", "'notify':"},
+      {"  a: {slack: \"https://hooks.example/T1/B2\", per_minute: 5}",
+       "  a: {slack: \"https://hooks.example/*****\", per_minute: 5}"},
+      {"  b:", "  b:"},
+      {"    url: >-", "    url: >-"},
+      {"      https://hooks.example/T1/B2", "      https://hooks.example/*****"},
+      {"lists: {x: {url: https://h/x/y}}", "lists: {x: {url: https://h/x/y}}"},
   };
   LineSections sections;
   for (const auto& c : cases) EXPECT_EQ(without_secrets(c.line, sections.next(c.line)), c.shown);
@@ -313,6 +327,10 @@ TEST(Secrets, AreCoveredInAMessage) {
       {"cannot include \"https://h/x?token=abc\": no",
        "cannot include \"https://h/x?token=***\": no"},
       {"unknown key \"password:abc\" in \"redis\"", "unknown key \"password:***\" in \"redis\""},
+      {"unknown key \"webhook:https://h/T1/B2\" in \"notify\"",
+       "unknown key \"webhook:https://h/*****\" in \"notify\""},
+      {"unknown key \"webhook:T1/B2\" in \"notify\"",
+       "unknown key \"webhook:T1/**\" in \"notify\""},
       {"unknown key \"pasword\" in \"redis\"", "unknown key \"pasword\" in \"redis\""},
       {"unknown key \"name:abc\" in a list", "unknown key \"name:abc\" in a list"},
   };
@@ -328,6 +346,8 @@ TEST(Secrets, DoNotStandInProblems) {
                 "redi: {password: hunter2}\n"
                 "admin: {toke_n: hunter2, password:hunter2}\n"
                 "api: {tokne: hunter2}\n"
+                "notify: {a: {webhook: hooks.example/hunter2}, b: {webhook: hunter2}, "
+                "c: {url: https://hooks.example/hunter2}, d: {webhook:https://h/hunter2}}\n"
                 "acess_log: {path: &path hunter2}\n"
                 "stat: {dir: *path, token: *path}\n");
   EXPECT_TRUE(loaded.problems.has_errors());
