@@ -12,7 +12,6 @@
 #include "app/remote/left_alone.h"
 #include "app/support/shared_store.h"
 #include "app/support/thread.h"
-#include "core/address.h"
 #include "net/worker_pool.h"
 #include "store/redis/redis_store.h"
 #include "store/resp/resp_writer.h"
@@ -68,15 +67,6 @@ struct Visit {
   KeyRead read;
   std::string why;  ///< written by the loop at its end: why Redis was away, empty if it was not
 };
-
-/// Whether a name server may be asked. Sentinels and nodes of a cluster may tell names of others.
-bool may_ask_names(const store::Settings& settings) {
-  const auto is_name = [](const store::Endpoint& each) {
-    return !each.is_unix() && !Address::parse(each.host);
-  };
-  return settings.mode != store::Settings::Mode::single ||
-         std::any_of(settings.endpoints.begin(), settings.endpoints.end(), is_name);
-}
 
 }  // namespace
 

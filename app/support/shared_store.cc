@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/support/files.h"
+#include "core/address.h"
 #include "net/tls.h"
 
 namespace weir::app {
@@ -94,6 +95,14 @@ bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
   out.sharing.reservation = server.proxy.answer + server.reserve_wait + kBesideAnswer;
   out.sharing.flight = 4 * kRenewPlaces;
   return true;
+}
+
+bool may_ask_names(const store::Settings& settings) {
+  const auto is_name = [](const store::Endpoint& each) {
+    return !each.is_unix() && !Address::parse(each.host);
+  };
+  return settings.mode != store::Settings::Mode::single ||
+         std::any_of(settings.endpoints.begin(), settings.endpoints.end(), is_name);
 }
 
 void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics) {

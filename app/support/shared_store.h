@@ -26,6 +26,10 @@ struct SharedStoreSettings {
 bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
                        std::string& message);
 
+/// Whether a name server may be asked: then the loop of the store may wait for it at its end
+/// (app/remote/left_alone.h). Sentinels and nodes of a cluster may tell names of others.
+bool may_ask_names(const store::Settings& settings);
+
 /// Into the metrics of its worker.
 void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics);
 

@@ -80,6 +80,19 @@ class SlowNames(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("its name was not resolved in time", done.stdout + done.stderr)
 
+    def test_the_store_of_a_replay_whose_name_nobody_answers(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path, rows = os.path.join(directory, "weir.yaml"), os.path.join(directory, "access.log")
+            with open(path, "w", encoding="utf-8") as out:
+                out.write("weir: 1\n" + POLICY % "")
+            with open(rows, "w", encoding="utf-8") as out:
+                out.write('192.0.2.1 - - [05/Jan/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n')
+            began = time.monotonic()
+            done = subprocess.run([os.environ["WEIR_BINARY"], "replay", "-c", path, "--store", "redis://redis.slow.test:6379", "--event",
+                                   f"request={rows}"], capture_output=True, text=True, timeout=60, check=False)
+            self.assertLess(time.monotonic() - began, 3 + SLACK)
+            self.assertNotEqual(done.returncode, 0)
+
 
 if __name__ == "__main__":
     unittest.main()

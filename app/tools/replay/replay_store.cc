@@ -1,7 +1,9 @@
 #include "app/tools/replay/replay_store.h"
 
 #include <future>
+#include <utility>
 
+#include "app/remote/left_alone.h"
 #include "app/support/shared_store.h"
 
 namespace weir::app {
@@ -26,19 +28,23 @@ auto on(net::Worker& worker, F what) {
 
 }  // namespace
 
-ReplayStore::ReplayStore(store::Settings settings)
-    : pool_(1), store_(pool_[0], std::move(settings), random_origin()) {
+ReplayStore::Loop::Loop(store::Settings settings, std::uint64_t origin)
+    : store(pool[0], std::move(settings), origin) {}
+
+ReplayStore::ReplayStore(store::Settings settings) : asks_names_(may_ask_names(settings)) {
+  loop_ = std::make_unique<Loop>(std::move(settings), random_origin());
   sharing_.origin = random_origin();
   sharing_.prefix = std::to_string(sharing_.origin) + ".";
   sharing_.reservation = sharing_.flight = std::chrono::hours{24 * 31};  // of the rows' time
 }
 
 ReplayStore::~ReplayStore() {
-  on(pool_[0], [this] {
-    store_.stop();
+  on(loop_->pool[0], [this] {
+    loop_->store.stop();
     return true;
   });
-  pool_.stop();
+  loop_->pool.stop();
+  if (asks_names_) leave_alone(std::move(loop_));  // a name may have no answer yet
 }
 
 std::unique_ptr<ReplayStore> ReplayStore::connect(const std::string& url, std::string& problem) {
@@ -54,10 +60,10 @@ std::unique_ptr<ReplayStore> ReplayStore::connect(const std::string& url, std::s
   settings.database = parsed->database;
   settings.timeout = settings.budget = kAnswer;
   std::unique_ptr<ReplayStore> out(new ReplayStore(std::move(settings)));
-  out->pool_.start();
-  net::Worker& worker = out->pool_[0];
+  out->loop_->pool.start();
+  net::Worker& worker = out->loop_->pool[0];
   on(worker, [&] {
-    out->store_.start();
+    out->loop_->store.start();
     return true;
   });
   // An operation that changes nothing: a patient one waits for the connection.
@@ -71,10 +77,11 @@ std::unique_ptr<ReplayStore> ReplayStore::connect(const std::string& url, std::s
   batch.ops = probe.ops();
   batch.replies = probe.replies();
   auto done = batch.done.get_future();
-  const bool there = on(worker, [&] { return out->store_.submit(batch, worker.now() + kConnect); });
+  const bool there =
+      on(worker, [&] { return out->loop_->store.submit(batch, worker.now() + kConnect); });
   if (!there) done.get();
   if (probe.reply(0).error == limiter::SharedError::none) return out;
-  problem = on(worker, [&] { return out->store_.why(); });
+  problem = on(worker, [&] { return out->loop_->store.why(); });
   if (problem.empty()) problem = row_of(probe.reply(0).error).help;
   return nullptr;
 }
@@ -87,8 +94,8 @@ void ReplayStore::ask(policies::StoreOps& operations, TimePoint now) {
   batch.ops = operations.ops();
   batch.replies = operations.replies();
   auto done = batch.done.get_future();
-  net::Worker& worker = pool_[0];
-  if (!on(worker, [&] { return store_.submit(batch, worker.now() + kAnswer); })) done.get();
+  net::Worker& worker = loop_->pool[0];
+  if (!on(worker, [&] { return loop_->store.submit(batch, worker.now() + kAnswer); })) done.get();
   for (const limiter::SharedReply& reply : batch.replies) {
     if (reply.error == limiter::SharedError::none || !failure_.empty()) continue;
     failure_ = row_of(reply.error).help;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,7 @@ class ReplayStore {
  public:
   /// Null: `problem` says why there is none.
   static std::unique_ptr<ReplayStore> connect(const std::string& url, std::string& problem);
+  /// Does not wait for a name server that is silent.
   ~ReplayStore();
 
   const policies::Sharing& sharing() const noexcept { return sharing_; }
@@ -25,10 +27,16 @@ class ReplayStore {
   const std::string& failure() const noexcept { return failure_; }
 
  private:
+  /// A loop with a thread of its own, and the store on it.
+  struct Loop {
+    explicit Loop(store::Settings settings, std::uint64_t origin);
+    net::WorkerPool pool{1};
+    store::RedisStore store;
+  };
   explicit ReplayStore(store::Settings settings);
 
-  net::WorkerPool pool_;
-  store::RedisStore store_;  // on the pool's thread
+  std::unique_ptr<Loop> loop_;
+  bool asks_names_;
   policies::Sharing sharing_;
   std::string failure_;
 };
