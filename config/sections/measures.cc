@@ -112,10 +112,7 @@ bool read_masks(Reader& reader, const Member& m, std::string_view masks, KeyPart
   return true;
 }
 
-/// `user`, `header.x_user_id`, `ip/24`, `ip/24,56`.
-namespace {
-
-/// `{header: X-Device}`, as other limiters have it.
+/// What to write instead of `{header: X-Device}`, as other limiters have it.
 std::string hint_of_key(const Node& value) {
   std::string name = "x_device_id", family = "header";
   if (value.is_map() && value.items.size() == 1 && value.items[0].value->is_scalar() &&
@@ -150,8 +147,7 @@ std::string parts_of_key(std::string_view text) {
   return out.find(',') == std::string::npos ? std::string{} : out;
 }
 
-}  // namespace
-
+/// `user`, `header.x_user_id`, `ip/24`, `ip/24,56`, `{near: ...}`.
 void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
   if (m.value->is_map()) {
     for (const Member& inner : m.value->items) {

@@ -21,15 +21,15 @@ std::string look_alike_text(char32_t c);
 /// What to do about it: `write ":"`
 std::string look_alike_hint(char32_t c);
 
-/// Warns of such characters where they stand outside of quotes and comments. For texts that have
-/// errors: there they are the likely cause. Prose is left alone: beside a letter of Chinese or
-/// Japanese text such a character is what it should be.
 /// Where the text is no YAML at this line: reports such a character there, or in the line before.
 /// Whether there is one.
 bool tell_look_alike(std::string_view text, std::uint32_t file, std::uint32_t line,
                      Problems& problems);
 
-/// On a line with an error such a character is an error too.
+/// Warns of such characters where they stand outside of quotes and comments. For texts that have
+/// errors: there they are the likely cause, and on a line with an error such a character is an
+/// error too. Prose is left alone: beside a letter of Chinese or Japanese text such a character is
+/// what it should be.
 void warn_of_look_alikes(const std::vector<SourceText>& texts, Problems& problems);
 
 }  // namespace weir::config

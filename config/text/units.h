@@ -59,8 +59,8 @@ std::string format_size(std::uint64_t bytes);
 
 /// [A-Za-z_][A-Za-z0-9_]*, with `dash` also '-' after the first character; at most 64 characters.
 bool is_name(std::string_view text, bool dash);
-/// Whether the text is `inf`, `.inf`, `infinity`, `no limit` or the like, in any letters: words of
-/// other programs for no limit. weir's own word is `unlimited`.
+/// `inf`, `.inf`, `infinity`, `no limit`, `unbounded`: how people write that there is no limit, in
+/// any letters. weir's own words for it are not among them. Only for hints.
 bool is_foreign_unlimited(std::string_view text);
 
 }  // namespace weir::config

@@ -163,7 +163,6 @@ TEST_F(Steady, large_bodies_pass_both_ways_under_a_slow_reader_in_bounded_memory
 #endif
 }
 
-/// Random bodies, framings, cuts and delays on both sides; every byte is compared.
 // What another request waits for is 32 KiB of each stream: a stream that is there as a whole takes
 // as many rounds of the loop as it has shares.
 TEST_F(Steady, a_bulk_stream_leaves_the_others_their_turn) {
@@ -205,6 +204,7 @@ TEST_F(Steady, pipelined_refusals_leave_the_others_their_turn) {
   EXPECT_GE(after - before, kRequests / 32);
 }
 
+// Random bodies, framings, cuts and delays on both sides; every byte is compared.
 TEST_F(Steady, random_cuts_and_partial_writes_change_no_byte) {
   const unsigned seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
