@@ -117,16 +117,22 @@ std::string look_alike_hint(char32_t c) {
 
 namespace {
 
-/// The first of a line that is no prose.
-std::optional<Character> look_alike_in(std::string_view line) {
+/// Those of a line that are no prose.
+std::vector<Character> look_alikes_in(std::string_view line) {
+  std::vector<Character> out;
   const auto characters = bare_characters(line);
   for (std::size_t i = 0; i < characters.size(); ++i) {
     if (look_alike(characters[i].code).name.empty()) continue;
     const bool prose = (i > 0 && is_wide_letter(characters[i - 1].code)) ||
                        (i + 1 < characters.size() && is_wide_letter(characters[i + 1].code));
-    if (!prose) return characters[i];
+    if (!prose) out.push_back(characters[i]);
   }
-  return std::nullopt;
+  return out;
+}
+
+std::optional<Character> look_alike_in(std::string_view line) {
+  const auto all = look_alikes_in(line);
+  return all.empty() ? std::nullopt : std::optional(all.front());
 }
 
 std::string message_of(const Character& c) {
@@ -134,6 +140,25 @@ std::string message_of(const Character& c) {
 }
 
 }  // namespace
+
+std::string without_look_alikes(std::string_view text, std::uint32_t line) {
+  std::string out;
+  std::uint32_t number = 0;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    const std::string_view one = text.substr(from, end - from);
+    std::size_t kept = 0;
+    if (++number == line || number + 1 == line) {
+      for (const Character& c : look_alikes_in(one)) {
+        out.append(one.substr(kept, c.column - 1 - kept)).append(look_alike(c.code).plain);
+        kept = c.column - 1 + c.length;
+      }
+    }
+    out.append(one.substr(kept)).append(text.substr(end, 1));
+    from = end + 1;
+  }
+  return out;
+}
 
 bool tell_look_alike(std::string_view text, std::uint32_t file, std::uint32_t line,
                      Problems& problems) {

@@ -21,6 +21,9 @@ std::string look_alike_text(char32_t c);
 /// What to do about it: `write ":"`
 std::string look_alike_hint(char32_t c);
 
+/// The text with what such characters look like in their place, on this line and the one before.
+std::string without_look_alikes(std::string_view text, std::uint32_t line);
+
 /// Where the text is no YAML at this line: reports such a character there, or in the line before.
 /// Whether there is one.
 bool tell_look_alike(std::string_view text, std::uint32_t file, std::uint32_t line,

@@ -364,6 +364,40 @@ class Builder : public YAML::EventHandler {
   std::unordered_map<YAML::anchor_t, const Node*> anchors_;
 };
 
+/// Reads a text for its errors alone.
+class Ignoring final : public YAML::EventHandler {
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+/// Whether a look-alike is why the text is no YAML at this line: with what it looks like in its
+/// place, the text is YAML beyond that line.
+bool look_alike_is_cause(std::string_view text, std::uint32_t line) {
+  const std::string mended = without_look_alikes(text, line);
+  if (mended == text) return false;
+  ViewBuffer buffer(mended);
+  std::istream stream(&buffer);
+  Ignoring ignoring;
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(ignoring)) {
+    }
+  } catch (const YAML::Exception& e) {
+    return std::max(e.mark.line, 0) + 1 > static_cast<int>(line);
+  }
+  return true;
+}
+
 }  // namespace
 
 Tree parse_tree(std::string_view text, std::uint32_t file, Problems& problems,
@@ -386,7 +420,8 @@ Tree parse_tree(std::string_view text, std::uint32_t file, Problems& problems,
     tree.set_broken();
     const Where where{file, static_cast<std::uint32_t>(std::max(e.mark.line, 0) + 1),
                       static_cast<std::uint32_t>(std::max(e.mark.column, 0) + 1), 1};
-    if (!tell_look_alike(text, file, where.line, problems))
+    if (!look_alike_is_cause(text, where.line) ||
+        !tell_look_alike(text, file, where.line, problems))
       tell_syntax(e.msg, where, text, problems);
   }
   if (tree.broken()) tree.set_root(nullptr);

@@ -61,6 +61,31 @@ TEST(Problems, a_broken_file_does_not_make_names_of_the_others_unknown) {
   EXPECT_EQ(loaded.problems.errors(), 1u) << shown(loaded);
 }
 
+// A character that only looks like one of YAML's is told alone where it is the cause. Beside a
+// mistake of another kind it is a warning.
+TEST(Problems, a_look_alike_hides_no_mistake_of_another_kind) {
+  const auto errors = [](const std::string& text) {
+    std::vector<std::string> out;
+    const Loaded loaded = load_text("weir.yaml", "weir: 1\n" + text);
+    for (const Problem& problem : loaded.problems.all()) {
+      if (problem.severity == Problem::Severity::error)
+        out.push_back(std::to_string(problem.where.line) + " " + problem.message);
+    }
+    return out;
+  };
+  const std::string look_alike = ": to YAML a letter like any other";
+  const std::vector<std::string> colon = errors("log\xef\xbc\x9a\n  level: info\n");
+  ASSERT_EQ(colon.size(), 1U);
+  EXPECT_EQ(colon[0], "2 this is a full-width colon (U+FF1A)" + look_alike);
+  // Two values on a line, behind a value with a no-break space in it.
+  const std::vector<std::string> two =
+      errors("log: {level: info}\n# x\nstate: x\xc2\xa0y\nthreads: 2: 3\n");
+  ASSERT_FALSE(two.empty());
+  EXPECT_EQ(two[0].substr(0, 2), "5 ") << two[0];
+  for (const std::string& error : two)
+    EXPECT_EQ(error.find(look_alike), std::string::npos) << error;
+}
+
 TEST(Problems, of_the_environment_name_the_variable) {
   const Loaded loaded =
       load_texts({{"weir.yaml", "weir: 1\n"}}, {{"WEIR_PROXY_LISTEN", "nowhere"},
