@@ -304,5 +304,26 @@ TEST(Headers, AreOneWhateverStandsBetweenTheirLettersAndDigits) {
   }
 }
 
+// A policy that names an odd spelling itself reads the same lines as one that names the plain one.
+TEST(Headers, AreOneAlsoForAPolicyThatNamesAnOddSpelling) {
+  for (const std::string name : {"x_device", "x.device", "x~device"}) {
+    const std::string yaml =
+        "fields: {device: 'header[\"" + name +
+        "\"]'}\npolicies: [{name: p, watch: request, key: device, missing: deny, window: 1h, "
+        "then: [{over: 2, do: deny}]}]\n";
+    World world(yaml);
+    const auto with = [](const std::string& spelling) {
+      return TestRequest("GET /").header(spelling, "d1");
+    };
+    EXPECT_EQ(world.send(with("X-Device")), "pass") << name;
+    EXPECT_EQ(world.send(with("x.device")), "pass") << name;
+    EXPECT_EQ(world.send(with("X_Device")), "deny") << name << ": the same key";
+    for (const char* other : {"X-Device", "X_Device", "X.DEVICE", "x~device"}) {
+      EXPECT_EQ(World(yaml).send(with("X.Device").header(other, "d2")), "defect") << name << other;
+    }
+    EXPECT_EQ(world.send(TestRequest("GET /")), "defect") << name << ": missing: deny";
+  }
+}
+
 }  // namespace
 }  // namespace weir::policies::meaning_test

@@ -65,6 +65,14 @@ TEST(UpstreamHead, DropsHopByHopFieldsAndThoseNamedInConnection) {
             "X-C: 3\r\n" + kForwarding);
 }
 
+TEST(UpstreamHead, PassesTheSpellingThatAPolicyNamesAndThePlainOne) {
+  UpstreamHeadOptions options = from("192.0.2.1");
+  constexpr std::string_view kNames[] = {"x.device"};
+  options.used_names = kNames;
+  EXPECT_EQ(extra("X.Device: 1\r\nX-Device: 2\r\nX_Device: 3\r\nX~Device: 4\r\n", options),
+            "X.Device: 1\r\nX-Device: 2\r\n" + kForwarding);
+}
+
 TEST(UpstreamHead, DropsEverySpellingOfOurOwnHeaders) {
   const UpstreamHeadOptions options = from("192.0.2.1");
   for (const std::string_view name : kHeadersForApp)
