@@ -46,17 +46,21 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
 }
 
 std::string network_problem(std::string_view text) {
-  const std::string out = "\"" + std::string(text) + "\" is a network";
-  if (!Cidr::parse(text)) return out + ", and its address has bits beyond its length";
-  return out +
-         ", and here a key has an address: networks stand in the configuration, or in the file or "
-         "URL of a list";
+  const std::string quoted = "\"" + std::string(text) + "\"";
+  if (const std::string fault = network_fault(text); !fault.empty())
+    return quoted + " is no network: " + fault;
+  return quoted +
+         " is a network, and the key of an entry is an address: networks stand in the "
+         "configuration, or in the file or URL of a list";
 }
 
 std::string network_question(std::string_view text) {
-  return "\"" + std::string(text) +
-         "\" is a network: ask for an address in it; weir ctl list NAME NETWORK says whether a "
-         "list covers the network";
+  const std::string quoted = "\"" + std::string(text) + "\"";
+  if (const std::string fault = network_fault(text); !fault.empty())
+    return quoted + " is no network: " + fault;
+  return quoted +
+         " is a network: ask for an address in it. weir ctl list NAME NETWORK says whether a list "
+         "covers the network, and a search on the dashboard finds the entries in it";
 }
 
 std::vector<std::string_view> as_views(const std::vector<std::string>& parts) {

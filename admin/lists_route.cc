@@ -8,6 +8,7 @@
 #include "admin/routes.h"
 #include "admin/views.h"
 #include "core/chars/ascii.h"
+#include "core/chars/network_text.h"
 #include "net/http/fields.h"
 #include "policies/set/text_keys.h"
 
@@ -69,23 +70,44 @@ struct Cursor {
   }
 };
 
-/// Which entries a page shows: those with the text in their key, reason or policy.
+/// Which entries a page shows: those with the text in their key, reason or policy, and of a
+/// network those that have an address of it.
 struct Search {
-  std::string text;               // lower case; empty: all
-  std::string key;                // the same as it was written
-  std::size_t left = kSearchMax;  // entries that may still be looked at
+  std::string text;                   // lower case; empty: all
+  std::string key;                    // the same as it was written
+  std::optional<AddressRange> range;  // that it means
+  std::size_t left = kSearchMax;     // entries that may still be looked at
 
   bool finds(std::string_view in) const {
     const auto same = [](char a, char b) { return ascii::lower(a) == b; };
     return std::search(in.begin(), in.end(), text.begin(), text.end(), same) != in.end();
   }
-  bool finds(const limiter::ListEntry& entry) const {
+  bool finds(const std::vector<policies::KeySlot>& slots, const limiter::ListEntry& entry) const {
     if (text.empty() || finds(entry.why) || finds(entry.policy)) return true;
     return std::any_of(entry.parts.begin(), entry.parts.end(),
-                       [&](const std::string& part) { return finds(part); });
+                       [&](const std::string& part) { return finds(part); }) ||
+           meets(slots, entry.parts);
   }
-  bool finds(const limiter::StaticList::Entry& entry) const {
-    return text.empty() || finds(entry.text) || finds(entry.why);
+  bool finds(const policies::List& list, const std::vector<policies::KeySlot>& slots,
+             const limiter::StaticList::Entry& entry) const {
+    if (text.empty() || finds(entry.text) || finds(entry.why)) return true;
+    if (!range) return false;
+    if (!list.of_address) return meets(slots, static_parts(list, entry));
+    const auto block = Cidr::parse(entry.text);
+    return block && range->overlaps(AddressRange::of(*block));
+  }
+
+ private:
+  /// Whether a part of the key is of one of the addresses that are searched for.
+  bool meets(const std::vector<policies::KeySlot>& slots,
+             const std::vector<std::string>& parts) const {
+    for (std::size_t i = 0; range && i < parts.size() && i < slots.size(); ++i) {
+      const auto address = policies::address_part(slots[i], parts[i]);
+      if (!address) continue;
+      const unsigned bits = address->is_v4() ? slots[i].v4_bits : slots[i].v6_bits;
+      if (range->overlaps(AddressRange::of({*address, bits}))) return true;
+    }
+    return false;
   }
 };
 
@@ -116,27 +138,50 @@ json::array entries_by_key(const Call& call, const policies::List& list, const S
   json::array rows;
   const std::vector<std::string> parts = key_of(call, list, search.key);
   if (parts.empty()) return rows;
+  const auto& slots = slots_of(*call.set, list);
   const auto key = policies::list_key(*call.set, list, as_views(parts), call.stores.secret);
   if (!key) return rows;
   std::optional<Address> address;
   if (list.of_address) address = Address::parse(search.key);
   const Address* const at = address ? &*address : nullptr;
   if (const auto* fixed = list.fixed.find(*key, at, call.at.now);
-      fixed != nullptr && !search.finds(*fixed))
+      fixed != nullptr && !search.finds(list, slots, *fixed))
     rows.push_back(static_entry_view(call, list, *fixed));
   if (auto entry = source_entry_view(call, list, *key, at, parts))
     rows.push_back(std::move(entry->row));
   if (const auto entry = call.stores.lists.get(list.id, *key, call.at.now);
-      entry && entry->until > call.at.now && !search.finds(*entry))
+      entry && entry->until > call.at.now && !search.finds(slots, *entry))
     rows.push_back(entry_view(call, list, *entry));
   return rows;
 }
+
+/// Fills `rows` up to `limit` with the entries of a list's file or URL that have an address of the
+/// range, from number `offset` among them on, which it moves. False: the page is full.
+bool fill_from_source(const Call& call, const policies::List& list, const AddressRange& range,
+                      std::size_t limit, std::size_t& offset, json::array& rows) {
+  const limiter::BulkList* const bulk = list.bulk != nullptr ? list.bulk->get() : nullptr;
+  if (bulk == nullptr) return true;
+  const auto numbers = bulk->numbers(range);
+  for (; offset < numbers.end - numbers.begin; ++offset) {
+    if (rows.size() == limit) return false;
+    if (const auto found = bulk->at(numbers.v4, numbers.begin + offset, call.at.now))
+      rows.push_back(source_entry_row(call, list, *found, {}));
+  }
+  return true;
+}
+
+const std::vector<policies::KeySlot> kNoKey;  // of the own list of a policy without a key
 
 // Fills `rows` up to `limit` and moves the cursor; nullopt: that was all.
 std::optional<Cursor> fill_page(const Call& call, const std::vector<const policies::List*>& lists,
                                 Cursor at, std::size_t limit, Search search, json::array& rows) {
   if (at.by_key) {
     for (; at.list < lists.size(); ++at.list, at.offset = 0) {
+      if (search.range && lists[at.list]->of_address) {
+        if (!fill_from_source(call, *lists[at.list], *search.range, limit, at.offset, rows))
+          return at;
+        continue;
+      }
       json::array found = entries_by_key(call, *lists[at.list], search);
       for (; at.offset < found.size(); ++at.offset) {
         if (rows.size() == limit) return at;
@@ -147,13 +192,15 @@ std::optional<Cursor> fill_page(const Call& call, const std::vector<const polici
   }
   for (; at.list < lists.size(); ++at.list, at.dynamic = false, at.offset = 0, at.after.reset()) {
     const policies::List& list = *lists[at.list];
+    const auto& slots = list.of.empty() ? kNoKey : slots_of(*call.set, list);
     const auto& fixed = list.fixed.entries();
     for (; !at.dynamic && at.offset < fixed.size(); ++at.offset) {
       if (rows.size() == limit) return at;
       if (search.left == 0) return at;
       --search.left;
-      if (fixed[at.offset].until <= call.at.now || !search.finds(fixed[at.offset])) continue;
-      rows.push_back(static_entry_view(call, list, fixed[at.offset]));
+      const limiter::StaticList::Entry& entry = fixed[at.offset];
+      if (entry.until <= call.at.now || !search.finds(list, slots, entry)) continue;
+      rows.push_back(static_entry_view(call, list, entry));
     }
     at.dynamic = true;
     if (rows.size() == limit) return at;
@@ -167,7 +214,7 @@ std::optional<Cursor> fill_page(const Call& call, const std::vector<const polici
         if (rows.size() == limit) return at;
         at.after = entry.key;
         if (!search.text.empty()) --search.left;
-        if (search.finds(entry)) rows.push_back(entry_view(call, list, entry));
+        if (search.finds(slots, entry)) rows.push_back(entry_view(call, list, entry));
       }
     }
   }
@@ -245,7 +292,8 @@ std::string read_page_wish(const Call& call, PageWish& asked) {
       return "`search` is a text of at most " + std::to_string(kSearchBytesMax) + " bytes";
     asked.search.text = ascii::lowered(*text);
     asked.search.key = *text;
-    asked.at.by_key = !text->empty() && !call.query.has("after");
+    asked.search.range = read_range(*text);
+    if (!call.query.has("after")) asked.at.by_key = !text->empty();
   }
   return {};
 }

@@ -190,16 +190,22 @@ std::optional<SourceEntry> source_entry_view(const Call& call, const policies::L
   if (bulk == nullptr) return std::nullopt;
   const auto found = bulk->find(key, address, call.at.now);
   if (!found) return std::nullopt;
+  return SourceEntry{source_entry_row(call, list, *found, parts), found->until};
+}
+
+json::object source_entry_row(const Call& call, const policies::List& list,
+                              const limiter::BulkList::Found& found,
+                              const std::vector<std::string>& parts) {
   json::object out;
   out["list"] = list.name;
   out["effect"] = row_of(list.effect).name;
   out["static"] = true;
-  const std::string range = found->text();
+  const std::string range = found.text();
   out["key"] = range.empty() ? texts(parts) : json::array{json::value(range)};
-  put_until(out, found->until, call.at.now);
+  put_until(out, found.until, call.at.now);
   out["why"] = utf8_text("from " + source_text(list));
   out["by"] = "source";
-  return SourceEntry{std::move(out), found->until};
+  return out;
 }
 
 json::object entry_view(const Call& call, const policies::List& list,

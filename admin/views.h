@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "admin/call.h"
+#include "limiter/lists/bulk_list.h"
 #include "limiter/lists/static_list.h"
 
 /// The things of the API as JSON; docs/openapi.yaml has their schemas.
@@ -41,6 +42,10 @@ struct SourceEntry {
 std::optional<SourceEntry> source_entry_view(const Call& call, const policies::List& list,
                                              const Hash128& key, const Address* address,
                                              const std::vector<std::string>& parts);
+/// The row of such an entry; `parts`: the key of one that is kept as a hash.
+boost::json::object source_entry_row(const Call& call, const policies::List& list,
+                                     const limiter::BulkList::Found& found,
+                                     const std::vector<std::string>& parts);
 /// Over which window a counter counts: `the last 10m`; null if there is none.
 boost::json::value window_value(const policies::Counter& counter);
 

@@ -141,7 +141,10 @@ std::string Address::to_string() const {
   return {buffer, to_chars(buffer)};
 }
 
-std::optional<Cidr> Cidr::parse(std::string_view text) noexcept {
+namespace {
+
+/// As it is written: host bits may be set.
+std::optional<Cidr> read_block(std::string_view text) noexcept {
   const auto slash = text.find('/');
   const auto address = Address::parse(text.substr(0, slash));
   if (!address) return std::nullopt;
@@ -164,7 +167,20 @@ std::optional<Cidr> Cidr::parse(std::string_view text) noexcept {
     if (wrapped) out.bits -= kWrapping;
     if (out.bits > most) return std::nullopt;
   }
-  if (address->masked(out.bits, out.bits) != *address) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+std::optional<Cidr> Cidr::parse(std::string_view text) noexcept {
+  const auto out = read_block(text);
+  if (!out || out->base.masked(out->bits, out->bits) != out->base) return std::nullopt;
+  return out;
+}
+
+std::optional<Cidr> Cidr::around(std::string_view text) noexcept {
+  auto out = read_block(text);
+  if (out) out->base = out->base.masked(out->bits, out->bits);
   return out;
 }
 
@@ -173,5 +189,20 @@ bool Cidr::contains(const Address& address) const noexcept {
 }
 
 std::string Cidr::to_string() const { return base.to_string() + "/" + std::to_string(bits); }
+
+AddressRange AddressRange::of(const Cidr& block) noexcept {
+  std::array<std::uint8_t, 16> bytes = block.base.bytes();
+  const unsigned fixed = block.bits + (block.base.is_v4() ? 96 : 0);
+  for (unsigned i = 0; i < 16; ++i) {
+    const unsigned mine = fixed <= 8 * i ? 0 : std::min(fixed - 8 * i, 8U);
+    bytes[i] = static_cast<std::uint8_t>(bytes[i] | (0xffU >> mine));
+  }
+  // The bytes of an IPv4 address keep its prefix.
+  return {block.base, Address::v6(bytes)};
+}
+
+bool AddressRange::overlaps(const AddressRange& other) const noexcept {
+  return first.is_v4() == other.first.is_v4() && first <= other.last && other.first <= last;
+}
 
 }  // namespace weir

@@ -44,9 +44,21 @@ struct Cidr {
   unsigned bits = 0;  ///< of the family's 32 or 128
 
   static std::optional<Cidr> parse(std::string_view text) noexcept;
+  /// The same where host bits may be set: `10.1.2.3/8` is 10.0.0.0/8.
+  static std::optional<Cidr> around(std::string_view text) noexcept;
   bool contains(const Address& address) const noexcept;
   std::string to_string() const;
   friend auto operator<=>(const Cidr&, const Cidr&) = default;
+};
+
+/// Addresses of one family, from the first to the last.
+struct AddressRange {
+  Address first, last;
+
+  static AddressRange of(const Cidr& block) noexcept;
+  /// Whether they have an address in common.
+  bool overlaps(const AddressRange& other) const noexcept;
+  friend bool operator==(const AddressRange&, const AddressRange&) = default;
 };
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 #include "config/text/merge.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/network_text.h"
 
 namespace weir::config {
 
@@ -152,18 +153,9 @@ void read_key(Reader& reader, const Member& m, const std::vector<KeyPart>& of, L
   for (std::size_t i = 0; i < of.size(); ++i) {
     const std::string& text = out.key[i].value;
     if (of[i].field.value != "ip" || Cidr::parse(text)) continue;
-    const std::size_t slash = text.find('/');
-    const auto address = Address::parse(text.substr(0, slash));
-    const auto bits =
-        slash == std::string::npos ? Parsed<std::int64_t>{} : parse_integer(text.substr(slash + 1));
-    std::string hint = "write 10.0.0.1, 10.0.0.0/8 or 2001:db8::/32";
-    if (address && bits && *bits.value >= 0 && *bits.value <= (address->is_v4() ? 32 : 128)) {
-      const auto n = static_cast<unsigned>(*bits.value);
-      hint = "the bits after the prefix must be zero: " + address->masked(n, n).to_string() + "/" +
-             std::to_string(n);
-    }
-    reader.problems().error(out.key[i].where, quoted(text) + " is not an address or CIDR block",
-                            hint);
+    std::string hint = network_fault(text);
+    if (hint.empty()) hint = "write 10.0.0.1, 10.0.0.0/8 or 2001:db8::/32";
+    reader.problems().error(out.key[i].where, quoted(text) + " is not an address or CIDR block", hint);
   }
 }
 

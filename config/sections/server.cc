@@ -6,6 +6,7 @@
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 #include "core/chars/ascii.h"
+#include "core/chars/network_text.h"
 
 namespace weir::config {
 namespace {
@@ -486,8 +487,10 @@ void read_trust(Reader& r, const Member& m, std::vector<Cidr>& out) {
       out.push_back(*block);
       warn_of_wide_trust(r, text, *block);
     } else {
+      std::string hint = network_fault(text.value);
+      if (hint.empty()) hint = "write 10.0.0.0/8; bits after the prefix are zero";
       r.problems().error(text.where, quoted(text.value) + " is not an address or CIDR block",
-                         "write 10.0.0.0/8; bits after the prefix are zero");
+                         std::move(hint));
     }
   }
 }

@@ -121,6 +121,17 @@ const typename RangeIndex<Word>::Range* RangeIndex<Word>::find(Word at) const no
   return found.last < at ? nullptr : &found;
 }
 
+template <class Word>
+std::pair<std::size_t, std::size_t> RangeIndex<Word>::numbers(Word first,
+                                                              Word last) const noexcept {
+  const auto begin = std::partition_point(ranges_.begin(), ranges_.end(),
+                                          [&](const Range& range) { return range.last < first; });
+  const auto end = std::partition_point(begin, ranges_.end(),
+                                        [&](const Range& range) { return !(last < range.first); });
+  return {static_cast<std::size_t>(begin - ranges_.begin()),
+          static_cast<std::size_t>(end - ranges_.begin())};
+}
+
 template class RangeIndex<std::uint32_t>;
 template class RangeIndex<BulkList::Six>;
 
@@ -181,15 +192,33 @@ std::string BulkList::Found::text() const {
   return first->to_string() + " - " + last->to_string();
 }
 
+namespace {
+
+template <class Range>
+std::optional<BulkList::Found> found_in(const Range* range, TimePoint now) noexcept {
+  if (range == nullptr || time_of(range->until) <= now) return std::nullopt;
+  return BulkList::Found{time_of(range->until), address_of(range->first), address_of(range->last)};
+}
+
+}  // namespace
+
+BulkList::Numbers BulkList::numbers(const AddressRange& range) const noexcept {
+  const bool v4 = range.first.is_v4();
+  const auto [begin, end] = v4 ? four_.numbers(four_of(range.first), four_of(range.last))
+                               : six_.numbers(six_of(range.first), six_of(range.last));
+  return {v4, begin, end};
+}
+
+std::optional<BulkList::Found> BulkList::at(bool v4, std::size_t number,
+                                            TimePoint now) const noexcept {
+  return v4 ? found_in(&four_.ranges()[number], now) : found_in(&six_.ranges()[number], now);
+}
+
 std::optional<BulkList::Found> BulkList::find(const Hash128& key, const Address* address,
                                               TimePoint now) const noexcept {
-  const auto found = [now](const auto* range) -> std::optional<Found> {
-    if (range == nullptr || time_of(range->until) <= now) return std::nullopt;
-    return Found{time_of(range->until), address_of(range->first), address_of(range->last)};
-  };
   if (address != nullptr)
-    return address->is_v4() ? found(four_.find(four_of(*address)))
-                            : found(six_.find(six_of(*address)));
+    return address->is_v4() ? found_in(four_.find(four_of(*address)), now)
+                            : found_in(six_.find(six_of(*address)), now);
   const auto at = std::lower_bound(keys_.begin(), keys_.end(), key,
                                    [](const Keyed& a, const Hash128& b) { return a.key < b; });
   if (at == keys_.end() || at->key != key || time_of(at->until) <= now) return std::nullopt;

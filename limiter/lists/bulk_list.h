@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/address.h"
@@ -34,6 +35,9 @@ class RangeIndex {
   /// The range that covers the address, whether or not it has ended; null: none does.
   const Range* find(Word at) const noexcept;
   const std::vector<Range>& ranges() const noexcept { return ranges_; }
+  /// The numbers of the ranges that have an address of first..last: from `.first` on, up to
+  /// `.second` without it.
+  std::pair<std::size_t, std::size_t> numbers(Word first, Word last) const noexcept;
   std::size_t bytes() const noexcept {
     return ranges_.capacity() * sizeof(Range) + steps_.capacity() * sizeof(Word);
   }
@@ -69,6 +73,14 @@ class BulkList {
   /// An entry that matches and has not ended. `address`: of lists of one address, else null.
   std::optional<Found> find(const Hash128& key, const Address* address,
                             TimePoint now) const noexcept;
+  /// Entries by their numbers, ended ones included, that have an address in common with a range.
+  struct Numbers {
+    bool v4 = true;
+    std::size_t begin = 0, end = 0;
+  };
+  Numbers numbers(const AddressRange& range) const noexcept;
+  /// The entry of this number, of which there is one; nothing: it has ended.
+  std::optional<Found> at(bool v4, std::size_t number, TimePoint now) const noexcept;
   std::size_t size() const noexcept { return added_; }  ///< entries that were added
   std::size_t bytes() const noexcept;                   ///< of memory
 

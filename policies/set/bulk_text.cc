@@ -8,6 +8,7 @@
 
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
+#include "core/chars/network_text.h"
 #include "limiter/lists/lists.h"
 
 namespace weir::policies {
@@ -133,9 +134,12 @@ class BulkReader {
   std::string add(std::span<const std::string_view> parts, TimePoint until) {
     if (list_.of_address) {
       const auto block = block_of(parts.front());
-      if (!block)
+      if (!block) {
+        const std::string fault = network_fault(parts.front());
         return quoted_start(parts.front()) +
-               " is neither an address nor a network such as 10.0.0.0/8";
+               (fault.empty() ? " is neither an address nor a network such as 10.0.0.0/8"
+                              : " is no network: " + fault);
+      }
       entries_->add(*block, until);
       return {};
     }

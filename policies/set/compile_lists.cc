@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/chars/network_text.h"
 #include "policies/lang/extractors.h"
 #include "policies/set/compiler.h"
 #include "policies/set/text_keys.h"
@@ -154,10 +155,10 @@ void ListCompiler::check_entries(List& list) {
     if (!list.of_address) {
       for (std::size_t i = 0; i < entry.key.size(); ++i) check_entry(list, i, entry.key[i]);
     } else if (!Cidr::parse(entry.key.front().value)) {
-      problems_.error(
-          entry.key.front().where,
-          "\"" + entry.key.front().value +
-              "\" is neither an address nor a network such as 10.0.0.0/8 (host bits zero)");
+      const std::string& text = entry.key.front().value;
+      problems_.error(entry.key.front().where,
+                      "\"" + text + "\" is neither an address nor a network such as 10.0.0.0/8",
+                      network_fault(text));
     }
   }
 }

@@ -268,7 +268,8 @@ const Case kCalls[] = {
      "the file is loaded\n"},
     {"user.matches('a$b')", "warning 14+5: this pattern matches nothing\n"},
     {"ip.cidr('10.0.0.1/8')",
-     "error 9+12: \"10.0.0.1/8\" is not a network | the bits after the prefix must be zero\n"},
+     "error 9+12: \"10.0.0.1/8\" is not a network | the bits after the prefix must be zero: "
+     "10.0.0.0/8\n"},
     {"ip.cidr('10.0.0.0/99')",
      "error 9+13: \"10.0.0.0/99\" is not a network | a prefix has 0 to 32 bits\n"},
     {"ip.cidr('2001:db8::/129')",

@@ -16,6 +16,7 @@
 #include "app/support/webhook.h"
 #include "config/text/problem.h"
 #include "core/address.h"
+#include "core/chars/network_text.h"
 #include "core/chars/percent.h"
 #include "core/json_numbers.h"
 #include "core/text.h"
@@ -182,7 +183,7 @@ std::string key_word(const std::string& word) {
   const std::size_t first = word.find_first_not_of(kBlanks);
   if (first == std::string::npos) return word;
   const std::string bare = word.substr(first, word.find_last_not_of(kBlanks) + 1 - first);
-  return Cidr::parse(bare) ? bare : word;
+  return Address::parse(bare) || is_network(bare) ? bare : word;
 }
 
 std::string admin_target(std::string_view path, std::string_view part,

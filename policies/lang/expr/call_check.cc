@@ -6,6 +6,7 @@
 
 #include "config/text/foreign_words.h"
 #include "config/text/zone_hint.h"
+#include "core/chars/network_text.h"
 #include "core/zones/zones.h"
 #include "policies/lang/expr/access.h"
 #include "policies/lang/expr/functions.h"
@@ -167,16 +168,8 @@ class CallCheck {
   bool network(Ast& at, const std::string& text) {
     const auto parsed = Cidr::parse(text);
     if (!parsed) {
-      const auto slash = text.find('/');
-      const auto address =
-          slash == std::string::npos ? std::nullopt : Address::parse(text.substr(0, slash));
-      std::string hint = "such as \"10.0.0.0/8\"";
-      if (address) {
-        const bool v4 = address->is_v4();
-        const bool good = Cidr::parse((v4 ? "0.0.0.0" : "::") + text.substr(slash)).has_value();
-        hint = good ? "the bits after the prefix must be zero"
-                    : std::string("a prefix has 0 to ") + (v4 ? "32" : "128") + " bits";
-      }
+      std::string hint = network_fault(text);
+      if (hint.empty()) hint = "such as \"10.0.0.0/8\"";
       return checker_.fail(at, quoted(text) + " is not a network", std::move(hint));
     }
     if (!std::holds_alternative<std::vector<Cidr>>(*payload_)) *payload_ = std::vector<Cidr>{};
