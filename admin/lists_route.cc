@@ -8,6 +8,7 @@
 #include "admin/routes.h"
 #include "admin/views.h"
 #include "core/chars/ascii.h"
+#include "core/chars/key_text.h"
 #include "core/chars/network_text.h"
 #include "net/http/fields.h"
 #include "policies/set/text_keys.h"
@@ -114,20 +115,12 @@ struct Search {
 /// The key that the text of a search is for this list: `alice`, `alice, 192.0.2.7`. Empty: none.
 std::vector<std::string> key_of(const Call& call, const policies::List& list,
                                 std::string_view text) {
-  std::vector<std::string_view> given{text};
-  if (list.of.size() > 1) {
-    given.clear();
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find(',', at), text.size());
-      std::string_view part = text.substr(at, end - at);
-      while (part.starts_with(' ')) part.remove_prefix(1);
-      while (part.ends_with(' ')) part.remove_suffix(1);
-      given.push_back(part);
-      at = end + 1;
-    }
-  }
+  // A key of one part may have commas in it, with or without quotes around it.
+  std::vector<std::string> given = key_parts(text);
+  if (list.of.size() == 1 && !(given.size() == 1 && text.starts_with('"')))
+    given = {std::string(text)};
   if (given.size() != list.of.size()) return {};
-  auto parts = canonical_parts(given, slots_of(*call.set, list), list.of);
+  auto parts = canonical_parts(as_views(given), slots_of(*call.set, list), list.of);
   auto* const mine = std::get_if<std::vector<std::string>>(&parts);
   return mine == nullptr ? std::vector<std::string>() : std::move(*mine);
 }

@@ -62,7 +62,8 @@ struct VerdictRow {
   bool possible = false;        ///< `value` includes the request as if its answer matched
   std::optional<Number> limit;
   std::string effect;  ///< an action's name
-  std::string event, client, method, path, policy, list, key, field, why, request_id;
+  std::string event, client, method, path, policy, list, field, why, request_id;
+  std::vector<std::string> key;  ///< listed: its parts; none: of a policy without a key
 };
 
 struct VerdictPage {

@@ -32,7 +32,7 @@ json::object verdict_view(const VerdictRow& from) {
   put_text(row, "path", from.path);
   put_text(row, "policy", from.policy);
   put_text(row, "list", from.list);
-  put_text(row, "key", from.key);
+  if (from.listed) row["key"] = texts(from.key);
   put_text(row, "field", from.field);
   put_text(row, "why", from.why);
   put_text(row, "request_id", from.request_id);

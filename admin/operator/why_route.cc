@@ -6,6 +6,7 @@
 #include "admin/operator/outlook.h"
 #include "admin/routes.h"
 #include "admin/views.h"
+#include "core/chars/key_text.h"
 #include "core/chars/network_text.h"
 #include "limiter/lists/list_records.h"
 #include "policies/set/describe.h"
@@ -150,10 +151,9 @@ class Inquiry {
   }
 
   static std::string entry_key(const json::object& row) {
-    std::string out;
-    for (const json::value& part : row.at("key").get_array())
-      out.append(out.empty() ? "" : ", ").append(text_of(part));
-    return out;
+    std::vector<std::string> parts;
+    for (const json::value& part : row.at("key").get_array()) parts.emplace_back(text_of(part));
+    return key_text(parts);
   }
 
   void add_fixed(const policies::List& list, const limiter::StaticList::Entry& entry) {
@@ -321,9 +321,7 @@ class Inquiry {
   }
 
   std::string summary() const {
-    std::string key;
-    for (const std::string_view part : key_) key.append(key.empty() ? "" : ", ").append(part);
-    key = utf8_text(key);
+    const std::string key = utf8_text(key_text(std::vector<std::string>(key_.begin(), key_.end())));
     if (allowed_) return key + " is on an allow list: policies do not act on it";
     if (worst_ == nullptr && asleep_ != nullptr) {
       return key + " is on " + asleep_->name + " (" + std::string(row_of(asleep_->effect).name) +

@@ -6,6 +6,7 @@
 #include "core/json_numbers.h"
 #include "core/key.h"
 #include "core/visible.h"
+#include "telemetry/logged_key.h"
 
 namespace weir::app {
 namespace {
@@ -155,10 +156,13 @@ LogLine Audit::line_of(const admin::AuditEntry& entry) const {
   line.add("number", static_cast<std::int64_t>(entry.number)).add("action", entry.action);
   line.add("done", entry.done ? "yes" : "no").add("who", entry.who).add("from", entry.from);
   if (!entry.target.empty()) line.add("target", entry.target);
-  std::string key;
-  for (const std::string& part : entry.key) key.append(key.empty() ? "" : ", ").append(part);
-  if (!key.empty()) line.add("key", readable_keys_ ? key : key_mark(secret_, key));
-  if (key.empty() || readable_keys_) {
+  if (!entry.key.empty()) {
+    telemetry::LoggedKey key;
+    const std::vector<std::string_view> parts(entry.key.begin(), entry.key.end());
+    key.set(parts);
+    line.add("key", readable_keys_ ? std::string(key.view()) : key_mark(secret_, key.view()));
+  }
+  if (entry.key.empty() || readable_keys_) {
     if (!entry.before.is_null()) line.add("before", compact(entry.before));
     if (!entry.after.is_null()) line.add("after", compact(entry.after));
   }

@@ -50,7 +50,7 @@ admin::VerdictRow row_of(const News& news) {
   } else {
     (news.list ? row.list : row.policy) = news.decider.view();
   }
-  row.key = news.key.view();
+  if (row.listed) row.key = news.key.parts();
   row.field = news.field.view();
   row.why = news.why.view();
   row.request_id = news.request_id.view();
@@ -99,7 +99,7 @@ class Report::Reporter final : public policies::Observer {
     news->notify = listed.rung->notify
                        ? std::string_view(set.notify[*listed.rung->notify].name.value)
                        : std::string_view();
-    news->key = listed.key;
+    news->key.set(listed.key);
     news->shared_list = listed.list != nullptr && listed.list->shared && !news->shadow
                             ? listed.list->id
                             : limiter::ListId{};

@@ -4,6 +4,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "core/chars/key_text.h"
 #include "core/json_numbers.h"
 #include "core/number.h"
 #include "core/text.h"
@@ -74,6 +75,17 @@ const json::value* member(const json::value& of, std::string_view name) {
 std::string cell(const json::value& of, std::string_view name) {
   const json::value* found = member(of, name);
   return found != nullptr ? plain(*found) : std::string();
+}
+
+std::string key_cell(const json::value& of, std::string_view name) {
+  std::vector<std::string> parts;
+  for (const json::value& part : items(of, name)) {
+    if (part.is_string())
+      parts.emplace_back(std::string_view(part.get_string().data(), part.get_string().size()));
+  }
+  std::string out;
+  append_plain(out, key_text(parts));
+  return out;
 }
 
 const json::array& items(const json::value& of, std::string_view name) {

@@ -20,6 +20,8 @@ std::string plain(const boost::json::value& value);
 /// Null: there is none.
 const boost::json::value* member(const boost::json::value& of, std::string_view name);
 std::string cell(const boost::json::value& of, std::string_view name);
+/// A member that is a key, as one text for people (core/chars/key_text.h); empty: it has no parts.
+std::string key_cell(const boost::json::value& of, std::string_view name);
 /// The items of a list member; none if it is not a list.
 const boost::json::array& items(const boost::json::value& of, std::string_view name);
 /// An integer member, else 0.

@@ -10,6 +10,7 @@
 #include "core/words.h"
 #include "limiter/lists/lists.h"
 #include "telemetry/cut_text.h"
+#include "telemetry/logged_key.h"
 #include "telemetry/short_text.h"
 
 /// What workers tell the control thread, as values of fixed size: a worker copies, and never waits.
@@ -36,9 +37,9 @@ struct News {
   telemetry::CutText<208> path;
   telemetry::CutText<64> event;      ///< verdict: of one that did not come as a request; else empty
   telemetry::ShortText<64> decider;  ///< policy or list
-  telemetry::ShortText<64> list_name;                  ///< listed
-  telemetry::ShortText<64> notify;                     ///< listed: empty: nobody asked
-  telemetry::CutText<telemetry::kLoggedKeyBytes> key;  ///< listed: printable parts
+  telemetry::ShortText<64> list_name;    ///< listed
+  telemetry::ShortText<64> notify;       ///< listed: empty: nobody asked
+  telemetry::LoggedKey key;              ///< listed: printable parts
   telemetry::CutText<64> field;          ///< verdict: what of the request could not be read
   telemetry::CutText<64> why;            ///< and why
   telemetry::ShortText<128> request_id;  ///< verdict: of a request; else empty

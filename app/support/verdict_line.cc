@@ -1,5 +1,6 @@
 #include "app/support/verdict_line.h"
 
+#include "core/chars/key_text.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -45,8 +46,9 @@ std::string verdict_line(const News& news, bool colour) {
   };
   std::string out = paint("\x1b[2m", clock_time(news.time)) + "  ";
   if (news.kind == News::Kind::listed) {
+    const std::vector<std::string> parts = news.key.parts();
     std::string key;
-    append_plain(key, news.key.view());
+    append_plain(key, parts.empty() ? std::string(kEverybody) : key_text(parts));
     out += padded(std::move(key), 15) + "  " + paint(colour_of(news.effect), "listed") + "  ";
     append_reason(out, news);
     if (news.list && news.list_name.view() != news.decider.view()) {

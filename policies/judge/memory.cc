@@ -123,12 +123,7 @@ void Memory::put_on_list(const Policy& policy, const Rung& rung, std::size_t run
     }
   }
   if (work_.observer == nullptr || rung.shadow) return;
-  std::string key;
-  for (const std::string_view part : keys_.printable()) {
-    if (!key.empty()) key += ", ";
-    key += part;
-  }
-  news.key = key;
+  news.key = keys_.printable();
   work_.observer->listed(*work_.set, news, at.now);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "core/event.h"
@@ -27,9 +28,9 @@ class Observer {
   struct Listed {
     const Policy* policy;
     const Rung* rung;
-    const List* list;      ///< null: the rung only notifies
-    std::string_view key;  ///< printable parts, joined by ", "
-    Hash128 hash;          ///< of the key, as the list knows it
+    const List* list;                       ///< null: the rung only notifies
+    std::span<const std::string_view> key;  ///< printable parts; none: of a policy without a key
+    Hash128 hash;                           ///< of the key, as the list knows it
     Number value;
     std::optional<Number> limit;
     TimePoint until;

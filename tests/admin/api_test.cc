@@ -206,7 +206,9 @@ TEST_F(ApiTest, VerdictsComeByTheirNumbers) {
   listed.time = process.now;
   listed.until = limiter::kForever;
   listed.effect = "graylist";
-  listed.key = "k\xff";
+  listed.key = {"k\xff", "a, b", ""};
+  admin::VerdictRow for_all = listed;  // of a policy without a key
+  for_all.key.clear();
   admin::VerdictRow full;  // with all that a row can say
   full.time = full.until = process.now;
   full.status = 400;
@@ -214,9 +216,9 @@ TEST_F(ApiTest, VerdictsComeByTheirNumbers) {
   full.window = milliseconds{60'000};
   full.limit = Number{5};
   full.in_flight = 2;
-  full.event = full.client = full.method = full.path = full.policy = full.list = full.key =
-      full.field = full.why = full.request_id = "x";
-  process.verdict_page = {44, 2, {denied, listed, full}};
+  full.event = full.client = full.method = full.path = full.policy = full.list = full.field =
+      full.why = full.request_id = "x";
+  process.verdict_page = {44, 2, {denied, listed, full, for_all}};
   const json::value body = get("/v1/verdicts?after=40");
   EXPECT_EQ(process.asked_verdicts.first, 40U);
   EXPECT_EQ(body.at("next"), json::value(44));
@@ -228,6 +230,9 @@ TEST_F(ApiTest, VerdictsComeByTheirNumbers) {
   EXPECT_FALSE(body.at("verdicts").at(0).as_object().contains("path"));
   EXPECT_EQ(body.at("verdicts").at(1).at("kind"), json::value("listed"));
   EXPECT_TRUE(body.at("verdicts").at(1).at("until").is_null());
+  EXPECT_EQ(body.at("verdicts").at(1).at("key"), json::value({"k\xef\xbf\xbd", "a, b", ""}));
+  EXPECT_EQ(body.at("verdicts").at(3).at("key"), json::value(json::array()));
+  EXPECT_FALSE(body.at("verdicts").at(0).as_object().contains("key"));
   get("/v1/verdicts");
   EXPECT_FALSE(process.asked_verdicts.first) << "from now on";
   for (const char* bad :

@@ -212,9 +212,42 @@ TEST(CtlText, ATailIsShownAsTheLiveViewShowsIt) {
       verdict_line(
           news_of(read(
               R"json({"kind":"listed","time":"2026-11-21T08:00:00.250Z","effect":"graylist","shadow":false,
-        "created":true,"policy":"login","list":"gray","key":"k","value":0.5,"limit":0.25,"window_ms":600000,"until":"2026-11-21T08:15:00.000Z"})json")),
+        "created":true,"policy":"login","list":"gray","key":["k"],"value":0.5,"limit":0.25,"window_ms":600000,"until":"2026-11-21T08:15:00.000Z"})json")),
           false),
       "08:00:00.250  k                listed  login 0.5/0.25 in 10m, on gray, until 08:15:00\n");
+}
+
+TEST(CtlText, AnEmptyKeyIsToldFromEverybody) {
+  const auto listed = [](const char* key) {
+    return verdict_line(
+        news_of(read(R"({"kind":"listed","time":"2026-11-21T08:00:00.250Z","effect":"deny",)"
+                     R"("shadow":false,"created":true,"policy":"p","list":"p:deny","key":)" +
+                     std::string(key) + "}")),
+        false);
+  };
+  EXPECT_EQ(listed("[]"), "08:00:00.250  (everybody)      listed  p, on p:deny\n");
+  EXPECT_EQ(listed(R"([""])"), "08:00:00.250  \"\"               listed  p, on p:deny\n");
+  EXPECT_EQ(listed(R"json(["(everybody)"])json"),
+            "08:00:00.250  \"(everybody)\"    listed  p, on p:deny\n");
+  EXPECT_EQ(listed(R"(["a, b","c\n"])"),
+            "08:00:00.250  \"a, b\", \"c\\u000a\"  listed  p, on p:deny\n");
+
+  const auto entry = [](const char* key) {
+    const std::string table = entries_table(
+        read(R"({"entries":[{"effect":"deny","until":null,"by":"admin","why":"x","key":)" +
+             std::string(key) + "}]}"));
+    return table.substr(table.find('\n') + 1);
+  };
+  EXPECT_TRUE(entry("[]").starts_with("(everybody)  deny")) << entry("[]");
+  EXPECT_TRUE(entry(R"([""])").starts_with("\"\"   deny")) << entry(R"([""])");
+
+  EXPECT_EQ(entry_change(read(R"({"name":"p","key":[],"removed":1})")),
+            "the entry for all is off p\n");
+  EXPECT_EQ(entry_change(read(R"({"name":"p","key":[""],"removed":1})")), "\"\" is off p\n");
+  EXPECT_EQ(counters_emptied(read(R"({"policy":"p","key":[""],"reset":1})")),
+            "p: 1 counter emptied for \"\"; list entries stay\n");
+  EXPECT_EQ(entry_change(read(R"({"result":"created","list":"b","key":["k"],"until":null})")),
+            "k is on b without an end\n");
 }
 
 TEST(CtlText, AnswersOfAnotherShapeAreNoCrash) {

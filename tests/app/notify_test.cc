@@ -42,7 +42,8 @@ News listed_news() {
   news.limit = Number{10};
   news.decider = std::string_view("login-per-ip");
   news.list_name = std::string_view("gray");
-  news.key = std::string_view("203.0.113.7\"\n");
+  const std::string_view key = "203.0.113.7\"\n";
+  news.key.set({&key, 1});
   return news;
 }
 
@@ -111,9 +112,10 @@ TEST_F(NotifierTest, what_a_full_worker_queue_has_lost_is_counted_and_logged) {
 }
 
 TEST(VerdictLine, is_one_line_for_people) {
-  EXPECT_EQ(verdict_line(listed_news(), false),
-            "08:00:00.000  203.0.113.7\"\\u000a  listed  login-per-ip 11/10 in 10m, on gray, until "
-            "08:15:00\n");
+  EXPECT_EQ(
+      verdict_line(listed_news(), false),
+      "08:00:00.000  \"203.0.113.7\"\"\\u000a\"  listed  login-per-ip 11/10 in 10m, on gray, until "
+      "08:15:00\n");
   News news = listed_news();
   news.kind = News::Kind::verdict;
   news.effect = Action::deny;

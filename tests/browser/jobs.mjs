@@ -218,7 +218,7 @@ const JOBS = {
     await page.getByRole('button', {name: 'Put a key on a list'}).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('List').selectOption('watched_users');
-    await dialog.getByLabel('Key, a line for each part').fill('mallory');
+    await dialog.getByLabel('Key: user').fill('mallory');
     await dialog.getByRole('button', {name: 'Put on the list'}).click();
     await told(page, 'mallory is on watched_users until');
     await view(page, 'History');
@@ -464,6 +464,37 @@ const JOBS = {
     await page.goBack();
     await search.fill('alice, 192.0.2.77');
     await page.getByText('1 entry', {exact: true}).waitFor();
+
+    // A network: what covers it, is equal to it or lies in it; also from the field at the top, and by a click.
+    for (const network of ['198.51.100.0/24', '198.51.100.64/26', '198.51.0.0/16']) {
+      await search.fill(network);
+      await page.getByText('1 entry', {exact: true}).waitFor();
+      await page.getByRole('row').filter({hasText: '198.51.100.0/24'}).getByText('in a file or URL').waitFor();
+    }
+    await page.getByRole('searchbox', {name: 'Find a key'}).fill('192.0.2.64/26');
+    await page.keyboard.press('Enter');
+    await page.getByRole('row').filter({hasText: '192.0.2.66'}).getByText('in a file or URL').waitFor();
+    assert.equal(await search.inputValue(), '192.0.2.64/26');
+    await page.getByRole('link', {name: '192.0.2.66', exact: true}).click();
+    await page.getByText('192.0.2.66 is listed').waitFor();
+
+    // A key of two parts, one of them with a comma: put on a list, found by its text, taken off.
+    await view(page, 'Who is listed');
+    await page.getByRole('button', {name: 'Put a key on a list'}).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('List').selectOption('pairs');
+    await dialog.getByLabel('Key: user').fill('Doe, Jane');
+    await dialog.getByLabel('Key: ip').fill('192.0.2.9');
+    await dialog.getByRole('button', {name: 'Put on the list'}).click();
+    await told(page, '"Doe, Jane", 192.0.2.9 is on pairs until');
+    await search.fill('"Doe, Jane", 192.0.2.9');
+    await page.getByText('1 entry', {exact: true}).waitFor();
+    await page.getByRole('link', {name: '"Doe, Jane", 192.0.2.9', exact: true}).click();
+    await page.getByText('"Doe, Jane", 192.0.2.9 is listed').waitFor();
+    assert.equal(await page.getByLabel('Key; commas between several parts').inputValue(), '"Doe, Jane", 192.0.2.9');
+    await page.getByRole('button', {name: 'Look'}).click();
+    await page.getByRole('button', {name: 'Release "Doe, Jane", 192.0.2.9'}).click();
+    await told(page, '"Doe, Jane", 192.0.2.9 is released');
   },
 
   // Everybody: the way back, a reload and a copied link lead to what was seen; what goes wrong is said where it happens.
@@ -502,12 +533,12 @@ const JOBS = {
     await page.getByRole('button', {name: 'Put a key on a list'}).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('List').selectOption('banned');
-    await dialog.getByLabel('Key, a line for each part').fill(' 192.0.2 ');
+    await dialog.getByLabel('Key: ip').fill(' 192.0.2 ');
     await dialog.getByLabel('Reason').fill('scraping');
     await dialog.getByRole('button', {name: 'Put on the list'}).click();
     await dialog.getByRole('alert').getByText('is an IP address').waitFor();
     assert.equal(await dialog.getByLabel('Reason').inputValue(), 'scraping');
-    await dialog.getByLabel('Key, a line for each part').fill(' 192.0.2.7 ');
+    await dialog.getByLabel('Key: ip').fill(' 192.0.2.7 ');
     await dialog.getByRole('button', {name: 'Put on the list'}).click();
     await told(page, '192.0.2.7 is on banned until');
     assert.equal(asked('list', 'banned', '192.0.2.7').listed, true);

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -127,6 +128,26 @@ class Texts(unittest.TestCase):
             script = f.read() + f"\nconsole.log(JSON.stringify({json.dumps(list(wanted))}.map((code) => visible(String.fromCodePoint(code)))));\n"
         done = subprocess.run(["node", "--input-type=module"], input=script, capture_output=True, text=True, timeout=30, check=True)
         self.assertEqual(json.loads(done.stdout), list(wanted.values()))
+
+
+    def test_keys_have_one_text_here_and_at_the_command_line(self):
+        """What core/chars/key_text.h says, of the same keys as its own test."""
+        keys = [["alice"], ["alice", "192.0.2.7"], [""], ["", "x"], ["a, b"], ["a,b", "c"], [" a"], ["a\n"], ["a b"], ['"a"'], ['say "hi"'], ["(everybody)"], ["张三", "上海"]]
+        texts = ["alice", "alice, 192.0.2.7", '""', '"", x', '"a, b"', '"a,b", c', '" a"', '"a\n"', "a b", '"""a"""', 'say "hi"', '"(everybody)"', "张三, 上海"]
+        written = {"alice,192.0.2.7": ["alice", "192.0.2.7"], "  alice ,  192.0.2.7\t": ["alice", "192.0.2.7"], '"alice" , 192.0.2.7': ["alice", "192.0.2.7"],
+                   "": [], " ": [], "a,": ["a", ""], ",a": ["", "a"], '"a, b': ['"a', "b"], '"a" b, c': ['"a" b', "c"], '"a""': ['"a""']}
+        page = os.path.join(ROOT, "admin", "dashboard", "page")
+        script = f"""import {{keyParts, keyText}} from {json.dumps("file://" + os.path.join(page, "format.js"))};
+const keys = {json.dumps(keys)}, written = {json.dumps(list(written))};
+console.log(JSON.stringify([keys.map(keyText), keys.map((key) => keyParts(keyText(key))), written.map(keyParts)]));
+"""
+        with tempfile.TemporaryDirectory() as directory:
+            for name in ("format.js", "words.js", "words_zh.js"):
+                shutil.copy(os.path.join(page, name), directory)
+            with open(os.path.join(directory, "package.json"), "w", encoding="utf-8") as f:
+                f.write('{"type": "module"}')
+            done = subprocess.run(["node", "--input-type=module"], input=script.replace(page, directory), capture_output=True, text=True, timeout=30, check=True)
+        self.assertEqual(json.loads(done.stdout), [texts, keys, list(written.values())])
 
 
 class Scale(unittest.TestCase):

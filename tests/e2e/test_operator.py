@@ -331,6 +331,89 @@ policies:
         self.assertIn("is a network", self.ctl("list", "banned", "1.2.3.0/24", "--add", "--for", "1h", code=1))
         self.assertIn("is a network", self.ctl("list", "banned", "--import", "-", stdin="key\n1.2.3.0/24\n", code=1))
 
+    def test_a_key_of_any_characters_is_shown_taken_off_and_put_back(self):
+        """Commas, quotes, blanks, letters of other scripts, a line feed, and nothing at all."""
+        odd = ["a, b", 'say "hi", he said', '"quoted"', " blank ", "张三", "line\nfeed", "=1+1", "'x", ""]
+        keys = [[user, ip] for user in odd for ip in ("192.0.2.7",)]
+        self.weir.write(POLICIES + """  - name: per-name
+    watch: request
+    when: 'path == "/named"'
+    key: [header.x_name, ip]
+    missing: same
+    window: 10m
+    then: [{over: 0, do: graylist, for: 1h}]
+""" + "".join(f"""  - name: {name}
+    watch: request
+    when: 'path == "/{name}"'
+    {key}
+    window: 10m
+    then: [{{over: 0, do: graylist, for: 1h}}]
+""" for name, key in (("nameless", "key: query.name"), ("keyless", ""))))
+        self.assertIn("reloaded", self.ctl("reload"))
+        rows = [{"key": key, "for": "1h", "why": "odd"} for key in keys]
+        self.assertIn(f"{len(keys)} new", self.ctl("list", "per-name", "--import", "-", stdin=json.dumps(rows)))
+        for kind, flags in (("csv", ()), ("json", ("-o", "json"))):
+            with self.subTest(kind=kind):
+                text = self.ctl(*flags, "list", "per-name", "--export")
+                self.ctl("list", "per-name", "--remove", "--all")
+                self.assertIn(f"{len(keys)} new", self.ctl("list", "per-name", "--import", "-", stdin=text))
+                self.assertEqual(sorted(entry["key"] for entry in self.json("list", "per-name")["entries"]), sorted(keys))
+        for key in keys:
+            with self.subTest(key=key):
+                entry, = self.json("why", *key)["entries"]
+                done = subprocess.run(["bash", "-c", entry["commands"][0].replace("weir ctl", '"$WEIR" ctl', 1)], capture_output=True, text=True, timeout=60,
+                                      env={"WEIR": self.weir.binary, "WEIR_ADMIN_LISTEN": f"127.0.0.1:{self.weir.admin_port}", "LC_ALL": "C.UTF-8"}, check=False)
+                self.assertEqual((done.returncode, self.json("list", "per-name", *key, code=1)["listed"]), (0, False), done.stdout + done.stderr)
+                token = self.json("undo")["changes"][0]["undo"]
+                self.ctl("undo", token)
+                self.assertTrue(self.json("list", "per-name", *key)["listed"])
+        shown = self.ctl("list", "per-name")
+        for text in ('"a, b", 192.0.2.7 ', '"say ""hi"", he said", 192.0.2.7 ', '" blank ", 192.0.2.7 ', '"", 192.0.2.7 ', "张三, 192.0.2.7 "):
+            self.assertIn(text, shown)
+        # An empty key, and the entry of a policy without a key.
+        with Client(self.weir.port) as connection:
+            for path in ("/nameless?name=", "/keyless"):
+                connection.request("GET", path, {})
+        for name, text, said in (("nameless", '""', '"" is off nameless'), ("keyless", "(everybody)", "the entry for all is off keyless")):
+            with self.subTest(name=name):
+                self.assertIn(f"\n{text} ", self.ctl("list", name))
+                key = [""] if name == "nameless" else []
+                exported = self.ctl("list", name, "--export")
+                self.assertIn(said, self.ctl("list", name, *key, "--remove"))
+                self.assertIn("1 new", self.ctl("list", name, "--import", "-", stdin=exported))
+                self.assertEqual([entry["key"] for entry in self.json("list", name)["entries"]], [key])
+        why = self.ctl("why", "")
+        self.assertRegex(why, r'''(?m)^"" is on .* until ''')
+        self.assertIn("  nameless:graylist  gray, flag, until ", why)
+        self.assertIn("  keyless:graylist  (everybody)  gray, flag, until ", why)
+        self.assertIn("192.0.2.1 is like everybody on keyless:graylist", self.ctl("why", "192.0.2.1"))
+
+    def test_an_empty_key_is_told_from_everybody_in_verdicts(self):
+        self.weir.write(POLICIES + "".join(f"""  - name: {name}
+    watch: request
+    when: 'path == "/{name}"'
+    {key}
+    window: 10m
+    then: [{{over: 0, do: graylist, for: 1h}}]
+""" for name, key in (("nameless", "key: query.name"), ("keyless", ""))))
+        self.assertIn("reloaded", self.ctl("reload"))
+
+        def send():
+            with Client(self.weir.port) as connection:
+                for path in ("/nameless?name=", "/keyless"):
+                    connection.request("GET", path, {})
+
+        for command, wanted in ((("top", "keys", "-n", "1", "--interval", "2s"), (r'(?m)^"" +nameless +\d', r"(?m)^\(everybody\) +keyless +\d")),
+                                (("tail", "-n", "40", "--interval", "100ms"), (r'  ""  +listed  nameless ', r"  \(everybody\) +listed  keyless "))):
+            with self.subTest(command=command):
+                shown = []
+                watch = threading.Thread(target=lambda: shown.append(self.ctl(*command)))
+                watch.start()
+                eventually(lambda: send() or not watch.is_alive(), 30, "what is watched for")
+                watch.join()
+                for each in wanted:
+                    self.assertRegex(shown[0], each)
+
     def test_top_keys_tells_who_was_not_counted(self):
         def flood(times):
             with Client(self.weir.port) as connection:
@@ -349,7 +432,7 @@ policies:
         for command, ended in ((("tail", "-n", "1", "--policy", "login-per-ip", "--verdict", "deny", "--interval", "100ms"),
                                 lambda out: "login-per-ip" in out and "flag" not in out),
                                (("-o", "json", "top", "keys", "-n", "1", "--interval", "1s"),
-                                lambda out: "203.0.113.9" in [row["key"] for row in json.loads(out)["keys"]])):
+                                lambda out: ["203.0.113.9"] in [row["key"] for row in json.loads(out)["keys"]])):
             with self.subTest(command=command):
                 shown = []
                 watch = threading.Thread(target=lambda: shown.append(self.ctl(*command)))

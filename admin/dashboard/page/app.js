@@ -1,8 +1,9 @@
 // The frame around the views: login, navigation, language, colours, the live feed.
 
 import {Feed, get, post, remove, whenLoggedOut} from './api.js';
-import {fleet, forget, say} from './common.js';
+import {fleet, forget, keyPlace, say} from './common.js';
 import {h, replace, select} from './dom.js';
+import {keyParts} from './format.js';
 import {icon} from './icons.js';
 import * as listed from './listed.js';
 import * as now from './now.js';
@@ -92,8 +93,8 @@ function frame() {
       h('a', {class: 'brand', href: '#/now'}, 'weir', h('span', {class: 'fine'}, location.host)),
       h('form', {class: 'find', role: 'search', 'aria-label': t('Find a key'), onsubmit: (event) => {
         event.preventDefault();
-        const parts = search.value.split(', ').map((each) => each.trim()).filter(Boolean);
-        if (parts.length) location.hash = `#/find?${parts.map((each) => `key=${encodeURIComponent(each)}`).join('&')}`;
+        const parts = keyParts(search.value);
+        if (parts.length) location.hash = keyPlace(parts);
         search.value = '';
       }}, icon('search'), search),
       h('div', {class: 'tools'}, state, languages, themes)),

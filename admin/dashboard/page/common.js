@@ -1,7 +1,7 @@
 // What several views show or do alike.
 
 import {ApiError, get, keyQuery, listPath, post, put, remove, policyPath} from './api.js';
-import {button, field, focusHeading, h, select, visible} from './dom.js';
+import {button, field, focusHeading, h, replace, select, visible} from './dom.js';
 import {clock, keyText, number, span} from './format.js';
 import {has, t} from './words.js';
 
@@ -14,13 +14,12 @@ export const effect = (name, shadow) =>
 
 export const mode = (name) => h('span', {class: `badge mode-${name}`}, t(name));
 
-// Networks and ranges of addresses lead nowhere: weir is asked for an address in them.
+// A network, or a range of addresses, is no key: who asks for one sees the entries that it concerns.
 const NETWORK = /^(?=.*[.:])[\da-f.:]+(\/\d+| - [\da-f.:]+)$/i;
-export const keyLink = (key) => {
-  const parts = Array.isArray(key) ? key : [key];
-  if (parts.length === 1 && NETWORK.test(parts[0])) return h('span', {class: 'key'}, keyText(parts));
-  return h('a', {class: 'key', href: `#/find?${keyQuery(parts)}`}, keyText(parts));
-};
+export const isNetwork = (parts) => parts.length === 1 && NETWORK.test(parts[0]);
+/** The place of this page that shows all about a key. */
+export const keyPlace = (parts) => (isNetwork(parts) ? `#/listed?search=${encodeURIComponent(parts[0])}` : `#/find?${keyQuery(parts)}`);
+export const keyLink = (parts) => (parts.length ? h('a', {class: 'key', href: keyPlace(parts)}, keyText(parts)) : h('span', {class: 'key'}, keyText(parts)));
 export const policyLink = (name) => h('a', {href: `#/policies/${encodeURIComponent(name)}`}, name);
 
 /** `3 deny, 2 flag`: what is not zero. */
@@ -167,18 +166,29 @@ export async function extend(entry, lists) {
   const time = select(TIMES(), '1h');
   const why = h('input', {type: 'text', maxlength: 200});
   const list = entry ? null : select(lists.filter((each) => each.of.length > 0).map((each) => [each.name, each.name]), undefined);
-  const key = entry ? null : h('textarea', {rows: 2, required: true, spellcheck: 'false'});
+  // A field for each part of the key that the list has.
+  const parts = [], key = entry ? null : h('div', {class: 'stack'});
+  const drawKey = () => {
+    const {of} = lists.find((each) => each.name === list.value);
+    while (parts.length < of.length) parts.push(h('input', {type: 'text', required: of.length === 1, spellcheck: 'false', autocomplete: 'off'}));
+    replace(key, of.map((name, i) => field(t('Key: {name}', {name}), parts[i])));
+  };
+  const keyOf = (name) => parts.slice(0, lists.find((each) => each.name === name).of.length).map((part) => part.value.trim());
   if (list && !list.options.length) return say(t('There is no list to put a key on.'), {bad: true});
   const title = entry ? t('Keep {key} listed for longer', {key: keyText(entry.key)}) : t('Put a key on a list');
+  if (list) {
+    list.addEventListener('change', drawKey);
+    drawKey();
+  }
   // What weir does not take is said in the dialog, which keeps what was written.
   for (let wrong = ''; ;) {
     const given = await ask(title, (done) => form(done, () => ({for: time.value, why: why.value.trim()}), [
       wrong ? h('p', {class: 'note', role: 'alert'}, wrong) : null,
       list ? field(t('List'), list) : null,
-      key ? field(t('Key, a line for each part'), key) : null,
+      key,
       field(t('From now on for'), time), field(t('Reason'), why)], entry ? t('Extend') : t('Put on the list')));
     if (given === null) return undefined;
-    const target = entry || {list: list.value, key: key.value.split('\n').map((line) => line.trim()).filter(Boolean)};
+    const target = entry || {list: list.value, key: keyOf(list.value)};
     try {
       const answer = await post(`${listPath(target.list)}/entries`, {key: target.key, ...given});
       const words = {key: keyText(target.key), list: answer.list, until: clock(answer.until)};

@@ -47,4 +47,20 @@ export function span(seconds) {
   return t('{s} s', {s: left});
 }
 
-export const keyText = (key) => key.join(', ');
+// Keys as one text, and back: the rule of core/chars/key_text.h.
+const QUOTED = /^$|,|^["(]|^[ \t\r\n]|[ \t\r\n]$/;
+
+/** `alice, 192.0.2.7`: a part that a reader could take for something else stands in quotes. */
+export const keyText = (key) => (key.length ? key.map((part) => (QUOTED.test(part) ? `"${part.replaceAll('"', '""')}"` : part)).join(', ') : t('everybody'));
+
+/** The parts of such a text; none where nothing is written. */
+export function keyParts(text) {
+  const parts = [];
+  const part = /[ \t\r\n]*(?:"((?:[^"]|"")*)"[ \t\r\n]*(?=,|$)|([^,]*))(,|$)/y;
+  if (!text.trim()) return parts;
+  for (let found; (found = part.exec(text)) !== null;) {
+    parts.push(found[1] === undefined ? found[2].replace(/[ \t\r\n]+$/, '') : found[1].replaceAll('""', '"'));
+    if (!found[3]) break;
+  }
+  return parts;
+}

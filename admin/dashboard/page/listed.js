@@ -1,17 +1,14 @@
 // Who is listed and why; one key with all that concerns it.
 
 import {listPath} from './api.js';
-import {EFFECTS, attempt, effect, emptyCount, extend, get, heading, keyLink, mode, note, override, panel, policyLink, release, reloadOn, TIMES} from './common.js';
+import {EFFECTS, attempt, effect, emptyCount, extend, get, heading, isNetwork, keyLink, keyPlace, mode, note, override, panel, policyLink, release, reloadOn, TIMES} from './common.js';
 import {button, field, h, later, replace, select, table} from './dom.js';
-import {clock, keyText, number, span, when} from './format.js';
+import {clock, keyParts, keyText, number, span, when} from './format.js';
 import {keyQuery} from './api.js';
 import {counted, t} from './words.js';
 
 const PAGE = 100;
 const TRIES = 12;  // pages of a search that may be empty before the reader is asked to go on
-
-/** The parts of a key as it is written into a field. */
-const partsOf = (text) => text.split(', ').map((each) => each.trim()).filter(Boolean);
 
 const because = (entry) => {
   const value = entry.value === undefined ? '' : ` · ${t('{a} of {b}', {a: number(entry.value), b: number(entry.limit)})}`;
@@ -72,7 +69,7 @@ export function show(main, _path, query) {
     const key = search.value.trim();
     replace(unseen, inSource === 0 ? null : [
       t(counted(inSource, '{n} entry of files and URLs is not searched by a part of its key. ', '{n} entries of files and URLs are not searched by a part of their key. '), {n: number(inSource)}),
-      key ? h('a', {href: `#/find?${keyQuery(partsOf(key))}`}, t('Look up the key {key}', {key})) : t('Search for a whole key, or look it up in the field at the top.')]);
+      key && !isNetwork(keyParts(key)) ? h('a', {href: keyPlace(keyParts(key))}, t('Look up the key {key}', {key})) : t('Search for a whole key, or look it up in the field at the top.')]);
   }
 
   const soon = later(150, () => load(false));
@@ -108,12 +105,12 @@ function policyRow(each) {
 export function find(main, _path, query) {
   const key = query.getAll('key');
   const result = h('div', {class: 'stack'});
-  const input = h('input', {type: 'search', value: key.join(', '), placeholder: t('address, user or another key'), spellcheck: 'false', autocomplete: 'off'});
+  const input = h('input', {type: 'search', value: key.length ? keyText(key) : '', placeholder: t('address, user or another key'), spellcheck: 'false', autocomplete: 'off'});
   main.append(heading(key.length ? keyText(key) : t('Find a key')), h('form', {class: 'filters', onsubmit: (event) => {
     event.preventDefault();
-    const parts = partsOf(input.value);
-    if (parts.length) location.hash = `#/find?${keyQuery(parts)}`;
-  }}, field(t('Key; several parts with a comma and a blank between'), input, 'wide'), h('div', {class: 'field'}, h('button', {type: 'submit', class: 'primary'}, t('Look')))), result);
+    const parts = keyParts(input.value);
+    if (parts.length) location.hash = keyPlace(parts);
+  }}, field(t('Key; commas between several parts, quotes around a part with a comma'), input, 'wide'), h('div', {class: 'field'}, h('button', {type: 'submit', class: 'primary'}, t('Look')))), result);
   if (key.length === 0) return;
   reloadOn(result, async () => {
     const answer = await attempt(() => get(`/v1/why?${keyQuery(key)}`));

@@ -70,15 +70,15 @@ function busiest(deeds) {
   return [...all.values()].sort((a, b) => weight(b) - weight(a)).slice(0, 12);
 }
 
-const EVERYBODY = Symbol('everybody');
+/** Whose a verdict is, by the parts of the key; none of an entry: everybody's. null: an event came without an address. */
+const keyOf = (row) => row.key || (row.client ? [row.client] : null);
 function loudest(rows) {
   const all = new Map();
   for (const row of rows) {
-    // A policy without a key has listed everybody.
-    const who = row.key || row.client || (row.kind === 'listed' ? EVERYBODY : '');
-    if (!who) continue;
-    if (!all.has(who)) all.set(who, {who, n: 0, effects: {}, by: new Set()});
-    const sum = all.get(who);
+    const key = keyOf(row), id = JSON.stringify(key);
+    if (!key) continue;
+    if (!all.has(id)) all.set(id, {key, n: 0, effects: {}, by: new Set()});
+    const sum = all.get(id);
     ++sum.n;
     add(sum.effects, {[row.effect]: 1});
     if (row.policy || row.list) sum.by.add(row.policy || row.list);
@@ -100,7 +100,7 @@ const remark = (row) => [row.in_flight ? t('{n} of these in flight', {n: number(
 const verdictRow = (row) => [
   when(row.time), effect(row.effect, row.shadow),
   row.policy ? policyLink(row.policy) : row.list ? listLink(row.list) : '',
-  row.key ? keyLink(row.key.split(', ')) : row.client ? keyLink(row.client) : '',
+  keyOf(row) ? keyLink(keyOf(row)) : '',
   row.value === undefined ? '' : h('span', {class: 'fine'}, row.limit === undefined ? number(row.value) : t('{a} of {b}', {a: number(row.value), b: number(row.limit)})),
   {of: row.kind === 'listed' ? t('listed until {until}', {until: clock(row.until)}) : [what(row), remark(row)].filter(Boolean).join(' · '), class: 'long'},
 ];
@@ -156,7 +156,7 @@ export function show(main, _path, _query, {story}) {
       ], busiest(story.deeds).map((deed) => [owner(deed), h('span', {class: 'counts'}, tally(deed.verdicts)), h('span', {class: 'counts'}, tally(deed.shadows, true)), deed.listed ? number(deed.listed) : '']), t('No policy has had anything to say.'))),
       panel(t('Most often in the last {n} verdicts', {n: number(ROWS)}), table(t('Keys'), [
         {title: t('Who')}, {title: t('Verdicts')}, {title: t('By')},
-      ], loudest(story.rows).map((each) => [each.who === EVERYBODY ? t('everybody') : keyLink(each.who.split(', ')), h('span', {class: 'counts'}, tally(each.effects)), {of: [...each.by].join(', '), class: 'long'}]), t('Nobody.')),
+      ], loudest(story.rows).map((each) => [keyLink(each.key), h('span', {class: 'counts'}, tally(each.effects)), {of: [...each.by].join(', '), class: 'long'}]), t('Nobody.')),
       story.rows.some((row) => row.sampled) ? h('p', {class: 'fine'}, t('A sample: of each second the last 40 verdicts.')) : null));
   }
 

@@ -4,7 +4,7 @@ import {post} from './api.js';
 import {bars, columns} from './charts.js';
 import {attempt, effect, get, heading, note, overrideRow, panel, reloadOn, say, takeBack} from './common.js';
 import {button, field, h, replace, select, table} from './dom.js';
-import {bytes, clock, number, percent, span, when, zone} from './format.js';
+import {bytes, clock, keyText, number, percent, span, when, zone} from './format.js';
 import {changesText} from './tables.js';
 import {counted, t} from './words.js';
 
@@ -24,7 +24,7 @@ function viewCard(view) {
     if (!last) {
       replace(body, h('p', {class: 'empty'}, t('Nothing has happened yet.')));
     } else {
-      const rows = view.by.length ? last.rows.slice(0, 10).map((row) => ({label: row.slice(0, -1).join(', '), value: Number(row[row.length - 1])})) : [];
+      const rows = view.by.length ? last.rows.slice(0, 10).map((row) => ({label: keyText(row.slice(0, -1)), value: Number(row[row.length - 1])})) : [];
       const sharing = answer.sharing;
       replace(body, sharing ? h('p', {class: 'fine'}, sharing.whole ? t(counted(sharing.replicas, 'of {n} replica', 'of {n} replicas'), {n: sharing.replicas}) : t(counted(sharing.replicas, 'of {n} replica, incomplete', 'of {n} replicas, incomplete'), {n: sharing.replicas}), sharing.why ? ` (${sharing.why})` : '') : null,
         h('p', {class: 'big'}, number(last.total), h('span', {class: 'fine'}, ` ${last === answer.running ? t('so far, since {time}', {time: clock(last.start)}) : t('until {time}', {time: clock(last.end)})}`)),
@@ -109,7 +109,7 @@ const put = (after) => (Array.isArray(after) ? after.map((one) => one.text).join
 
 const auditRow = (each) => [
   when(each.time), each.who === each.from ? each.who : h('span', {title: each.from}, each.who),
-  h('span', {}, each.action, each.done ? null : [' ', h('span', {class: 'badge bad', title: each.problem || ''}, t('refused'))]), h('span', {}, each.target || '', h('span', {class: 'fine'}, ` ${put(each.after)}`)), (each.key || []).join(', '), {of: each.reason || each.problem || '', class: 'long'}];
+  h('span', {}, each.action, each.done ? null : [' ', h('span', {class: 'badge bad', title: each.problem || ''}, t('refused'))]), h('span', {}, each.target || '', h('span', {class: 'fine'}, ` ${put(each.after)}`)), each.key ? keyText(each.key) : '', {of: each.reason || each.problem || '', class: 'long'}];
 
 export function history(main) {
   const loads = h('div', {}), undo = h('div', {}), audit = h('div', {});

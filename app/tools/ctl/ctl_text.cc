@@ -9,6 +9,7 @@
 #include <map>
 
 #include "app/support/columns.h"
+#include "app/support/verdict_line.h"
 #include "config/text/units.h"
 #include "core/json_numbers.h"
 #include "core/text.h"
@@ -122,8 +123,10 @@ std::string entries_table(const json::value& answer) {
         why += " " + cell(entry, "value") + "/" + cell(entry, "limit");
       }
     }
-    rows.push_back({cell(entry, "key"), cell(entry, "effect"), left_of(entry), cell(entry, "until"),
-                    cell(entry, "times"), cell(entry, "by"), why});
+    const std::string key = key_cell(entry, "key");
+    rows.push_back({key.empty() ? std::string(kEverybody) : key, cell(entry, "effect"),
+                    left_of(entry), cell(entry, "until"), cell(entry, "times"), cell(entry, "by"),
+                    why});
   }
   std::string out = columns(rows);
   if (!cell(answer, "next").empty()) out += "and more: --limit shows up to 1000\n";
@@ -148,7 +151,7 @@ std::string said_by_flags(std::string problem, std::initializer_list<std::string
 
 std::string entry_change(const json::value& answer) {
   if (member(answer, "removed") != nullptr) {
-    const std::string key = cell(answer, "key");
+    const std::string key = key_cell(answer, "key");
     const std::string whose = key.empty() ? "the entry for all" : key;
     std::string out = count_of(answer, "removed") == 0
                           ? whose + " was not listed\n"
@@ -164,8 +167,10 @@ std::string entry_change(const json::value& answer) {
     return out + note_line(answer);
   }
   const std::string result = cell(answer, "result");
-  std::string out =
-      cell(answer, "key") + " is on " + cell(answer, "list") + " until " + cell(answer, "until");
+  const std::string key = key_cell(answer, "key");
+  const std::string until = cell(answer, "until");
+  std::string out = (key.empty() ? "the entry for all" : key) + " is on " + cell(answer, "list") +
+                    (until.empty() ? " without an end" : " until " + until);
   if (result == "kept") out += " (as before: an entry is never shortened)";
   if (result == "extended") out += " (extended)";
   return out + "\n" + note_line(answer);
@@ -253,12 +258,12 @@ std::string counters_table(const json::value& answer) {
     rows.back().insert(rows.back().begin() + 4,
                        is_shared(counter) && here != nullptr ? cell(*here, "value") : "");
   }
-  const std::string key = cell(answer, "key");
+  const std::string key = key_cell(answer, "key");
   return cell(answer, "policy") + (key.empty() ? "" : "  " + key) + "\n" + columns(rows, "  ");
 }
 
 std::string counters_emptied(const json::value& answer) {
-  const std::string key = cell(answer, "key");
+  const std::string key = key_cell(answer, "key");
   return cell(answer, "policy") + ": " +
          numbered(count_of(answer, "reset"), "counter", "counters") + " emptied" +
          (key.empty() ? "" : " for " + key) +
@@ -412,7 +417,11 @@ News news_of(const json::value& row) {
   news.event = raw("event");
   news.method = raw("method");
   news.path = raw("path");
-  news.key = raw("key");
+  std::vector<std::string_view> key;
+  for (const json::value& each : items(row, "key")) {
+    if (each.is_string()) key.emplace_back(each.get_string().data(), each.get_string().size());
+  }
+  news.key.set(key);
   news.field = raw("field");
   news.why = raw("why");
   news.list = !raw("list").empty();

@@ -105,10 +105,20 @@ int check_policy(const AdminDoor& door, const WatchOptions& options) {
 
 constexpr std::size_t kTopKeys = 20;
 
-/// What stands for the key of a verdict that names none: a policy without a key has listed all, or
-/// an event came without an address.
-std::string nobody_of(const json::value& row) {
-  if (cell(row, "kind") == "listed") return "(everybody)";
+/// Whose a verdict is: of an entry its key, else the address of the client. null: an event came
+/// without an address.
+json::value key_of(const json::value& row) {
+  if (cell(row, "kind") == "listed") return items(row, "key");
+  const json::value* const client = member(row, "client");
+  return client != nullptr ? json::array{*client} : json::value();
+}
+
+/// The same for people.
+std::string who_of(const json::value& row, const json::value& key) {
+  if (!key.is_null()) {
+    const std::string text = key_cell(json::object{{"key", key}}, "key");
+    return text.empty() ? std::string(kEverybody) : text;
+  }
   const std::string event = cell(row, "event");
   return event.empty() ? "(no address)" : "(event " + event + ")";
 }
@@ -122,7 +132,7 @@ int watch_keys(const AdminDoor& door, const WatchOptions& options, const Globals
   if (const int code = check_policy(door, options); code != kOk) return code;
   struct Line {
     std::int64_t count = 0;
-    json::value last;
+    json::value key, last;
   };
   std::string after;
   const bool terminal = globals.output == Output::human && ::isatty(STDOUT_FILENO) == 1;
@@ -138,13 +148,12 @@ int watch_keys(const AdminDoor& door, const WatchOptions& options, const Globals
     std::map<std::pair<std::string, std::string>, Line> keys;
     for (const json::value& row : items(answer.body, "verdicts")) {
       if (!is_wanted(row, options) || keys.size() >= kKeysMax) continue;
-      std::string key = cell(row, "key");
-      if (key.empty()) key = cell(row, "client");
-      if (key.empty()) key = nobody_of(row);
+      const json::value key = key_of(row);
       std::string by = cell(row, "policy");
       if (by.empty()) by = cell(row, "list");
-      Line& line = keys[{key, by}];
+      Line& line = keys[{who_of(row, key), by}];
       ++line.count;
+      line.key = key;
       line.last = row;
     }
     std::vector<std::pair<std::pair<std::string, std::string>, Line>> sorted(keys.begin(),
@@ -157,8 +166,11 @@ int watch_keys(const AdminDoor& door, const WatchOptions& options, const Globals
     for (const auto& [key, line] : sorted) {
       rows.push_back({key.first, key.second, std::to_string(line.count), cell(line.last, "effect"),
                       cell(line.last, "value"), cell(line.last, "limit")});
-      out.push_back(json::object{
-          {"key", key.first}, {"by", key.second}, {"times", line.count}, {"last", line.last}});
+      out.push_back(json::object{{"who", key.first},
+                                 {"key", line.key},
+                                 {"by", key.second},
+                                 {"times", line.count},
+                                 {"last", line.last}});
     }
     const std::string table = rows.size() == 1 ? "no verdicts in this time\n" : columns(rows);
     const std::string unseen =

@@ -4,6 +4,7 @@
 
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
+#include "app/support/verdict_line.h"
 #include "app/tools/ctl/ctl_text.h"
 #include "core/text.h"
 
@@ -21,7 +22,8 @@ void append_commands(std::string& out, const json::value& row, const char* befor
 // `asked`: the key that was asked for. An entry may be of a network, or of a key of more parts.
 void append_entry(std::string& out, const json::value& entry, const std::string& asked) {
   out += "  " + cell(entry, "list") + "  ";
-  if (const std::string key = cell(entry, "key"); key != asked && !key.empty()) out += key + "  ";
+  if (const std::string key = key_cell(entry, "key"); key != asked)
+    out += (key.empty() ? std::string(kEverybody) : key) + "  ";
   out += cell(entry, "kind") + ", " + cell(entry, "effect");
   if (is_true(entry, "shadow")) out += ", shadow";
   if (is_true(entry, "asleep")) out += ", asleep";
@@ -65,7 +67,7 @@ std::string why_text(const json::value& answer) {
   std::string out = cell(answer, "summary") + "\n";
   if (const json::array& entries = items(answer, "entries"); !entries.empty()) {
     out += "\nLISTS\n";
-    for (const json::value& entry : entries) append_entry(out, entry, cell(answer, "key"));
+    for (const json::value& entry : entries) append_entry(out, entry, key_cell(answer, "key"));
   }
   if (const json::array& counters = items(answer, "counters"); !counters.empty()) {
     out += "\nCOUNTERS\n";
