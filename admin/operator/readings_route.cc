@@ -229,6 +229,7 @@ boost::asio::awaitable<net::HttpReply> get_readings(Call& call) {
   co_return json_reply({{"policy", policy->name},
                         {"mode", mode_text(call, *policy)},
                         {"shared", is_shared(*call.set, *policy)},
+                        {"from", "here"},
                         {"counters", std::move(counters)}});
 }
 

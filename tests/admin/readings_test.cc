@@ -91,6 +91,7 @@ TEST_F(ApiTest, ReadingsShowHowManyKeysAThresholdHits) {
   process.judge("POST", "/api/login", "198.51.100.9");
   const json::value body = get("/v1/policies/per-ip/readings?at=2&at=3&bins=50");
   EXPECT_EQ(body.at("shared"), json::value(false));
+  EXPECT_EQ(body.at("from"), json::value("here"));
   const json::value& counter = body.at("counters").at(0);
   EXPECT_EQ(counter.at("keys"), json::value(3));
   EXPECT_EQ(counter.at("bins"), json::parse("[[1,2,2],[3,4,1]]"));

@@ -270,7 +270,7 @@ policies:
         self.ctl("list", "banned", "203.0.113.99", "--remove")
         self.ctl("table", "failures", "set", "*=8", "--by", "ann")
         path = os.path.join(self.weir.directory, "dump.json")
-        self.assertIn("secrets masked", self.ctl("support-dump", path))
+        self.assertIn("secrets masked; the keys of tables", self.ctl("support-dump", path))
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
         with open(path, encoding="utf-8") as f:
             text = f.read()

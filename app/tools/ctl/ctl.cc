@@ -247,11 +247,16 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
                     [](const CtlFlags& f, const Globals& g) { return run_config(f.door, g); });
   runs.emplace_back(app.add_subcommand("reloads", "The last loads, and what they changed"),
                     [](const CtlFlags& f, const Globals& g) { return run_reloads(f.door, g); });
-  CLI::App* dump = app.add_subcommand("support-dump", "What a support case needs, secrets masked");
+  CLI::App* dump = app.add_subcommand(
+      "support-dump", "What a support case needs: secrets masked, the keys of tables not");
   runs.emplace_back(dump, [](const CtlFlags& f, const Globals& g) {
     return run_support_dump(f.door, f.name, g);
   });
   dump->add_option("file", flags->name, "Where to; else stdout")->type_name("FILE");
+  dump->footer(
+      "The dump leaves out the keys of counters and the entries that were put on lists. It has "
+      "the\n"
+      "configuration and the tables as they are, with the names and addresses that stand there.");
   CLI::App* explain =
       app.add_subcommand("explain", "How the running weir would judge a request; counts nothing");
   declare_request_flags(*explain, flags->explain, "What is asked for: a URL or a path");

@@ -140,7 +140,8 @@ int run_support_dump(const AdminDoor& door, const std::string& file, const Globa
     complain(file + ": " + written.error().message());
     return kUnreachable;
   }
-  print(file + ": " + human_size(text.size()) + ", secrets masked\n");
+  print(file + ": " + human_size(text.size()) +
+        ", secrets masked; the keys of tables and of entries in the configuration are in it\n");
   return kOk;
 }
 
