@@ -71,7 +71,7 @@ constexpr std::array kRoutes{
     Route{"GET", "/v1/hash", false, get_hash, nullptr, "what the log prints for a key"},
     Route{"POST", "/v1/explain", true, nullptr, explain_request,
           "how a request would be judged now; changes nothing"},
-    Route{"GET", "/v1/session", false, get_session, nullptr, "how the caller has come in"},
+    Route{"GET", "/v1/session", false, get_session, nullptr, "how the caller logged in"},
     Route{"POST", "/v1/session", true, open_session, nullptr,
           "exchanges the code of a one-time link for a cookie", "session.open"},
     Route{"DELETE", "/v1/session", false, end_session, nullptr, "ends the session of the cookie",

@@ -191,8 +191,9 @@ boost::asio::awaitable<net::HttpReply> carry_out(Call& call, TableRequest asked)
   // A session that was opened for somebody acts under that name alone.
   if (const std::string person = call.person(); !person.empty()) {
     if (!asked.by.empty() && asked.by != person) {
-      co_return problem(403, "this session is of " + person + ": nobody else acts by it; `by` is " +
-                                 person + ", or left out");
+      co_return problem(403, "this session is that of " + person +
+                                 " and acts under no other name: leave `by` out, or give " +
+                                 person);
     }
     asked.by = person;
   }

@@ -182,10 +182,10 @@ const JOBS = {
     await page.getByText(/23 h 59 min|1 d 0 h/).waitFor();
     await page.getByRole('button', {name: 'Release alice'}).click();
     await told(page, 'alice is released');
-    await page.getByText('Nobody is listed who fits.').waitFor();
+    await page.getByText('No entry fits the search.').waitFor();
     assert.equal(asked('list', 'watched_users', 'alice').listed, false);
     await page.locator('.toast', {hasText: 'alice is released'}).getByRole('button', {name: 'Undo'}).click();
-    await told(page, 'Taken back: 1 restored, 0 removed.');
+    await told(page, 'Undone: 1 restored, 0 removed.');
     await told(page, 'removed a key of watched_users');
     await page.getByRole('link', {name: 'alice'}).waitFor();
     assert.equal(asked('list', 'watched_users', 'alice').listed, true);
@@ -202,13 +202,13 @@ const JOBS = {
     await page.getByRole('button', {name: `Release ${people[0]}`}).press('Enter');
     await focusIs(`Release ${people[1]}`);
     await page.locator('.toast', {hasText: `${people[0]} is released`}).getByRole('button', {name: 'Undo'}).press('Enter');
-    await told(page, 'Taken back: 1 restored, 0 removed.');
+    await told(page, 'Undone: 1 restored, 0 removed.');
     await focusIs('Who is listed');
     await page.getByRole('button', {name: `Release ${people[0]}`}).waitFor();
     await page.getByRole('button', {name: `Release ${people[1]}`}).press('Enter');
     await focusIs(`Release ${people[0]}`);
     await page.keyboard.press('Enter');
-    await page.getByText('Nobody is listed who fits.').waitFor();
+    await page.getByText('No entry fits the search.').waitFor();
     await focusIs('Who is listed');
     await page.getByLabel('Search', {exact: true}).fill('');
 
@@ -223,7 +223,7 @@ const JOBS = {
     await told(page, 'mallory is on watched_users until');
     await view(page, 'History');
     await page.getByRole('row').filter({hasText: 'added a key to watched_users'}).first().getByRole('button', {name: /Undo/}).click();
-    await told(page, 'Taken back: 0 restored, 1 removed.');
+    await told(page, 'Undone: 0 restored, 1 removed.');
     assert.equal(asked('list', 'watched_users', 'mallory').listed, false);
     await page.getByText('in force').first().waitFor();
     const audit = page.locator('section', {hasText: 'Who changed what'});
@@ -237,7 +237,7 @@ const JOBS = {
     await page.getByText('weir ctl dashboard').waitFor();
     const made = link();
     await page.getByLabel('The link, or its code').fill(made);
-    await page.getByRole('button', {name: 'Come in'}).click();
+    await page.getByRole('button', {name: 'Log in'}).click();
     await page.getByRole('navigation').waitFor();
     const [cookie] = await page.context().cookies();
     assert.equal(cookie.httpOnly, true);
@@ -319,7 +319,7 @@ const JOBS = {
     third.gone = true;
     await row(third).getByText('does not answer').waitFor();
     await row(there).getByText('in step').waitFor();
-    await page.getByText('answers every worker').waitFor();
+    await page.getByText('connected to every worker').waitFor();
   },
 
   // Who keeps thresholds: a limit is found, changed with a reason, seen in the history, and taken back, by keys alone.
@@ -457,7 +457,7 @@ const JOBS = {
     await search.fill('198.51.100.5');
     await page.getByRole('row').filter({hasText: '198.51.100.0/24'}).getByText('in a file or URL').waitFor();
     await search.fill('alice');
-    await page.getByText('Nobody is listed who fits.').waitFor();
+    await page.getByText('No entry fits the search.').waitFor();
     await page.getByRole('link', {name: 'Look up the key alice'}).click();
     await page.getByText('alice is on no list that could be searched').waitFor();
     await page.getByText(/1 entry of .*pairs\.csv, on the list pairs, is found by the whole key only: user, ip/).waitFor();
@@ -492,7 +492,7 @@ const JOBS = {
     await page.getByRole('link', {name: '"Doe, Jane", 192.0.2.9', exact: true}).click();
     await page.getByText('"Doe, Jane", 192.0.2.9 is listed').waitFor();
     assert.equal(await page.getByLabel('Key; commas between several parts').inputValue(), '"Doe, Jane", 192.0.2.9');
-    await page.getByRole('button', {name: 'Look'}).click();
+    await page.getByRole('button', {name: 'Look up'}).click();
     await page.getByRole('button', {name: 'Release "Doe, Jane", 192.0.2.9'}).click();
     await told(page, '"Doe, Jane", 192.0.2.9 is released');
   },
@@ -552,14 +552,14 @@ const JOBS = {
     await page.getByText('There is no such policy.').waitFor();
     complaints.length = 0;  // 404
 
-    // The line of the file is copied, and its steps stand within the picture.
+    // The line of the file is copied, and its rungs stand within the picture.
     await page.goto(`${base}#/policies/requests-per-ip`);
     await page.getByRole('spinbutton', {name: 'Threshold'}).fill('300');
     await page.getByRole('button', {name: 'Copy the line'}).click();
     await told(page, 'Copied.');
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'then: [{over: 300, do: deny}]');
     const flag = await page.locator('.mark .flag').first().boundingBox(), plot = await page.locator('.histogram').boundingBox();
-    assert.ok(flag.x >= plot.x && flag.x + flag.width <= plot.x + plot.width + 1, 'the step of 400 is named within the picture');
+    assert.ok(flag.x >= plot.x && flag.x + flag.width <= plot.x + plot.width + 1, 'the rung of 400 is named within the picture');
 
     // The zone of the times, and the place in the row of views where that is wider than the screen.
     await view(page, 'System');

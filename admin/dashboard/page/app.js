@@ -115,7 +115,7 @@ function askForLogin(note) {
     h('p', {}, t('This page opens by a link that works once. On a machine that has the token:')), h('pre', {tabindex: 0, 'aria-label': t('Command')}, 'weir ctl dashboard'),
     note ? h('p', {class: 'note', role: 'alert'}, note) : null,
     h('form', {onsubmit: (event) => { event.preventDefault(); logIn(code.value.split('login=').pop().trim()); }},
-      h('label', {for: 'code'}, t('The link, or its code')), code, h('div', {class: 'row end'}, h('button', {type: 'submit', class: 'primary'}, t('Come in'))))));
+      h('label', {for: 'code'}, t('The link, or its code')), code, h('div', {class: 'row end'}, h('button', {type: 'submit', class: 'primary'}, t('Log in'))))));
   document.title = 'weir';
 }
 

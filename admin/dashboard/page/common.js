@@ -109,8 +109,8 @@ const changed = () => window.dispatchEvent(new Event('weir-changed'));
 /** Takes back a change of lists by its token of the undo log. */
 export const takeBack = (undo) => attempt(async () => {
   const back = await post(`/v1/changes/${encodeURIComponent(undo)}/undo`);
-  const left = back.left ? t('Left as they are, because they have ended or changed: {n}.', {n: back.left}) : '';
-  say(t('Taken back: {n} restored, {m} removed.', {n: back.restored, m: back.removed}), {lines: [back.what, left, back.note]});
+  const left = back.left ? t('Unchanged, because they have ended or were changed since: {n}.', {n: back.left}) : '';
+  say(t('Undone: {n} restored, {m} removed.', {n: back.restored, m: back.removed}), {lines: [back.what, left, back.note]});
   changed();
 });
 

@@ -65,7 +65,7 @@ export function show(main, _path, query) {
     }
     status.textContent = next === null ? t(counted(entries.length, '{n} entry', '{n} entries'), {n: number(entries.length)}) : t('{n} entries, and there are more', {n: number(entries.length)});
     more.hidden = next === null;
-    replace(found, entryTable(entries, search.value ? t('Nobody is listed who fits.') : t('Nobody is listed.')));
+    replace(found, entryTable(entries, search.value ? t('No entry fits the search.') : t('There are no entries.')));
     const key = search.value.trim();
     replace(unseen, inSource === 0 ? null : [
       t(counted(inSource, '{n} entry of files and URLs is not searched by a part of its key. ', '{n} entries of files and URLs are not searched by a part of their key. '), {n: number(inSource)}),
@@ -110,7 +110,7 @@ export function find(main, _path, query) {
     event.preventDefault();
     const parts = keyParts(input.value);
     if (parts.length) location.hash = keyPlace(parts);
-  }}, field(t('Key; commas between several parts, quotes around a part with a comma'), input, 'wide'), h('div', {class: 'field'}, h('button', {type: 'submit', class: 'primary'}, t('Look')))), result);
+  }}, field(t('Key; commas between several parts, quotes around a part with a comma'), input, 'wide'), h('div', {class: 'field'}, h('button', {type: 'submit', class: 'primary'}, t('Look up')))), result);
   if (key.length === 0) return;
   reloadOn(result, async () => {
     const answer = await attempt(() => get(`/v1/why?${keyQuery(key)}`));
@@ -121,10 +121,10 @@ export function find(main, _path, query) {
     replace(result,
       h('p', {class: `summary ${verdict}`, role: 'status'}, h('strong', {}, keyText(answer.key)), ' ', words[verdict], ' ', answer.listed && !answer.allowed ? effect(answer.effect) : null),
       answer.unsearched.map((each) => h('p', {class: 'note'}, t(counted(each.entries, '{n} entry of {source}, on the list {list}, is found by the whole key only: {fields}', '{n} entries of {source}, on the list {list}, are found by the whole key only: {fields}'), {n: number(each.entries), source: each.source, list: each.list, fields: each.of.join(', ')}))),
-      answer.complete || answer.unsearched.length ? null : h('p', {class: 'note'}, t('There are too many entries to look at all.')),
+      answer.complete || answer.unsearched.length ? null : h('p', {class: 'note'}, t('There are too many entries: not all of them were searched.')),
       answer.counted_here_only ? h('p', {class: 'note'}, t('Counts are those of this replica: {why}', {why: answer.counted_here_only})) : null,
       panel(t('On lists'), entryTable(answer.entries, t('On no list.'))),
       panel(t('Counted'), answer.counters.length ? h('div', {class: 'cards'}, answer.counters.map(counterCard)) : h('p', {class: 'empty'}, t('Nothing is counted for it.'))),
-      panel(t('Policies that concern it'), table(t('Policies that concern it'), [{title: t('Policy')}, {title: t('Mode')}, {title: t('Steps')}, {title: t('Silence it for a while')}], answer.policies.map(policyRow), t('None.'))));
+      panel(t('Policies that concern it'), table(t('Policies that concern it'), [{title: t('Policy')}, {title: t('Mode')}, {title: t('Rungs')}, {title: t('Silence for a while')}], answer.policies.map(policyRow), t('None.'))));
   });
 }

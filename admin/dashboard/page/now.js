@@ -114,10 +114,10 @@ export function show(main, _path, _query, {story}) {
   const overrides = h('div', {class: 'unless-empty'});
   const pause = button(t('Pause'), () => {
     paused = !paused;
-    pause.textContent = paused ? t('Go on') : t('Pause');
+    pause.textContent = paused ? t('Resume') : t('Pause');
     draw();
   }, {'aria-pressed': 'false'});
-  main.append(heading(t('Now'), pause), overrides, tiles, charts, tables, panel(t('Verdicts as they come'), tail));
+  main.append(heading(t('Now'), pause), overrides, tiles, charts, tables, panel(t('Live verdicts'), tail));
 
   const last = (seconds) => story.seconds.slice(-seconds);
   const sum = (rows, of) => rows.reduce((a, row) => a + of(row), 0);
@@ -153,19 +153,19 @@ export function show(main, _path, _query, {story}) {
     replace(tables,
       panel(t('Busiest in the last minute'), table(t('Policies and lists'), [
         {title: t('Policy')}, {title: t('Verdicts')}, {title: t('In shadow')}, {title: t('Listed'), class: 'number'},
-      ], busiest(story.deeds).map((deed) => [owner(deed), h('span', {class: 'counts'}, tally(deed.verdicts)), h('span', {class: 'counts'}, tally(deed.shadows, true)), deed.listed ? number(deed.listed) : '']), t('No policy has had anything to say.'))),
+      ], busiest(story.deeds).map((deed) => [owner(deed), h('span', {class: 'counts'}, tally(deed.verdicts)), h('span', {class: 'counts'}, tally(deed.shadows, true)), deed.listed ? number(deed.listed) : '']), t('No verdicts in the last minute.'))),
       panel(t('Most often in the last {n} verdicts', {n: number(ROWS)}), table(t('Keys'), [
-        {title: t('Who')}, {title: t('Verdicts')}, {title: t('By')},
+        {title: t('Key or client')}, {title: t('Verdicts')}, {title: t('By')},
       ], loudest(story.rows).map((each) => [keyLink(each.key), h('span', {class: 'counts'}, tally(each.effects)), {of: [...each.by].join(', '), class: 'long'}]), t('Nobody.')),
       story.rows.some((row) => row.sampled) ? h('p', {class: 'fine'}, t('A sample: of each second the last 40 verdicts.')) : null));
   }
 
   function drawTail() {
     const rows = story.rows.slice(-SHOWN).reverse();
-    replace(tail, table(t('Verdicts as they come'), [
-      {title: t('Time')}, {title: t('Effect')}, {title: t('By')}, {title: t('Who')}, {title: t('Value')}, {title: t('What')},
+    replace(tail, table(t('Live verdicts'), [
+      {title: t('Time')}, {title: t('Effect')}, {title: t('By')}, {title: t('Key or client')}, {title: t('Value')}, {title: t('What')},
     ], rows.map(verdictRow), t('No verdict yet.')),
-    story.missed ? h('p', {class: 'fine'}, t('{n} more are not shown: at most 40 a second are.', {n: number(story.missed)})) : null);
+    story.missed ? h('p', {class: 'fine'}, t('{n} more are not shown: the page gets at most 40 a second.', {n: number(story.missed)})) : null);
   }
 
   function draw() {

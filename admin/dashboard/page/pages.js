@@ -75,7 +75,7 @@ export function explain(main, _path, query) {
   main.append(heading(t('Explain a request')), h('p', {class: 'fine'}, t('How the running weir would judge it now. Nothing is counted.')),
     h('form', {class: 'panel stack', onsubmit: (event) => { event.preventDefault(); run(); }},
       h('div', {class: 'filters'}, field(t('Method'), method), field(t('URL or path'), url, 'wide'), field(t('Client address'), ip)),
-      h('div', {class: 'pair'}, field(t('Fields of the head'), headers), field(t('Body; JSON is sent as JSON'), body)),
+      h('div', {class: 'pair'}, field(t('Header fields'), headers), field(t('Body; JSON is sent as JSON'), body)),
       h('div', {class: 'row end'}, h('button', {type: 'submit', class: 'primary'}, t('Explain')))), result);
 
   async function run() {
@@ -139,17 +139,17 @@ function redisFacts(status) {
   if (!status.redis) return [h('p', {class: 'empty'}, t('Nothing is shared: there is no Redis.'))];
   const lists = status.shared_lists;
   return [h('dl', {class: 'facts'},
-    fact(t('Redis'), status.redis.up ? t('answers every worker') : `${t('away')}: ${status.redis.away || ''}`, !status.redis.up),
-    fact(t('Workers that reach it'), `${status.redis.workers_up} / ${status.workers}`),
-    lists ? [fact(t('Shared lists'), `${lists.lists} · ${lists.up ? t('in step') : lists.why}`, !lists.up), fact(t('Entries in Redis'), number(lists.entries)), fact(t('Not sent yet'), number(lists.pending)), fact(t('Behind at most'), span(lists.lag_seconds))] : null)];
+    fact(t('Redis'), status.redis.up ? t('connected to every worker') : `${t('away')}: ${status.redis.away || ''}`, !status.redis.up),
+    fact(t('Connected workers'), `${status.redis.workers_up} / ${status.workers}`),
+    lists ? [fact(t('Shared lists'), `${lists.lists} · ${lists.up ? t('in step') : lists.why}`, !lists.up), fact(t('Entries in Redis'), number(lists.entries)), fact(t('Not sent yet'), number(lists.pending)), fact(t('Delay at most'), span(lists.lag_seconds))] : null)];
 }
 
 function replicaTable(told) {
   if (!told || (!told.configured && !told.redis)) return h('p', {class: 'fine'}, t('There is no Redis, and admin.replicas names no others: this page knows of this replica alone.'));
   const state = (each) => (!each.up ? h('span', {class: 'badge bad'}, t('does not answer')) : each.behind ? h('span', {class: 'badge bad'}, t('behind'))
     : each.state === 'draining' ? h('span', {class: 'badge'}, t('draining')) : h('span', {class: 'badge good'}, t('in step')));
-  const away = told.redis && !told.redis.up ? h('p', {class: 'note'}, told.redis.age_seconds === null ? t('Redis is away: nothing was heard of other replicas yet.')
-    : t('Redis is away: what is shown is {age} old. What you set holds here, and is sent to the others when Redis is back.', {age: span(told.redis.age_seconds)})) : null;
+  const away = told.redis && !told.redis.up ? h('p', {class: 'note'}, told.redis.age_seconds === null ? t('Redis is away: nothing is known of other replicas yet.')
+    : t('Redis is away: what is shown is {age} old. What you set holds on this replica, and is sent to the others when Redis is back.', {age: span(told.redis.age_seconds)})) : null;
   return [away, table(t('Replicas'), [{title: t('Replica')}, {title: t('Version')}, {title: t('Configuration')}, {title: t('Since')}, {title: t('Overrides'), class: 'number'}, {title: t('State')}],
     told.replicas.map((each) => [h('span', {}, each.address || each.name, each.self ? ` (${t('this one')})` : '', each.name && each.address ? h('span', {class: 'fine'}, ` ${each.name}`) : ''), each.version || '', each.hash ? h('code', {}, each.hash.slice(0, 12)) : '', each.loaded ? clock(each.loaded) : '',
       each.overrides === null ? '' : number(each.overrides), h('span', {}, state(each), each.why ? h('span', {class: 'fine'}, ` ${each.why}`) : null)]), t('None.'))];
@@ -157,7 +157,7 @@ function replicaTable(told) {
 
 /** Lists and included files that come from elsewhere: what is in force of each, and why there is nothing newer. */
 function sourceTable(sources) {
-  const state = (each) => (each.problem ? h('span', {class: 'badge bad'}, each.loaded ? t('not the newest') : t('not there')) : h('span', {class: 'badge good'}, t('in force')));
+  const state = (each) => (each.problem ? h('span', {class: 'badge bad'}, each.loaded ? t('not the newest') : t('not loaded')) : h('span', {class: 'badge good'}, t('in force')));
   return table(t('Files and URLs'), [{title: t('What')}, {title: t('From')}, {title: t('Entries'), class: 'number'}, {title: t('Since')}, {title: t('State')}],
     sources.map((each) => [each.kind === 'list' ? each.name : 'include', {of: each.from, class: 'long'}, each.kind === 'list' ? number(each.entries) : '', each.loaded ? when(each.loaded) : '',
       {of: [state(each), each.problem ? h('span', {class: 'fine'}, ` ${each.problem}`) : null], class: 'long'}]), t('None.'));
@@ -180,9 +180,9 @@ export function system(main, _path, _query, context) {
       last.problems.map((each) => h('p', {class: 'note'}, `${each.file}:${each.line}: ${each.message}`))),
       panel(t('Redis'), redisFacts(status)),
       panel(t('Counters'), h('dl', {class: 'facts'}, fact(t('Keys'), `${number(c.keys)} ${t('of')} ${number(c.capacity)}`), fact(t('Memory'), share(c.memory_used_bytes, c.memory_limit_bytes)),
-        fact(t('Evicted'), number(c.evicted), c.evicted > 0), fact(t('Refused for want of room'), number(c.refused_for_want_of_room), c.refused_for_want_of_room > 0), fact(t('Patterns begun'), number(p.open)), fact(t('Memory of patterns'), share(p.memory_used_bytes, p.memory_limit_bytes)))),
+        fact(t('Evicted'), number(c.evicted), c.evicted > 0), fact(t('Refused because memory was full'), number(c.refused_for_want_of_room), c.refused_for_want_of_room > 0), fact(t('Open matches of patterns'), number(p.open)), fact(t('Memory of patterns'), share(p.memory_used_bytes, p.memory_limit_bytes)))),
       panel(t('Set for a while'), status.overrides.length ? h('ul', {class: 'plain'}, status.overrides.map(overrideRow)) : h('p', {class: 'empty'}, t('Nothing.'))),
-      panel(t('You'), h('p', {}, context.session.by === 'session' ? t('You came by a one-time link; the session ends at {time}.', {time: clock(context.session.until)}) : t('This door wants no login.')), context.session.as ? h('p', {}, t('The session is of {name}.', {name: context.session.as})) : null,
+      panel(t('You'), h('p', {}, context.session.by === 'session' ? t('You logged in with a one-time link; the session ends at {time}.', {time: clock(context.session.until)}) : t('This port needs no login.')), context.session.as ? h('p', {}, t('The session is of {name}.', {name: context.session.as})) : null,
         h('p', {class: 'fine'}, t('Times on this page are those of {zone}.', {zone: zone()})), context.session.by === 'session' ? button(t('Log out'), context.logOut) : null));
   };
   reloadOn(body, load);

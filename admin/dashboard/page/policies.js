@@ -34,10 +34,10 @@ function all(main, query) {
     more.hidden = next === null;
     status.textContent = t(counted(page.found, '{n} policy', '{n} policies'), {n: number(page.found)});
     replace(found, table(t('Policies'), [
-      {title: t('Policy')}, {title: t('Mode')}, {title: t('Key')}, {title: t('Counts')}, {title: t('Steps')}, {title: t('Verdicts since the start')},
+      {title: t('Policy')}, {title: t('Mode')}, {title: t('Key')}, {title: t('Counts')}, {title: t('Rungs')}, {title: t('Verdicts since the start')},
     ], [...policies.map((policy) => [
       policyLink(policy.name), h('div', {class: 'row'}, mode(policy.mode), policy.overrides.length ? h('span', {class: 'badge override'}, t('set for a while')) : null),
-      policy.key.join(', ') || t('all together'), {of: policy.pattern || [policy.metric, policy.window].filter(Boolean).join(' · '), class: 'long'}, {of: policy.rungs.join(' · '), class: 'long'},
+      policy.key.join(', ') || t('one count for all'), {of: policy.pattern || [policy.metric, policy.window].filter(Boolean).join(' · '), class: 'long'}, {of: policy.rungs.join(' · '), class: 'long'},
       h('span', {class: 'counts'}, tally(policy.totals.verdicts), tally(policy.totals.shadows, true))]),
     ...disabled.map((name) => [policyLink(name), mode('disabled'), '', '', '', ''])], search.value ? t('There is no such policy.') : t('The configuration has no policies.')));
   }
@@ -82,10 +82,10 @@ function tableLimits(rung) {
   const link = (text, label) => h('a', {href: `#/tables/${encodeURIComponent(name)}`, 'aria-label': label}, text);
   return h('section', {class: 'stack'}, h('h3', {}, effect(rung.effect, rung.shadow), ' ', h('code', {}, rung.rung)),
     h('p', {class: 'fine'}, t('Each event brings the fields that choose its limit. The limits are changed in the table '), link(name)),
-    table(title, [{title: t('Limit'), class: 'number'}, {title: t('Place in the table')}, {title: t('Keys that it would hit'), class: 'number'}],
+    table(title, [{title: t('Limit'), class: 'number'}, {title: t('Cell of the table')}, {title: t('Keys that it would hit'), class: 'number'}],
       limits.map((each) => [link(number(each.limit), t('Change the limit {limit}', {limit: number(each.limit)})), {of: each.of.join(' · ') + (each.cells > each.of.length ? ' …' : ''), class: 'long'}, number(each.keys)]), t('The table has no limits.')),
     left ? h('p', {class: 'fine'}, t('{n} more limits lie between these.', {n: number(left)})) : null,
-    unlimited ? h('p', {class: 'fine'}, t(counted(unlimited, '{n} place of the table has no limit.', '{n} places of the table have no limit.'), {n: number(unlimited)})) : null);
+    unlimited ? h('p', {class: 'fine'}, t(counted(unlimited, '{n} cell of the table has no limit.', '{n} cells of the table have no limit.'), {n: number(unlimited)})) : null);
 }
 
 const FLAGS = 6;  // names above the picture that still can be read
@@ -105,7 +105,7 @@ function histogram(policy, counter, files, shared) {
   const tall = (n) => Math.log1p(n) / Math.log1p(most);
   const drawn = counter.bins.map(([from, to, n]) => {
     const x = axis.place(from) * 1000, wide = Math.max(1.5, axis.place(to) * 1000 - x - 0.5);
-    return {from, bar: s('rect', {x, width: wide, y: 200 - tall(n) * 190, height: tall(n) * 190, class: 'column'}, s('title', {}, t(counted(n, '{n} key reads {from}', '{n} keys read {from}'), {n: number(n), from: number(from)})))};
+    return {from, bar: s('rect', {x, width: wide, y: 200 - tall(n) * 190, height: tall(n) * 190, class: 'column'}, s('title', {}, t(counted(n, '{n} key with the reading {from}', '{n} keys with the reading {from}'), {n: number(n), from: number(from)})))};
   });
   const markOf = (limit, rung, flag, link) => {
     const place = axis.place(limit);
@@ -137,21 +137,21 @@ function histogram(policy, counter, files, shared) {
     for (const each of drawn) each.bar.classList.toggle('is-hit', chosen.compare === 'under' ? each.from < value : chosen.compare === 'at' ? each.from >= value : each.from > value);
     if (mover !== range) range.value = axis.place(value) * STEPS;
     if (mover !== exact) exact.value = value;
-    const sentence = (shared ? `${t('Of the part of this replica alone:')} ` : '') + t(counted(counter.keys, '{compare} {value}: {n} of {all} key ({part}) would be hit; now {now}', '{compare} {value}: {n} of {all} keys ({part}) would be hit; now {now}'), {compare: chosen.compare, value: number(value), n: number(hit), all: number(counter.keys), part: percent(counter.keys ? hit / counter.keys : 0), now: number(now)});
+    const sentence = (shared ? `${t('Of what this replica has counted itself:')} ` : '') + t(counted(counter.keys, '{compare} {value}: {n} of {all} key ({part}) would be hit; now {now}', '{compare} {value}: {n} of {all} keys ({part}) would be hit; now {now}'), {compare: chosen.compare, value: number(value), n: number(hit), all: number(counter.keys), part: percent(counter.keys ? hit / counter.keys : 0), now: number(now)});
     words.textContent = sentence;
     range.setAttribute('aria-valuetext', sentence);
     const line = yamlLine(files, policy.split('.')[0], chosen, value);
     if (value === chosen.limit) {
-      replace(yaml, h('p', {class: 'fine'}, t('Move the step, by the mouse, the arrow keys or the number, to see how many keys another threshold would hit.')));
+      replace(yaml, h('p', {class: 'fine'}, t('Move the rung with the mouse, the arrow keys or the number to see how many keys another threshold would hit.')));
       return;
     }
-    replace(yaml, h('p', {class: 'fine'}, t('In the file, to stay: {place}', {place: line.place})),
+    replace(yaml, h('p', {class: 'fine'}, t('For a permanent change, in the file: {place}', {place: line.place})),
       h('pre', {tabindex: 0, 'aria-label': t('The line of the file')}, h('span', {class: 'minus'}, `- ${line.before}\n`), h('span', {class: 'plus'}, '+ ', h('span', {class: 'line'}, line.after))),
       button(t('Copy the line'), () => copy(line.after, yaml.querySelector('.line'))));
   }
 
   const plot = h('div', {class: 'histogram'},
-    s('svg', {viewBox: '0 0 1000 200', preserveAspectRatio: 'none', role: 'img', 'aria-label': t(counted(counter.keys, 'How many keys read how much; {n} key in all', 'How many keys read how much; {n} keys in all'), {n: number(counter.keys)})},
+    s('svg', {viewBox: '0 0 1000 200', preserveAspectRatio: 'none', role: 'img', 'aria-label': t(counted(counter.keys, 'Keys by their reading; {n} key in all', 'Keys by their reading; {n} keys in all'), {n: number(counter.keys)})},
       drawn.map((each) => each.bar), s('line', {x1: 0, x2: 1000, y1: 199.5, y2: 199.5, class: 'axis'})), marks, chosen ? handle : null);
   const ticks = h('div', {class: 'axis-labels', 'aria-hidden': 'true'}, axis.ticks().map((tick) => {
     const label = h('span', {}, short(tick));
@@ -159,7 +159,7 @@ function histogram(policy, counter, files, shared) {
     return label;
   }));
   const heading3 = h('p', {class: 'fine'}, `${counter.what} · ${t(counted(counter.keys, '{n} key', '{n} keys'), {n: number(counter.keys)})}`);
-  const empty = counter.keys === 0 ? h('p', {class: 'empty'}, counter.around ? t('It counts about places: there are no keys to show.') : t('No key reads anything now.')) : null;
+  const empty = counter.keys === 0 ? h('p', {class: 'empty'}, counter.around ? t('It counts about places: there are no keys to show.') : t('No key has a reading now.')) : null;
   const tablesBelow = ofTables.map(tableLimits);
   if (!chosen) return [heading3, empty, plot, ticks, tablesBelow];
 
@@ -172,7 +172,7 @@ function histogram(policy, counter, files, shared) {
   plot.addEventListener('pointermove', drag);
   range.addEventListener('input', () => set(axis.value(range.value / STEPS), range));
   exact.addEventListener('input', () => { if (exact.value !== '') set(Number(exact.value), exact); });
-  const which = h('fieldset', {class: 'rungs'}, h('legend', {}, t('Step to move')), rungs.map((rung, i) =>
+  const which = h('fieldset', {class: 'rungs'}, h('legend', {}, t('Rung to move')), rungs.map((rung, i) =>
     h('label', {}, h('input', {type: 'radio', name: `rung-${policy}-${counter.window}`, checked: i === 0, onchange: () => { chosen = rung; set(rung.limit); }}),
       h('span', {class: 'row'}, effect(rung.effect, rung.shadow), h('code', {}, rung.rung), h('span', {class: 'fine'}, t(counted(rung.keys, '{n} key now', '{n} keys now'), {n: number(rung.keys)}))))));
   const time = select(TIMES(), '10m');
@@ -188,8 +188,8 @@ function facts(policy) {
   const told = [...tally(policy.totals.verdicts), ...tally(policy.totals.shadows, true)];
   const row = (title, value) => ((Array.isArray(value) ? value.length : value) ? [h('dt', {}, title), h('dd', {}, value)] : null);
   return h('dl', {class: 'facts'}, row(t('Counts events'), policy.watch.join(', ')), row(t('When'), policy.when ? h('code', {}, policy.when) : ''), row(t('Guards'), policy.guard.join(', ')),
-    row(t('Key'), policy.key.join(', ') || t('all together')), row(t('Counts'), [policy.metric, policy.window].filter(Boolean).join(' · ')), row(t('Waits for'), policy.pattern),
-    row(t('Steps'), h('ol', {class: 'plain'}, policy.rungs.map((rung) => h('li', {}, h('code', {}, rung))))),
+    row(t('Key'), policy.key.join(', ') || t('one count for all')), row(t('Counts'), [policy.metric, policy.window].filter(Boolean).join(' · ')), row(t('Waits for'), policy.pattern),
+    row(t('Rungs'), h('ol', {class: 'plain'}, policy.rungs.map((rung) => h('li', {}, h('code', {}, rung))))),
     row(t('Lists'), policy.lists.map((name, i) => [i ? ', ' : '', h('a', {href: `#/listed?list=${encodeURIComponent(name)}`}, name)])),
     row(t('Verdicts since the start'), told.length ? h('span', {class: 'counts'}, told) : '–'),
     row(t('Fields missing'), policy.totals.missing ? number(policy.totals.missing) : ''));
@@ -220,6 +220,6 @@ function one(main, name) {
       h('div', {class: 'pair'},
         panel(t('Mode'), h('p', {}, mode(policy.mode)), policy.overrides.length ? h('ul', {class: 'plain'}, policy.overrides.map(overrideRow)) : null, modes(name, policy.mode)),
         panel(t('What it does'), facts(policy))),
-      told.map((each) => panel(null, h('div', {class: 'panel-head'}, h('h2', {}, t('Readings of all keys')), button(t('Read again'), () => window.dispatchEvent(new Event('weir-changed')))), each.shared ? h('p', {class: 'note'}, t('Replicas share these counters: this is the part of this one.')) : null, each.counters.map((counter) => h('div', {class: 'counter'}, histogram(each.policy, counter, files, each.shared))))));
+      told.map((each) => panel(null, h('div', {class: 'panel-head'}, h('h2', {}, t('Readings of all keys')), button(t('Read again'), () => window.dispatchEvent(new Event('weir-changed')))), each.shared ? h('p', {class: 'note'}, t('Replicas share these counters. The histogram shows what this replica has counted itself, not the counts of all.')) : null, each.counters.map((counter) => h('div', {class: 'counter'}, histogram(each.policy, counter, files, each.shared))))));
   });
 }

@@ -35,11 +35,11 @@ export function show(main, path) {
 
 function all(main) {
   const found = h('div', {});
-  main.append(heading(t('Tables')), h('p', {class: 'fine'}, t('Thresholds that people keep. A change holds at once, on all replicas, and stays.')), found);
+  main.append(heading(t('Tables')), h('p', {class: 'fine'}, t('Limits that you can change here. A change holds at once, on all replicas, and stays.')), found);
   reloadOn(found, async () => {
     const answer = await attempt(() => get('/v1/tables'));
     if (!answer) return;
-    replace(found, table(t('Tables'), [{title: t('Table')}, {title: t('By')}, {title: t('Limits'), class: 'number'}, {title: t('Asked by')}, {title: t('Changed here'), class: 'number'}, {title: t('Waits for approval')}],
+    replace(found, table(t('Tables'), [{title: t('Table')}, {title: t('By')}, {title: t('Limits'), class: 'number'}, {title: t('Used by')}, {title: t('Changed here'), class: 'number'}, {title: t('Waits for approval')}],
       answer.tables.map((each) => [tableLink(each.name), each.by.join(', '), number(each.limits), h('span', {class: 'counts'}, each.policies.map(policyLink)), number(each.set_here.length),
         each.pending.length ? h('span', {class: 'badge bad'}, number(each.pending.length)) : '']), t('The configuration has no tables.')));
   });
@@ -132,7 +132,7 @@ function editor(name, drafts) {
     const here = new Set(facts.set_here.map((each) => each.key));
     replace(rows, table(t('Limits of {name}', {name}), [{title: facts.by.join(', ')}, {title: t('Limit')}, {title: t('From')}],
       found.slice(0, ROWS).map((each) => [h('code', {}, each), cellField(each, cells.get(each)), h('span', {class: 'fine'}, !cells.has(each) ? t('new') : here.has(each) ? t('set by people') : t('the file'))]),
-      wanted ? t('No key has this in it.') : t('There are no limits.')),
+      wanted ? t('No key contains this.') : t('There are no limits.')),
     found.length > ROWS ? h('p', {class: 'fine'}, t('{n} more: search for them.', {n: number(found.length - ROWS)})) : null);
     tell();
   }
@@ -180,12 +180,12 @@ function one(main, name) {
     const facts = await attempt(() => get(tablePath(name)).catch((problem) => { if (problem instanceof ApiError && problem.status === 404) return null; throw problem; }));
     if (facts === null) replace(main, heading(name, h('a', {href: '#/tables', class: 'button'}, t('All tables'))), h('p', {class: 'empty'}, t('There is no such table.')));
     if (!facts) return;
-    replace(used, facts.policies.length ? [t('Asked by'), ' ', facts.policies.flatMap((each, i) => [i ? ', ' : '', policyLink(each)])] : t('No policy asks it.'), facts.approval ? ` · ${t('A change needs a second person.')}` : '');
+    replace(used, facts.policies.length ? [t('Used by'), ' ', facts.policies.flatMap((each, i) => [i ? ', ' : '', policyLink(each)])] : t('No policy uses it.'), facts.approval ? ` · ${t('A change needs a second person.')}` : '');
     edits.take(facts);
     replace(pending, facts.pending.length ? panel(t('Waits for approval'), table(t('Waits for approval'), [{title: t('Time')}, {title: t('Change')}, {title: t('Who')}, {title: t('Reason')}, {unseen: t('Actions'), class: 'actions'}],
       facts.pending.map((each) => pendingRow(name, each)))) : '');
     replace(past, table(t('History'), [{title: t('Time')}, {title: t('Change')}, {title: t('State')}, {title: t('Who')}, {title: t('Reason')}, {unseen: t('Actions'), class: 'actions'}],
-      facts.history.map((each) => historyRow(name, each)), t('Nobody has changed it.')));
+      facts.history.map((each) => historyRow(name, each)), t('No changes yet.')));
   };
   reloadOn(past, load);
   // What others do, here and on other replicas; but nothing is drawn anew under the reader's hands.

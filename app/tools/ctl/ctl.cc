@@ -188,7 +188,7 @@ void declare_lookups(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
   command("replicas", "Which configuration each replica runs, and who is behind (exit code 1)",
           [](const CtlFlags& f, const Globals& g) { return run_replicas(f.door, g); });
   declare_table_flags(
-      *command("table", "Tables of thresholds that people keep: values, changes, history",
+      *command("table", "Tables of thresholds: their limits, changes and history",
                [](const CtlFlags& f, const Globals& g) { return run_table(f.door, f.table, g); }),
       flags->table);
   declare_policy_flags(
@@ -260,7 +260,8 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   CLI::App* explain =
       app.add_subcommand("explain", "How the running weir would judge a request; counts nothing");
   declare_request_flags(*explain, flags->explain, "What is asked for: a URL or a path");
-  explain->add_flag("--live", flags->explain.live, "As it is asked here always");
+  explain->add_flag("--live", flags->explain.live,
+                    "Changes nothing: this command always asks the running weir");
   runs.emplace_back(explain, [](const CtlFlags& f, const Globals& g) {
     return explain_live(f.explain, f.door, g);
   });
@@ -278,7 +279,7 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   CLI::App* undo = app.add_subcommand("undo", "Take back a change of lists, or show what can be");
   runs.emplace_back(
       undo, [](const CtlFlags& f, const Globals& g) { return run_undo(f.door, f.token, g); });
-  undo->add_option("token", flags->token, "What the change has printed")
+  undo->add_option("token", flags->token, "The token that the change printed")
       ->type_name("TOKEN")
       ->check([](const std::string& s) {
         return s.empty() ? std::string("an empty word is not a token") : std::string();
@@ -295,7 +296,7 @@ void declare_audit(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& 
 }
 
 void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs& runs) {
-  CLI::App* top = app.add_subcommand("top", "Which policies are busy, again and again");
+  CLI::App* top = app.add_subcommand("top", "The busiest policies or keys, at an interval");
   runs.emplace_back(top, [](const CtlFlags& f, const Globals& g) {
     return f.top == "keys" ? watch_keys(f.door, f.watch, g) : watch_top(f.door, f.watch, g);
   });
@@ -307,13 +308,14 @@ void declare_watches(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Runs
   runs.emplace_back(
       tail, [](const CtlFlags& f, const Globals& g) { return watch_verdicts(f.door, f.watch, g); });
   for (CLI::App* each : {top, tail}) {
-    each->add_option("--interval", flags->watch.interval, "Ask so often")
+    each->add_option("--interval", flags->watch.interval, "The time between two requests")
         ->type_name("DURATION")
         ->default_str(each == top ? "2s" : "500ms");
-    each->add_option("-n,--count", flags->watch.count,
-                     each == top
-                         ? "So many times; else until Ctrl-C, or once if it is not a terminal"
-                         : "So many verdicts; else until Ctrl-C")
+    each->add_option(
+            "-n,--count", flags->watch.count,
+            each == top
+                ? "Stop after so many tables; else at Ctrl-C, or after one if it is not a terminal"
+                : "Stop after so many verdicts; else at Ctrl-C")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000'000'000));
     each->add_option("--policy", flags->watch.policy,

@@ -148,7 +148,7 @@ std::string fleet_text(const json::value& answer) {
     const std::string age = cell(*redis, "age_seconds");
     if (!is_true(*redis, "up")) {
       out += "Redis is away (" + cell(*redis, "why") + "): " +
-             (age.empty() ? "nothing was heard of other replicas yet"
+             (age.empty() ? "nothing is known of other replicas yet"
                           : "what is shown is " + age + " s old") +
              "\n";
     }
