@@ -32,13 +32,14 @@ struct Call {
   policies::Instant at;
   std::vector<std::string> names;  ///< what stood in the places of `{...}`
   net::Query query;
-  /// Of a route that changes something: who asks for what, and why. The handler adds `before` and
-  /// `after`, and more to `target` than the path's names; the door tells it to the audit log.
+  /// The audit entry of a route that changes something: who asks for what, and why. The handler
+  /// adds `before` and `after`, and more to `target` than the path's names; the door writes it to
+  /// the audit log.
   AuditEntry entry = {};
 
   /// How the caller has come in: by `token`, `session`, or `local`, where the door has no token.
   std::string_view came_by() const;
-  /// Whose session it is, if its link was made for somebody; else empty.
+  /// The person whose session it is, if its link was made for somebody; else empty.
   std::string person() const;
   std::string_view name(std::size_t i = 0) const { return names[i]; }
   /// The problem with the query, if it has parameters other than these.

@@ -30,9 +30,9 @@ enum class KeyUse : std::uint8_t {
   to_list,
 };
 
-/// Of the call's `{list}` and these key parts; else the problem to answer with. A key of which only
-/// a part is kept (limiter::is_cut) is found by that part, if one entry has it; it cannot be
-/// listed.
+/// The entry of the call's `{list}` and these key parts; else the problem to answer with. If only a
+/// part of a key is kept (limiter::is_cut), the key is found by that part, if one entry has it; it
+/// cannot be listed.
 std::variant<EntryTarget, net::HttpReply> entry_target(const Call& call,
                                                        const std::vector<std::string_view>& given,
                                                        KeyUse use);

@@ -125,7 +125,8 @@ void write_lists(std::string& out, SeriesBudget& budget, const policies::PolicyS
          [&](const policies::List& list) { return stores.lists.refused(list.id); });
 }
 
-// Of files and URLs that lists and includes come from: as many as the configuration names.
+// Writes the metrics of files and URLs that lists and includes come from: as many as the
+// configuration names.
 void write_sources(std::string& out, SeriesBudget& budget, const StatusFacts& status,
                    TimePoint now) {
   const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,

@@ -235,7 +235,7 @@ json::object entry_view(const Call& call, const policies::List& list,
 
 std::vector<std::string> static_parts(const policies::List& list,
                                       const limiter::StaticList::Entry& entry) {
-  // Of addresses, what is no network has been left out.
+  // In a list of addresses, entries that are no network have been left out.
   if (list.of_address || list.entries.size() != list.fixed.size()) return {entry.text};
   std::vector<std::string> out;
   const auto index = static_cast<std::size_t>(&entry - list.fixed.entries().data());

@@ -14,8 +14,8 @@ namespace weir::admin {
 
 boost::json::object load_view(const LoadReport& report);
 boost::json::object policy_view(const Call& call, const policies::Policy& policy);
-/// Of a policy that is not compiled, because it is disabled: its name, mode and overrides; the rest
-/// is empty.
+/// The view of a policy that is not compiled, because it is disabled: its name, mode and overrides;
+/// the rest is empty.
 boost::json::object disabled_policy_view(const Call& call, std::string_view name);
 /// `enforce` or `shadow`, as the policy runs now.
 std::string_view mode_text(const Call& call, const policies::Policy& policy);

@@ -35,7 +35,7 @@ class Batch {
   Left work(LineJudge& judge, TimePoint now, Asker& asker);
 
   const std::string& answer() const noexcept { return answer_; }
-  /// Of Form::object: what was wrong with it; line is 0 if nothing.
+  /// The problem of a batch of Form::object; line is 0 if there is none.
   struct Problem {
     std::size_t line = 0, column = 0;
     std::string what;

@@ -22,7 +22,8 @@ const EventReader::Word EventReader::kWords[] = {
 
 namespace {
 
-// Of a path or another text of an event that has been read: a body of 1 MiB may be one path.
+// The most bytes that are kept of a path, or another text, of an event that has been read: a body
+// of 1 MiB may be one path.
 constexpr std::size_t kKeptBytes = 8 << 10;
 
 constexpr HeaderField kJson{"content-type", "application/json"};

@@ -16,7 +16,7 @@ void append_number(std::string& out, Number number) {
   out.append(digits, number.finite().to_chars(digits));
 }
 
-/// Of a table, where a limit may be that nothing reaches it.
+/// Appends a limit. In a table a limit may be one that nothing reaches.
 void append_limit(std::string& out, Number limit) {
   if (limit.is_finite()) return append_number(out, limit);
   out += "\"unlimited\"";

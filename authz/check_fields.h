@@ -19,9 +19,9 @@ class CheckFields {
  public:
   using Metadata = envoy::config::core::v3::Metadata;
   using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
-  /// Of each list: Envoy itself takes 100 headers, if nobody has told it otherwise.
+  /// The most entries of each list: Envoy itself takes 100 headers by default.
   static constexpr std::size_t kFieldsMax = 10'000;
-  /// Of each list: for so many a call that has ended keeps memory.
+  /// The entries of each list for which a call that has ended keeps memory.
   static constexpr std::size_t kFieldsKept = 256;
 
   /// False: the bytes are no CheckRequest, a text that is read is not UTF-8, or there are too many

@@ -95,7 +95,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     if (!survives_no_memory([&] { judge(now, may_wait); })) fail_for_memory(now);
   }
 
-  /// Of a request that does not reach the app.
+  /// Gives back the ticket of a request that does not reach the app.
   void drop_ticket(TimePoint now) {
     gate::Ticket* const ticket = std::exchange(ticket_, nullptr);
     if (ticket == nullptr) return;

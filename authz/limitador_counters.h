@@ -31,7 +31,7 @@ class LimitadorCounters {
 
   /// A call was counted there. With too many, or too long values, it is not listed.
   void note(Counter counter, TimePoint now);
-  /// Those of a namespace whose window has not ended.
+  /// The counters of a namespace whose window has not ended.
   std::vector<Counter> of(std::string_view space, TimePoint now) const;
   /// When the window of that counter ends; none: it is not listed, or has ended.
   std::optional<TimePoint> end_of(const Counter& counter, TimePoint now) const;

@@ -211,7 +211,7 @@ class LimitadorHttp::Active final : private RateLimitCall::Waiting {
     }
   }
 
-  /// Of this call, with a window that begins now.
+  /// The counter of a limit for this call, with a window that begins now.
   LimitadorCounters::Counter counter_of(const Limit& limit, TimePoint now) const {
     LimitadorCounters::Counter out{question_.space,
                                    limit.identity,
@@ -249,7 +249,7 @@ class LimitadorHttp::Active final : private RateLimitCall::Waiting {
     leave(std::move(reply));
   }
 
-  /// Of draft-polli-03, the limit with the least left first.
+  /// Adds the headers of draft-polli-03, the limit with the least left first.
   void add_headers(net::HttpReply& reply, TimePoint now) {
     struct Left {
       const Limit* limit;
@@ -259,7 +259,7 @@ class LimitadorHttp::Active final : private RateLimitCall::Waiting {
     for (const auto& reading : call_.readings()) {
       const Limit* const limit = limit_of(http_.gate_.set().ratelimit, reading.policy);
       if (limit == nullptr) continue;
-      // Of reports there may be more than 64 bits hold.
+      // Reports may count more than 64 bits hold.
       const std::int64_t with =
           std::min(whole(reading.value), kDeltaMax) + (limited_ ? question_.delta : 0);
       limits.push_back({limit, std::max<std::int64_t>(0, limit->most - with)});

@@ -122,7 +122,7 @@ void RateLimitCall::take(std::size_t index, const gate::Gate::Judged& judged, Ti
   const bool counts = rule != nullptr && rule->has_limit && !rule->unlimited &&
                       !found_[index].replaced;  // as there
   if (counts && !out.what.over && !rule->metadata.empty()) metadata_.push_back(rule->metadata);
-  // Of several verdicts the severest is told, and every policy that has a say.
+  // If there are several verdicts, the headers show the severest one, and every policy that judged.
   for (std::string_view lines = judged.effect.upstream_headers; !lines.empty();) {
     const std::size_t end = std::min(lines.find('\n'), lines.size() - 1) + 1;
     const std::string_view line = lines.substr(0, end);
@@ -218,7 +218,7 @@ const RateLimitCall::Status* RateLimitCall::scarcest() const noexcept {
   for (std::size_t i = 0; i < descriptors_.size(); ++i) {
     const Status& status = statuses_[i];
     if (!status.what.has_limit) continue;
-    // Of several that refuse the last one, as envoyproxy/ratelimit does.
+    // If several refuse, the last one counts, as in envoyproxy/ratelimit.
     const bool refuses = status.what.over && !policies::is_quota(status.what, all_quota_);
     // envoyproxy/ratelimit looks for less than the most that a rule can admit.
     if (status.what.rule && !refuses && status.what.remaining >= kRemainingMax) continue;

@@ -20,7 +20,7 @@ class WireFields {
   bool next() noexcept;
   /// Number and wire type; a caller that does not know them passes by.
   std::uint32_t tag() const noexcept { return tag_; }
-  /// Of a field that is length-delimited; empty for others.
+  /// The bytes of a length-delimited field; empty for others.
   std::string_view bytes() const noexcept { return bytes_; }
   /// After next() has returned false: the message ended where a field ends.
   bool is_sound() const noexcept { return sound_; }

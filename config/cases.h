@@ -50,7 +50,7 @@ struct CaseView {
 
 struct CaseExpect {
   Where where;
-  // Of the event of the step.
+  // Expectations about the event of the step.
   std::optional<Text> verdict;  ///< pass, flag, gray, delay, challenge, deny, exempt or refused
   std::optional<Text> by;       ///< the policy or list that decided
   std::optional<Located<std::int64_t>> rung;  ///< of that policy, from 0
@@ -61,7 +61,7 @@ struct CaseExpect {
   std::vector<std::pair<Text, Text>> upstream, headers;  ///< name and value of a header line
   std::optional<Text> body;                              ///< a part of it
   std::vector<std::pair<Text, Text>> values;             ///< policy or policy.metric: its reading
-  // Of the state after it.
+  // Expectations about the state after it.
   std::vector<CaseEntry> listed, not_listed;
   std::vector<std::pair<Text, std::size_t>> notified;  ///< notifications so far, by name
   std::vector<CasePattern> patterns;

@@ -32,7 +32,7 @@ std::string content_hash(std::string_view bytes) {
   return hex_of(HashSecret::from_bytes({}).hash(bytes));
 }
 
-// Of a table of 1,000,000 lines, with values of 40 bytes each.
+// The most bytes of a table: 1,000,000 lines with values of 40 bytes each.
 constexpr std::size_t kTableBytes = std::size_t{64} << 20;
 constexpr std::size_t kOtherBytes = std::size_t{4} << 20;
 

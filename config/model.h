@@ -297,12 +297,12 @@ struct PatternDef {
   Where where;
 };
 
-/// Whose count it is. Absent: of this process alone.
+/// Which processes count together. Absent: this process counts alone.
 struct ShareDef {
   static constexpr milliseconds kSyncMin{10}, kSyncMax{10'000};
   Where where;
-  /// Set: judged by what is known here, and exchanged with the others so often. None: each
-  /// judgement asks.
+  /// Set: the counts are judged by what is known here, and exchanged with other replicas at this
+  /// interval. None: each judgement asks the store.
   std::optional<Duration> sync;
 };
 

@@ -17,8 +17,8 @@ struct Override {
   struct Limit {
     std::string rung;  ///< as given: `over`, `deny.over`, `2.over`
     Number limit;
-    /// Of the rung that it meant when it was set (note_rungs): its action, and its own threshold in
-    /// the files. A reload may move the rung, or add another of that name. Empty: not noted.
+    /// The action, and the threshold in the files, of the rung that the override meant when it was
+    /// set (note_rungs). A reload may move the rung, or add another of that name. Empty: not noted.
     std::string action{}, former{};
     bool alone = false;  ///< no other rung had that action and comparison
   };

@@ -158,8 +158,8 @@ std::optional<Cidr> read_block(std::string_view text) noexcept {
     const auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), out.bits);
     if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-    // Of an IPv4 address in an IPv6 one (`::ffff:10.0.0.0/104`) the first 96 bits are the wrapping.
-    // Who writes `::ffff:0:0/96` means a kind of IPv6 addresses, and not the whole of IPv4.
+    // In an IPv4 address in an IPv6 one (`::ffff:10.0.0.0/104`), the first 96 bits are the
+    // wrapping. `::ffff:0:0/96` means a kind of IPv6 addresses, and not the whole of IPv4.
     constexpr unsigned kWrapping = 96;
     const bool wrapped =
         address->is_v4() && text.substr(0, slash).find(':') != std::string_view::npos;

@@ -34,7 +34,7 @@ class HashSecret {
  public:
   static HashSecret random();
   static HashSecret from_bytes(const std::array<std::uint8_t, 16>& bytes) noexcept;
-  /// Of any text, as people agree on one for many processes: the first half of its SHA-256.
+  /// The secret made of a text that several processes agree on: the first half of its SHA-256.
   static HashSecret from_text(std::string_view text);
   const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }
   /// SipHash-2-4 with 128-bit result (Aumasson and Bernstein, 2012), by libsodium.

@@ -11,7 +11,7 @@ namespace weir {
 /// `proxy.path`: what of a path means the same, and what has no one meaning.
 struct PathRules {
   bool fold_case = false;  ///< policies match ASCII letters in lower case; the app gets its own
-  /// These escapes make no path ambiguous: weir matches them as they stand.
+  /// Escapes that make no path ambiguous: weir matches them undecoded.
   bool keep_encoded_slash = false;  ///< `%2F`, `%5C` and `\`
   bool keep_other_escapes = false;  ///< of control characters, and of bytes that are not UTF-8
 };

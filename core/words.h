@@ -79,7 +79,7 @@ constexpr std::string_view name_of(Compare compare) noexcept {
   return kCompares[static_cast<std::size_t>(compare)].name;
 }
 
-/// What a number that is a time counts since 1970.
+/// The unit of a number that is a time since 1970.
 enum class EpochUnit : std::uint8_t { seconds, millis, micros, nanos };
 struct EpochUnitRow {
   EpochUnit value;

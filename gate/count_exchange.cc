@@ -40,7 +40,8 @@ void CountExchange::flush(TimePoint now) {
   arm();
 }
 
-/// What is due joins a round that is still under way: together they send what one may.
+/// Begins a round. Keys that are due join a round that is still under way: together they send at
+/// most what one round may send.
 void CountExchange::begin_round(bool all) {
   bank_.begin_round(now_, all);
   if (all) {

@@ -90,8 +90,8 @@ Gate::Decided Gate::decide(const policies::Occurrence& occurrence, policies::Ins
   }
 }
 
-/// For want of memory, a judgement has no end of its own: nobody will hear its verdict. Takes back
-/// what it has counted, and its ticket.
+/// Ends a judgement that has no memory to go on: nobody gets its verdict. Takes back what it has
+/// counted, and its ticket.
 void Gate::cut_short(Ticket& ticket) noexcept {
   driver_.cut_short(ticket);
   ticket.row.text.clear();
@@ -389,7 +389,7 @@ void Gate::note_unread(policies::MissReason why) {
 void Gate::finish(Ticket& ticket, End end, TimePoint now) {
   const policies::Instant at = instant(now);
   const bool counts = end == End::aborted || end == End::unacceptable;
-  // The caller has no second chance: for want of memory a step ends early, and the next one comes.
+  // The caller has no second chance: without memory a step ends early, and the next one runs.
   survives_no_memory([&] {
     if (!ticket.answered) counts ? driver_.abort(ticket, at) : driver_.release(ticket, at);
   });

@@ -38,6 +38,7 @@ struct Shared {
   telemetry::Latency* latency = nullptr;     ///< names the classes of routes; null: there is one
 };
 
+/// The bounds of a gate.
 struct GateLimits {
   std::size_t held = 1'000;     ///< requests held by `delay` at once, on this worker
   std::size_t waiting = 1'024;  ///< requests parked at once, on this worker

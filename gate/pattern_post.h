@@ -72,7 +72,7 @@ class PatternPost final : private net::Timer {
   void on_timer(TimePoint now) override;
   void send(TimePoint now);
   void take_in(Batch& batch);
-  /// Of a batch that got errors alone.
+  /// Whether a batch got errors alone.
   static bool is_refused_whatever_the_key(const Batch& batch);
   void arm();
   void drop_oldest();

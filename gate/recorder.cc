@@ -11,7 +11,7 @@ namespace {
 
 using telemetry::Metric;
 
-/// So many bits are drawn with one hash: each node of a binary tree of that height takes one of its
+/// Bits that are drawn with one hash: each node of a binary tree of this height takes one of its
 /// 128 bits.
 constexpr unsigned kBitsPerHash = 7;
 
@@ -47,7 +47,7 @@ void append_address(std::string& out, const Address& address) {
   out.append(text, address.to_chars(text));
 }
 
-/// An app may tell of a request and not of its caller.
+/// An app may report a request without its caller.
 bool knows_client(const policies::PolicySet& set, const policies::Record* record) {
   if (record == nullptr) return true;
   const auto ip = set.slots.find("ip");

@@ -123,7 +123,7 @@ bool Unsettled::settle(std::string_view id, const Answer& answer, TimePoint now)
   --open_;
   skip_settled();
   note_size();
-  // For want of memory it is settled by finish(); the app need not tell of it again.
+  // Without memory the event is settled by finish(); the app need not report it again.
   survives_no_memory([&] { judge_.answered_body(*ticket, answer, now); });
   judge_.finish(*ticket, End::complete, now);
   return true;

@@ -42,7 +42,7 @@ class BlockPool {
   /// count against the limits of both, and `whole` keeps those that are freed. Before the first
   /// take(); no keeper and no charge() here.
   void draw_on(BlockPool& whole) noexcept { whole_ = &whole; }
-  /// Of all blocks together, in bytes; unlimited until it is called.
+  /// Sets the limit of the memory of all blocks, in bytes. Default: no limit.
   void set_limit(std::size_t bytes) noexcept { limit_ = bytes; }
   std::size_t limit() const noexcept { return limit_; }
   std::size_t high_water() const noexcept { return limit_ - limit_ / 8; }

@@ -103,7 +103,7 @@ void Reactor::drain() {
     ~Round() { in_round = false; }
     bool& in_round;
   };
-  const Round round(in_round_);  // waiting through Asio may throw for want of memory
+  const Round round(in_round_);  // waiting through Asio may throw without memory
   run_rounds();
 }
 

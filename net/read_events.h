@@ -6,8 +6,9 @@
 
 namespace weir::net {
 
-/// What the owner of a connection watches. Writability comes beside it while connecting and after a
-/// short write only: a Unix socket would report it each time that its peer has read something.
+/// The events that the owner of a connection watches. Writability comes beside them while
+/// connecting and after a short write only: a Unix socket would report it each time that its peer
+/// has read something.
 inline constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 }  // namespace weir::net

@@ -19,7 +19,7 @@
 namespace weir::net {
 namespace {
 
-/// What OpenSSL has allocated on this thread, less what it has freed. A connection can make it keep
+/// Bytes that OpenSSL has allocated on this thread and not freed. A connection can make it keep
 /// anything from 30 KiB to 150 KiB (a ClientHello that announces its most), so a guess would be no
 /// bound.
 thread_local std::int64_t allocated = 0;
@@ -64,7 +64,8 @@ std::string tls_error() {
 
 long bio_control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 
-// Of one call: a handshake with long chains of certificates, and four records.
+// Memory that one call takes: a handshake with long chains of certificates, and a read of four
+// records.
 constexpr std::size_t kHandshakeRoom = 256 << 10, kReadRoom = 64 << 10;
 
 }  // namespace
@@ -180,7 +181,7 @@ Made TlsContext::open(const TlsFiles& files, std::string& why) {
 }
 
 Made TlsContext::serve(const TlsFiles& files, std::string& why) {
-  // What RFC 9113 allows with TLS 1.2; TLS 1.3 has no others.
+  // The ciphers that RFC 9113 allows with TLS 1.2; TLS 1.3 has no others.
   static constexpr char kCiphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
   static constexpr unsigned char kSessions[] = "weir grpc";
   auto out = std::make_shared<TlsContext>();

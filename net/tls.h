@@ -27,11 +27,11 @@ struct TlsFiles {
 /// Immutable after it is made: workers share it.
 class TlsContext {
  public:
-  /// Of clients: the server's certificate and name are always verified. Error::malformed: a file
-  /// cannot be read or used; `why` says which.
+  /// The context of a client. The server's certificate and name are always verified.
+  /// Error::malformed: a file cannot be read or used; `why` says which.
   static Result<std::shared_ptr<const TlsContext>> open(const TlsFiles& files, std::string& why);
-  /// Of an HTTP/2 server. With `ca` a client must have a certificate of it. Clients that use ALPN
-  /// must offer h2; those that do not are taken to know. Errors as open().
+  /// The context of an HTTP/2 server. With `ca`, a client must have a certificate of it. A client
+  /// that uses ALPN must offer h2; a client without ALPN is taken to know it. Errors as open().
   static Result<std::shared_ptr<const TlsContext>> serve(const TlsFiles& files, std::string& why);
   ssl_ctx_st* raw() const noexcept { return context_.get(); }
 
@@ -61,8 +61,8 @@ class TlsSession {
   /// After would_block the next call must begin with the same bytes, wherever they are by then.
   IoResult transmit(std::string_view bytes) noexcept;
   void end() noexcept;  ///< tells the peer that nothing follows, if it takes that at once
-  /// What OpenSSL keeps for this connection now: its state, the messages of a handshake, a record
-  /// on its way.
+  /// Bytes that OpenSSL keeps for this connection now: its state, the messages of a handshake, a
+  /// record on its way.
   std::size_t bytes() const noexcept;
   std::string why() const;  ///< of a failed handshake, for people
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-/// What one connection gets of a round of the loop; then the others get their turn.
+/// The work that one connection may do in a round of the loop; then the others get their turn.
 namespace weir::net {
 
 /// Bytes of one stream, in one direction. A small request waits for this many bytes times the

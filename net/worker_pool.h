@@ -41,8 +41,8 @@ class Worker {
   /// For composing what is sent in the same step.
   std::span<char> scratch_out() noexcept { return *scratch_out_; }
 
-  /// Runs `function` on the worker's thread, as a turn of its own. One that throws for want of
-  /// memory ends there: whoever must know notes it by itself. Thread-safe. Throws std::bad_alloc.
+  /// Runs `function` on the worker's thread, as a turn of its own. Without memory, `function` ends
+  /// there: whoever must know that notes it. Thread-safe. Throws std::bad_alloc.
   template <class F>
   void post(F function) {
     boost::asio::post(io_, [this, function = std::move(function)]() mutable {

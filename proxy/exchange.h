@@ -47,7 +47,7 @@ class Exchange : public Downstream, UpstreamUser {
   void read_on();
   void end_reading_on(bool whole);
 
-  // What the session does.
+  // Actions of the session.
   virtual void reply_problem(int status, std::string_view lines = {}) = 0;
   virtual void next_request() = 0;
   virtual void begin_draining() = 0;

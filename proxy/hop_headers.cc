@@ -135,7 +135,8 @@ bool hides_the_answer(std::string_view name, net::Method method) noexcept {
   constexpr std::string_view kNames[] = {"accept-encoding", "range", "if-range", "a-im"};
   constexpr std::string_view kConditions[] = {"if-none-match", "if-modified-since"};
   const auto same = [name](std::string_view ours) { return net::aliases(name, ours); };
-  // Of other methods If-None-Match guards what is there: `PUT` with `*` creates and never replaces.
+  // For other methods If-None-Match guards an existing resource: `PUT` with `*` creates and never
+  // replaces.
   const bool reads = method == net::Method::get || method == net::Method::head;
   return std::any_of(std::begin(kNames), std::end(kNames), same) ||
          (reads && std::any_of(std::begin(kConditions), std::end(kConditions), same));
@@ -195,9 +196,9 @@ void put_status_line(Writer& out, const net::ResponseHead& head) noexcept {
   }
 }
 
-/// Copies line by line where fields are left out that nothing but their name tells: those by which
-/// a client could get an answer that no policy can read, an untrusted peer's `client_header`, and
-/// the context of a trace that weir replaces.
+/// Copies line by line if fields are left out that only their name identifies: those by which a
+/// client could get an answer that no policy can read, an untrusted peer's `client_header`, and the
+/// context of a trace that weir replaces.
 [[gnu::noinline]] void copy_chosen_lines(Writer& out, const net::RequestHead& head,
                                          const UpstreamHeadOptions& options,
                                          bool hides_client) noexcept {

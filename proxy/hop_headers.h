@@ -57,7 +57,7 @@ struct UpstreamHeadOptions {
 void append_upstream_head(HeadText& out, const net::RequestHead& head,
                           const UpstreamHeadOptions& options);
 
-/// What the client can accept, taken from its request.
+/// The abilities of the client, taken from its request.
 struct DownstreamHeadOptions {
   bool http_1_0 = false;              ///< RequestHead::http_1_0
   bool keep_alive = true;             ///< we are willing: the client's keep_alive and not draining

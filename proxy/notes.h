@@ -19,7 +19,7 @@ namespace weir::proxy {
 
 using telemetry::RequestEnd;
 
-/// What is noted of the request that is under way on a session: its id, and when it got where. Lent
+/// Notes about the request that is under way on a session: its id, and the times of its steps. Lent
 /// by the NoteBook for as long as the request takes, so that an idle connection holds none.
 class Notes {
  public:

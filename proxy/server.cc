@@ -74,7 +74,7 @@ void Server::finish_by(TimePoint deadline, std::function<void()> stopped) {
 
 std::size_t Server::open_connections() const noexcept { return context_->open_count; }
 
-// What returns early closes the connection.
+// A return before the end closes the connection.
 void Server::on_accept(net::Fd fd, const Address& peer) {
   Context& ctx = *context_;
   net::ConnectionBudget* const budget = ctx.settings.connections;

@@ -295,7 +295,7 @@ void Session::resume(TimePoint now) {
   state_ = State::reading_body;
   try {
     judge_kept(now < ctx_.judge.waiting_until(*this));
-  } catch (const std::exception&) {  // for want of memory
+  } catch (const std::exception&) {  // no memory
     ctx_.judge.unpark(*this);
     return out_of_memory();
   }

@@ -45,7 +45,8 @@ struct Settings {
   /// A connection that has not sent anything may be closed after this time, to make room; a drain
   /// waits for its first request this long.
   milliseconds silence{1'000};
-  /// What a drain leaves a head of which a part has come; no longer than `head_time`.
+  /// The time that a drain leaves for the rest of a head of which a part has come; no longer than
+  /// `head_time`.
   milliseconds drain_head{2'000};
   milliseconds write{30'000};             ///< between two writes that a client takes
   milliseconds tunnel{3'600'000};         ///< a websocket without a byte either way

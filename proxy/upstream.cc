@@ -128,9 +128,9 @@ bool UpstreamConnection::is_quiet() const noexcept {
 
 void UpstreamConnection::look_again() noexcept { pool_.worker_.reactor().go_on_later(*this); }
 
-// The session is not told at once: bytes of the app may have been received ahead for an event of
-// this batch, and only that event hands them over. Watching for writability brings the next event,
-// since a socket that has failed counts as writable.
+// The session does not learn it at once: bytes of the app may have been received ahead for an event
+// of this batch, and only that event hands them over. Watching for writability brings the next
+// event, since a socket that has failed counts as writable.
 void UpstreamConnection::give_up_writing() noexcept {
   broken_ = true;
   watching_writable_ = false;

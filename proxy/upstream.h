@@ -75,7 +75,7 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   void send_now(std::string_view bytes) override;
   void send_put_off();
   void write(const Parts& parts);
-  void give_up_writing() noexcept;  ///< a write failed: an event tells the user
+  void give_up_writing() noexcept;  ///< a write failed: the user learns it by an event
   void watch_writable(bool yes) noexcept;
   bool is_quiet() const noexcept;  ///< asks the socket: no bytes, no end, no error
 

@@ -26,7 +26,7 @@ struct BadRows {
     }
     ++count;
   }
-  /// Those of the part of the file that follows, `lines` lines further on.
+  /// Adds the bad rows of a later part of the file, which begins `lines` lines further on.
   void add(const BadRows& later, std::uint64_t lines) {
     std::uint64_t taken = 0;
     for (const Fault& fault : later.first) {

@@ -74,8 +74,8 @@ class Engine {
   std::uint64_t view_missing(std::size_t view) const {
     return set_->views[view].live->stats().missing;
   }
-  /// Keys that lost their count for want of memory, what views dropped, and matches that had begun
-  /// and had to go.
+  /// Keys that lost their count because there was no memory, what views dropped, and matches that
+  /// had begun and had to go.
   std::uint64_t dropped() const;
   limiter::BankStats counters() const noexcept { return bank_.stats(); }
   /// Within judge(): what is told to the sinks rests on the logged answer.

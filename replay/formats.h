@@ -36,7 +36,7 @@ struct Row {
   std::span<const policies::Preset> answered;  ///< what is known of the answer beside its status
   Request request;                             ///< request
   Answer answer;
-  /// Of a request: found while it was read; null: nothing is.
+  /// Facts about the request, found while it was read; null: there are none.
   const policies::Prepared* prepared = nullptr;
 };
 

@@ -20,7 +20,7 @@ class LineReader {
 
   /// The next line, without its end; it lives until the next call. False: there is none.
   bool next(std::string_view& line);
-  /// Of the line that next() gave: it is longer than kLineMax, and only its beginning is there.
+  /// Whether the line that next() gave is longer than kLineMax; then only its beginning is there.
   bool cut() const noexcept { return cut_; }
   std::uint64_t number() const noexcept { return number_; }           ///< of it, from 1
   std::uint64_t last() const noexcept { return number_ + further_; }  ///< of its record's last line

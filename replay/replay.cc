@@ -307,7 +307,7 @@ void Replay::judge(const At& at, const Row& row, std::string_view text) {
   now_ = std::max(now_, at.time);
   const TimePoint passed = (reorder_ ? at.time : now_) - milliseconds{1};
   const TimePoint watermark = reorder_ ? std::min(passed, reorder_->watermark()) : passed;
-  // Of the rows that are held at the end of the input none is earlier than this one.
+  // When all is read, none of the rows that are still held is earlier than this one.
   advance(watermark, all_read_ ? passed : watermark);
   begin_step();
   if (at.ours) {

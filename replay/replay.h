@@ -60,7 +60,7 @@ class Replay {
   std::uint64_t rows() const noexcept { return rows_; }  ///< good ones, within [from, to)
   std::uint64_t bad() const noexcept;
   std::uint64_t late() const noexcept { return reorder_ ? reorder_->late() : 0; }
-  /// Keys that lost their count for want of memory, partial matches that went.
+  /// Keys that lost their count because there was no memory, partial matches that went.
   std::uint64_t dropped() const noexcept;
   /// How often a policy, or a view, did not judge an event, and why.
   struct Misses {

@@ -23,8 +23,8 @@ class RowWriter final : public policies::RowSink {
   /// `readings[p]`: the readings of policy p are wanted.
   enum class Form : std::uint8_t { ndjson, csv };
   RowWriter(Out out, std::vector<bool> readings, Form form = Form::ndjson);
-  /// Of one of several threads: what it writes stands in `pieces`, until somebody puts the pieces
-  /// of all in order. They must outlive it.
+  /// The writer of one of several threads: its rows stand in `pieces`, until somebody puts the
+  /// pieces of all threads in order. `pieces` must outlive it.
   RowWriter(RowPieces& pieces, std::vector<bool> readings, Form form);
 
   /// The event that is judged next.

@@ -46,7 +46,7 @@ struct PolicyTally {
   bool has_values = false;                         ///< some reading was a number
   bool under = false;                              ///< its rungs hold below their limits
   std::unordered_map<std::uint64_t, HitKey> hits;  ///< by hash of the key
-  std::uint64_t hits_dropped = 0;                  ///< keys that went for want of room
+  std::uint64_t hits_dropped = 0;                  ///< keys that went because there was no room
   std::uint64_t listed = 0;      ///< events whose verdict was that of one of the policy's own lists
   std::uint64_t remembered = 0;  ///< events that it listed or notified of without a verdict
   std::uint64_t unread = 0;  ///< events that the policy refused for a missing or unreadable field

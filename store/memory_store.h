@@ -52,7 +52,7 @@ class MemoryStore final : public SharedStore {
   /// Ends expired reservations, and forgets events that can no longer be taken back.
   void expire(const Name& first, TimePoint now);
   DoneMap::iterator forget(DoneMap::iterator it);
-  /// Of a total over every_first: when its window began.
+  /// Notes when the window of a total over every_first began.
   void note_began(const limiter::SharedOp& op, std::size_t part, const Hash128& key,
                   limiter::SharedReply& reply, TimePoint now, bool adds);
   void say(limiter::SharedReply& reply, std::size_t part, const limiter::Reading& reading);

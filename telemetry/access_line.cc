@@ -106,7 +106,7 @@ inline Sixteen odd_places(const char* text) noexcept {
 /// is copied beyond the end of a text.
 constexpr std::size_t kMemberMax = 640;
 
-/// What is kept from line to line: memory, and texts that seldom change.
+/// State that is kept from line to line: memory, and texts that seldom change.
 struct Kept {
   std::string room;
   std::size_t line_most = 0;  // of a line without escapes
@@ -170,7 +170,7 @@ class MemberWriter {
     std::memcpy(p_, piece.text.data(), piece.text.size());
     p_ += piece.size;
   }
-  /// Of characters that JSON takes as they are: words of ours, ids, methods.
+  /// Adds a text whose characters JSON takes unescaped: words of ours, ids, methods.
   template <std::size_t N>
   void plain(const Piece& name, const ShortText<N>& value) noexcept {
     if (value.view().empty()) return;

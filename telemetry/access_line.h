@@ -11,7 +11,7 @@
 
 namespace weir::telemetry {
 
-/// What a line of the access log may say.
+/// The fields of a line of the access log.
 enum class AccessField : std::uint8_t {
   time,
   request_id,
@@ -51,7 +51,7 @@ std::span<const AccessFieldRow> access_fields() noexcept;
 std::optional<AccessField> access_field_named(std::string_view name) noexcept;
 std::vector<AccessField> default_access_fields();
 
-/// What the access log wants.
+/// Which requests get a line in the access log.
 struct AccessSettings {
   double sample = 1;           ///< 0 to 1: which part of the requests
   bool always_refused = true;  ///< what a policy or list refused or held is logged besides

@@ -39,7 +39,7 @@ class LatencyCells {
   std::array<Row, kRouteClasses + 1> rows_{};  // the last one: the app's
 };
 
-/// Those of all workers, and the names of the classes.
+/// The latencies of all workers, and the names of the classes.
 class Latency {
  public:
   explicit Latency(std::size_t workers);

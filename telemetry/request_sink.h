@@ -58,7 +58,7 @@ class RequestSink {
   bool wants_errors() const noexcept { return is_logging() && settings_->always_errors; }
   bool wants_refusals() const noexcept { return is_logging() && settings_->always_refused; }
 
-  /// Whether a line or a span tells of the field: others need not be noted.
+  /// Whether a line or a span has the field: others need not be noted.
   bool wants(AccessField field) const noexcept {
     return (wanted_ >> static_cast<unsigned>(field) & 1) != 0;
   }

@@ -11,7 +11,7 @@
 
 namespace weir::telemetry {
 
-/// What became of the hits of one rule of envoyproxy/ratelimit. Any thread writes and reads.
+/// The hits of one rule of envoyproxy/ratelimit, by their result. Any thread writes and reads.
 class RuleRow {
  public:
   /// `after`: what the rule's counter shows with these hits; `limit`: what it admits; `near`: hits
@@ -19,7 +19,7 @@ class RuleRow {
   /// part. `shadow`: nobody is refused for it.
   void count(std::uint64_t hits, std::uint64_t after, std::uint64_t limit, std::uint64_t near,
              bool shadow) noexcept;
-  /// Hits of which no counter told.
+  /// Adds hits for which no counter has answered.
   void count(std::uint64_t hits) noexcept { add(total_, hits); }
 
  private:
@@ -31,7 +31,7 @@ class RuleRow {
   Cell total_{0}, within_{0}, near_{0}, over_{0}, shadow_{0};
 };
 
-/// What became of the calls of one of limitador's namespaces. Any thread writes and reads.
+/// The calls of one of limitador's namespaces, by their result. Any thread writes and reads.
 class SpaceRow {
  public:
   void authorized(std::uint64_t hits) noexcept {

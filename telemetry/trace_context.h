@@ -7,7 +7,7 @@
 
 namespace weir::telemetry {
 
-/// What the field `traceparent` says (W3C Trace Context, level 1).
+/// The contents of the field `traceparent` (W3C Trace Context, level 1).
 struct TraceContext {
   std::array<std::uint8_t, 16> trace_id{};  ///< all zero: there is none
   std::array<std::uint8_t, 8> span_id{};    ///< whose child the reader is

@@ -324,6 +324,21 @@ def check_noexcept(report) -> None:
                            f"a noexcept function allocates ({allocates[0]}): want of memory would end the process")
 
 
+HEADLESS = re.compile(r"\s*///<? (Of|Whose|Those) ")
+
+
+def check_comments(report) -> None:
+    """A comment names its subject. `/// Of the last failure.` leaves the reader to guess the noun."""
+    for room in ROOMS:
+        for path in sources(room):
+            before = ""
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                found = HEADLESS.match(line)
+                if found and not before.lstrip().startswith("///"):
+                    report(path.relative_to(ROOT).as_posix(), number, f"a comment begins with `{found[1]}`: name its subject")
+                before = line
+
+
 def check_commands(report) -> None:
     for command in [ROOT / ".ci" / "run", *sorted((ROOT / "scripts").iterdir())]:
         if command.is_file() and command.read_bytes().startswith(b"#!") and not command.stat().st_mode & 0o100:
@@ -344,6 +359,7 @@ def main() -> int:
     check_functions(report)
     check_test_namespaces(report)
     check_noexcept(report)
+    check_comments(report)
     check_commands(report)
     print("\n".join(findings) if findings else "tidy: nothing out of place")
     return 1 if findings else 0

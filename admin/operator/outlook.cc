@@ -74,7 +74,8 @@ std::string outlook_text(const policies::PolicySet& set, const policies::Policy&
   if (!reading.has_value) return out + "nothing yet";
   const bool counts_ones = policy.metric == weir::Metric::count;
   const bool grows = counts_ones && compare != Compare::under;
-  // Of a count that grows, what is in flight has not happened yet, and remembers nothing.
+  // Events in flight have not happened yet for a count that grows, and the counter does not
+  // remember them.
   const bool in_flight = grows && reading.settled < reading.value;
   const Number stands = in_flight ? reading.settled : reading.value;
   if (!threshold.limit) {

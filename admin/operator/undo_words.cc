@@ -18,7 +18,7 @@ namespace json = boost::json;
 // What was listed on another replica has travelled, and its time was measured by two clocks.
 constexpr milliseconds kAbout{2'000};
 constexpr std::size_t kKeyPartsMax = 16;
-// Of the board's news, which are few and short: a hundred entries or so.
+// The most bytes and pieces of the board's news, which are few and short: a hundred entries or so.
 constexpr std::size_t kPieceMax = 3'000, kPiecesMax = 16;
 
 std::int64_t told_time(TimePoint time, milliseconds ahead) {

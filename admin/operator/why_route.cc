@@ -233,7 +233,7 @@ class Inquiry {
         fits = fits || (wanted[i] && canonical(slots[i], parts[i]) == wanted[i]);
       if (fits) add_fixed(list, entry);
     }
-    // Of these only the hash of the whole key is kept.
+    // For these entries only the hash of the whole key is kept.
     const bool may_have = std::any_of(wanted.begin(), wanted.end(),
                                       [](const auto& each) { return each.has_value(); });
     if (may_have && list.bulk != nullptr && list.bulk->size() != 0 && !list.shadow) {

@@ -30,7 +30,7 @@ std::shared_ptr<policies::PolicySet> with_tables(const Configuration& files,
                                                  std::vector<config::Override>& overrides,
                                                  Log& log);
 
-/// Of the same policy, and both its mode or both its limits.
+/// Whether both are for the same policy, and both for its mode or both for its limits.
 bool same_kind(const config::Override& a, const config::Override& b);
 bool same_override(const config::Override& a, const config::Override& b);
 LogLine override_line(const char* what, const config::Override& each);

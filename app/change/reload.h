@@ -79,8 +79,8 @@ class Reload {
   const config::Model& files() const noexcept { return files_; }
   /// `here`: only those of this replica alone.
   boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy, bool here = false);
-  /// What the fleet has set, in the place of what it had: asked for when it is this one's turn.
-  /// Those that do not fit here are left out; the log says so, once.
+  /// Puts the fleet's overrides in the place of its earlier ones: `ask` is called when it is this
+  /// call's turn. Overrides that do not fit here are left out; the log says so, once.
   using FleetOverrides = std::function<std::vector<config::Override>()>;
   boost::asio::awaitable<void> take_overrides(FleetOverrides ask);
   const std::vector<config::Override>& unfit_overrides() const noexcept { return unfit_; }
@@ -91,7 +91,7 @@ class Reload {
   /// other tables that do not fit the files wait until they do.
   boost::asio::awaitable<admin::LoadReport> edit_tables(std::vector<config::TableEdit> next,
                                                         std::string table);
-  /// These in the place of what holds now; the limits in force are the same.
+  /// Holds `same` in the place of the edits that hold now; the limits in force are the same.
   void hold_edits(std::vector<config::TableEdit> same);
   /// The same as edit_tables without putting anything in force.
   admin::LoadReport try_tables(const std::vector<config::TableEdit>& edits,

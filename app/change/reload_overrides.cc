@@ -96,7 +96,7 @@ asio::awaitable<void> Reload::take_overrides(FleetOverrides ask) {
   }
   const bool gone = std::any_of(before.begin(), before.end(),
                                 [&](const config::Override& each) { return !holds(told, each); });
-  // Those that did not fit may fit another configuration.
+  // Overrides that did not fit may fit another configuration.
   if (fresh.empty() && !gone && unfit_.empty()) co_return;
   // The last told holds, also over what was set for this replica alone.
   std::erase_if(here, [&](const config::Override& each) {

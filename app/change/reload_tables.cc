@@ -9,7 +9,7 @@ namespace weir::app {
 
 namespace asio = boost::asio;
 
-/// Those that fit the files, and those of `table` whether they do or not.
+/// The edits that fit the files, and the edits of `table` whether they fit or not.
 std::vector<config::TableEdit> Reload::fitting(const std::vector<config::TableEdit>& edits,
                                                std::string_view table,
                                                const std::vector<config::TableDef>& tables) {

@@ -160,7 +160,7 @@ std::vector<config::TableEdit> TableChanges::without_same(
   return out;
 }
 
-/// Of what was set before and is no longer: that which the files have said.
+/// Logs edits that were set before and are no longer, because the files say the same.
 void TableChanges::tell_let_go(const std::vector<config::TableEdit>& before) const {
   const Cells now = cells_in(history_.edits());
   for (const config::TableEdit& edit : before) {

@@ -7,7 +7,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Of a table with all its limits; as much of the history as fits beside them.
+// The most bytes of a message about a table with all its limits; as much of the history as fits
+// beside them.
 constexpr std::size_t kToldMax = std::size_t{900} << 10;
 
 }  // namespace

@@ -57,7 +57,7 @@ class TableHistory {
   /// Records of the table are changed here, and others do not know it.
   bool has_unsent(std::string_view table) const;
   void mark_sent(std::string_view table);
-  /// Those with cells or records.
+  /// The tables with cells or records.
   std::vector<std::string> tables() const;
 
   std::string to_json() const;

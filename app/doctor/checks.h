@@ -22,9 +22,9 @@ void check_threads(const config::Server& server, const Machine& machine, Finding
 /// `open_files`: the hard limit; 0: unknown.
 void check_descriptors(const config::Server& server, const Machine& machine,
                        std::uint64_t open_files, Findings& out);
-/// Of these files, those that a `subPath` mount shows, which never show what a ConfigMap has
-/// become: they are mount points of their own, or in a directory that is mounted from one state of
-/// the ConfigMap. `mountinfo`: the text of /proc/self/mountinfo. Pure.
+/// Finds files that a `subPath` mount shows, which never show a change of their ConfigMap: they are
+/// mount points of their own, or in a directory that is mounted from one state of the ConfigMap.
+/// `mountinfo`: the text of /proc/self/mountinfo. Pure.
 std::vector<std::string> mounted_alone(std::string_view mountinfo,
                                        const std::vector<std::string>& files);
 void check_mounts(const std::vector<std::string>& files, Findings& out);

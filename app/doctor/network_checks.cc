@@ -147,7 +147,7 @@ bool check_width(const char* setting, const std::vector<Cidr>& trust, Findings& 
   return wide;
 }
 
-/// Of the proxy door.
+/// Checks the trusted networks of the proxy door.
 void check_proxy_trust(const config::Server::Proxy& proxy, Findings& out) {
   if (check_width("client_ip.trust", proxy.trust, out)) return;
   if (!proxy.trust.empty()) {

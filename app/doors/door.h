@@ -30,7 +30,7 @@ class WorkerDoor {
  public:
   virtual ~WorkerDoor() = default;
 
-  /// These policies are in force from now on. The gate has them already.
+  /// Puts these policies in force. The gate has them already.
   virtual void use(const policies::PolicySet& set) = 0;
   /// Accepts on a socket of net::open_listeners().
   virtual Result<void> listen(net::Fd fd) = 0;

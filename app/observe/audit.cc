@@ -95,7 +95,7 @@ admin::AuditEntry Audit::overtaken(const admin::TableRecord& record) {
   entry.from = kItself;
   entry.target = record.table;
   entry.before = {{"change", record.id}, {"decision", record.overtaken}};
-  // Of a change that was taken back since, the record has no longer who approved it.
+  // If a change was taken back since, its record no longer has who approved it.
   const char* const decision = record.state == admin::TableRecord::kRejected ? "rejected by "
                                : record.state == admin::TableRecord::kUndone
                                    ? "approved, and taken back by "

@@ -8,7 +8,7 @@
 
 namespace weir::app {
 
-/// Whose spans these are.
+/// The service that spans belong to.
 struct SpanSource {
   std::string service;  ///< `service.name`
   std::string version;

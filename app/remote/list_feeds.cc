@@ -60,7 +60,7 @@ FileMark mark_of(const std::string& path) noexcept {
   return out;
 }
 
-/// Whose entries these are, and where they come from: as long as that stays, so does the slot.
+/// The list and the source of its entries: the slot stays as long as this text does.
 std::string source_of(const policies::List& list) {
   std::string out = list.kept_as + "\n";
   if (list.file) return out + *list.file;

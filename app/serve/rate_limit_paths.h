@@ -17,7 +17,7 @@ namespace weir::app {
 /// judge the calls in turn.
 class RateLimitPaths final : public net::DoorRoom {
  public:
-  /// Of one worker.
+  /// The handlers of one worker.
   struct RateLimitHandlers {
     authz::RateLimitHttp& json;
     authz::LimitadorHttp& limitador;

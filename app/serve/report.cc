@@ -352,7 +352,7 @@ void Report::tick(TimePoint now) {
   notifier_->tick(now);
 }
 
-/// Of the second that has ended.
+/// Logs how many verdicts were left out in the second that has ended.
 void Report::tell_left_out() {
   std::int64_t unheard = 0;
   for (const auto& reporter : reporters_)

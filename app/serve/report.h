@@ -55,8 +55,8 @@ class Report {
   /// As admin::Operations says. Whoever asks is shown all verdicts for kTailFor from then on; while
   /// nobody does, none is kept.
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most, TimePoint now);
-  /// Of entries of shared lists: asks whether this replica's listing made them, and is told (on the
-  /// control thread, not once stopped); another replica's are notified by that one.
+  /// Asks whether this replica made an entry of a shared list. The answer comes on the control
+  /// thread; none comes after the stop. Another replica notifies about its own entries.
   using Maker =
       std::function<void(limiter::ListId, const Hash128&, std::function<void(bool here)>)>;
   void ask_makers(Maker maker) { maker_ = std::move(maker); }

@@ -60,7 +60,7 @@ struct ServingWorker {
     unsettled.release_all(thread.now());
   }
 
-  /// These policies are in force from now on.
+  /// Puts these policies in force.
   void use(const std::shared_ptr<const policies::PolicySet>& set,
            const std::vector<std::string>& header_names) {
     gate.use(set);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr milliseconds kAgain{10'000};
 constexpr milliseconds kAgainWhileUnknown{1'000};
-// Of one name: more would only make a request wait longer for all of them to fail.
+// The most addresses of one name: more would only make a request wait longer for all of them to
+// fail.
 constexpr std::size_t kAddressesMax = 16;
 
 // Resolvers turn their answers round: the same addresses in another order are no news.
@@ -73,7 +74,7 @@ void UpstreamNames::begin_asking(TimePoint now) {
       Found found;
       try {
         found = ask(host, port);
-      } catch (const std::exception& error) {  // for want of memory
+      } catch (const std::exception& error) {  // no memory
         found.addresses.clear();
       }
       const std::lock_guard lock(question->mutex);

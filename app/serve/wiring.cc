@@ -32,7 +32,8 @@ namespace {
 // For the app's name at the start. A resolver without an answer takes many seconds to say so.
 constexpr milliseconds kPatienceForNames{2'000};
 
-// Whose metrics come behind those of the workers: the control thread's last (telemetry::Metrics).
+// Threads whose metrics come after those of the workers: the control thread's last
+// (telemetry::Metrics).
 constexpr std::size_t kStateWriter = 0;
 constexpr std::size_t kRecordWriter = 1;
 constexpr std::size_t kAccessWriter = 2;
@@ -303,7 +304,7 @@ int Wiring::build_workers() {
   warn_of_few_files(log_, settings_, shares, open_files_, count);
   operator_connections_ = shares.operators;
   event_connections_ = shares.events;
-  // Of a limit that was cut down, too, one address gets no more than its part.
+  // One address gets no more than its part of the limit, also of a limit that was cut down.
   connections_ = std::make_unique<net::ConnectionBudget>(
       connections, settings_.limits.connections_per_ip.value_or(
                        std::max<std::uint64_t>(1, connections - connections / 4)));

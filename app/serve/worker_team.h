@@ -22,7 +22,7 @@ struct ServingWorker;
 /// thread, if it does not say otherwise; `what` runs on the worker's thread.
 class WorkerTeam final : public admin::WorkerProbe, public api::Workers {
  public:
-  /// Of workers that still have to answer.
+  /// Counts the workers that have not answered yet.
   class RollCall;
   using Task = std::function<void(ServingWorker&)>;
 

@@ -181,7 +181,7 @@ Result<net::SocketAddress> resolve_within(const std::string& host, std::uint16_t
     run([question, host, port] {
       std::string why;
       Result<net::SocketAddress> found = make_error_code(Error::unavailable);
-      // For want of memory there is no answer.
+      // Without memory there is no answer.
       static_cast<void>(survives_no_memory([&] { found = resolve(host, port, &why); }));
       const std::lock_guard lock(question->mutex);
       question->found.emplace(std::move(found));

@@ -19,7 +19,7 @@ constexpr unsigned kUsualThreads = 2, kManyThreads = 64;
 // The program itself and its lists: beside the counters and the connections' buffers.
 constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
 
-/// Of a key's name in the store: 22 letters, unless keys are readable.
+/// Bytes of a key's name in the store: 22 letters, unless keys are readable.
 constexpr std::size_t kNameBytes = 32;
 
 std::string users_of(const policies::PolicySet& set, std::size_t index) {

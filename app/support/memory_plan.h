@@ -36,9 +36,11 @@ struct MemoryPlan {
   std::uint64_t view_bytes =
       0;  ///< for views, beside limits.memory: limits.views; 0: there are none
   std::uint64_t sync_bytes = 0;  ///< for exchanged counts, beside limits.memory; 0: there are none
-  /// Of each worker and server of Redis at most, for what has not left yet; 0: there is no Redis.
+  /// Bytes for unsent commands, at most, for each pair of worker and Redis server; 0: there is no
+  /// Redis.
   std::uint64_t redis_bytes = 0;
-  /// Of each worker at most, for the lines and spans of requests under way; 0: there are none.
+  /// Bytes for the lines and spans of requests under way, at most, for each worker; 0: there are
+  /// none.
   std::uint64_t log_bytes = 0;
   std::vector<Row> rows;
 };
@@ -82,13 +84,14 @@ std::string memory_advice(const config::Server& server, const Machine& machine, 
 /// The least that each worker may keep: some judged bodies, however large they may be.
 std::uint64_t least_buffer_bytes(const config::Server::Limits& limits) noexcept;
 
-/// Of these bytes of one worker's connections, what the gRPC door may keep: a half.
+/// The part of one worker's connection buffers that the gRPC door may keep: a half. In bytes.
 std::uint64_t grpc_buffer_bytes(std::uint64_t of_worker) noexcept;
 
-/// Of the same bytes, what the HTTP check door may keep: an eighth, but never less than
-/// least_buffer_bytes(). Nothing evicts a check. With the half of the gRPC door that is an eighth
-/// less than the low water of the buffers, down to which the proxy's sessions are evicted: an
-/// eighth is left to them, unless bodies are so large that the least is more than an eighth.
+/// The part of one worker's connection buffers that the HTTP check door may keep: an eighth, but
+/// never less than least_buffer_bytes(). In bytes. Nothing evicts a check. With the half of the
+/// gRPC door that is an eighth less than the low water of the buffers, down to which the proxy's
+/// sessions are evicted: an eighth is left to them, unless bodies are so large that the least is
+/// more than an eighth.
 std::uint64_t check_buffer_bytes(const config::Server::Limits& limits,
                                  std::uint64_t of_worker) noexcept;
 

@@ -33,7 +33,8 @@ bool may_ask_names(const store::Settings& settings);
 /// Into the metrics of its worker.
 void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics);
 
-/// Of one worker; and of the table that all workers share, by the control thread.
+/// Publish the numbers of one worker; and, on the control thread, those of the table that all
+/// workers share.
 void publish(const limiter::SyncedBank::Stats& stats, telemetry::MetricCells& metrics);
 void publish(const limiter::SyncTable::Stats& stats, telemetry::MetricCells& metrics);
 /// How many keys' counts are exchanged at once.

@@ -74,7 +74,8 @@ std::string recording_json(const policies::PolicySet& set) {
   return out + "]}";
 }
 
-// Of this machine, which may not be the one that weir will run on: so no error.
+// Checks the state directory on this machine, which may not be the one that weir will run on: so no
+// error.
 void look_at_state(Configuration& configuration) {
   if (!configuration.loaded.model) return;
   const auto& directory = configuration.model().server.state.dir;

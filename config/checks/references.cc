@@ -18,7 +18,8 @@ std::string place(const Model& model, const Where& where) {
   return file + ":" + std::to_string(where.line);
 }
 
-/// Of two files only differences are left (merge.h); policies and views are unique by name.
+/// Reports a name that is defined twice. Definitions in two files are here only if they differ
+/// (merge.h); policies and views are unique by name.
 void tell_twice(const Model& model, std::string_view what, const Text& name, const Where& first,
                 Problems& problems) {
   const bool mergeable = what != "policy" && what != "view";
@@ -172,7 +173,7 @@ void check_references(Model& model, bool complete, Problems& problems) {
   if (complete) check_shared_store(model, problems);
   std::unordered_map<std::string_view, ListKind> kinds;
   for (const ListDef& list : model.lists) {
-    // Whose kind was forgotten is none of any kind.
+    // A list whose kind is missing has been reported: it fits no kind.
     if (list.kind.where.line != 0) kinds.emplace(list.name.value, list.kind.value);
   }
   for (PolicyDef& policy : model.policies) {

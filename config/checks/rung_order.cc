@@ -8,7 +8,8 @@
 namespace weir::config {
 namespace {
 
-/// Of the effect on the request. A named list has an effect of its own, which is not known here.
+/// How severe a rung's effect on the request is. A named list has an effect of its own, which is
+/// not known here.
 std::optional<int> severity_of(const Rung& rung) {
   if (rung.action.value == Action::graylist && rung.list) return std::nullopt;
   return severity(rung.action.value);

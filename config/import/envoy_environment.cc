@@ -369,7 +369,7 @@ class EnvironmentWriter {
     }
     return entry("REDIS_URL", "url: " + yaml_text(url));
   }
-  /// Of a list with commas, each in the form of YAML.
+  /// The items of a list with commas, each in the form of YAML.
   static std::string list_of(std::string_view text) {
     std::string out;
     while (!text.empty()) {

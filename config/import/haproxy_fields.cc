@@ -108,7 +108,8 @@ std::string word_pattern(std::string_view word, std::string_view delimiters) {
   return "(^|[" + set + "])" + quoted_pattern(word) + "([" + set + "]|$)";
 }
 
-/// Of a header each part between commas is compared: the ends of a pattern are those of a part.
+/// HAProxy compares each part of a header between commas: the ends of a pattern are the ends of a
+/// part.
 constexpr std::string_view kPartBegins = "(^|,)[ \\t]*";
 constexpr std::string_view kPartEnds = "[ \\t]*(,|$)";
 
@@ -182,7 +183,7 @@ std::string path_comparison(const HaproxyField& path, const std::string& method,
   const std::string left = fold ? path.expression() + ".lowerAscii()" : path.expression();
   const std::string pattern = fold ? ascii::lowered(given) : given, text = expression_text(pattern);
   const bool slash = pattern.ends_with('/') && pattern != "/";
-  // Of `/api/` weir's path is `/api`.
+  // weir's path of `/api/` is `/api`.
   const std::string at_end = matches("url", flag + "^[^?]*" + quoted_pattern(pattern) + "([?]|$)");
   if (method == "beg") {
     const std::string plain = left + ".startsWith(" + text + ")";

@@ -9,7 +9,7 @@
 namespace weir::config {
 namespace {
 
-/// Whose word about the client one block takes.
+/// Whether two blocks believe the same peers and the same header about the client.
 bool alike(const NginxScope& a, const NginxScope& b) {
   return a.trusted == b.trusted && (a.trusted.empty() || a.real_ip_header == b.real_ip_header);
 }

@@ -19,7 +19,7 @@ struct PathCondition {
 
 PathCondition path_is(std::string_view text);
 PathCondition path_begins(std::string_view text);
-/// Of a pattern that carried_pattern() has given.
+/// The condition for a pattern that carried_pattern() has given.
 PathCondition path_matches(std::string_view pattern);
 
 /// The section `fields` with `uri`, the path with the slash at its end, if these policies read it.

@@ -9,7 +9,7 @@ namespace weir::config {
 /// other routers take instead is named, with what to write.
 void check_match(Reader& reader, const Member& m, const Text& match);
 
-/// Of a list or a map, which some routers take: reports what to write instead.
+/// Reports what to write instead of a list or a map, which some routers take.
 void tell_match(Reader& reader, const Member& m);
 
 }  // namespace weir::config

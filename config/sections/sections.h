@@ -22,7 +22,7 @@ void read_access_log(Reader& reader, const Member& m, Server& out);
 void read_tracing(Reader& reader, const Member& m, Server& out);
 void read_audit(Reader& reader, const Member& m, Server& out);
 void read_redis(Reader& reader, const Member& m, std::optional<Server::Redis>& out);
-/// Of all of it, whatever it was read from.
+/// Checks the whole section, whatever it was read from.
 void check_redis(const Server::Redis& redis, Problems& problems);
 void read_ext_authz(Reader& reader, const Member& m, std::optional<Text>& out);
 void read_forward_auth(Reader& reader, const Member& m, std::vector<Server::Api::ForwardAuth>& out);
@@ -39,7 +39,7 @@ void add_access_log_changes(const Server::AccessLog& a, const Server::AccessLog&
 // Parts that more than one section reads.
 /// Addresses and blocks; what trusts strangers gets a warning.
 void read_trust(Reader& reader, const Member& m, std::vector<Cidr>& out);
-/// Of a header, in lower case.
+/// Reads the name of a header, in lower case.
 void read_header_name(Reader& reader, const Member& m, std::string& out);
 inline constexpr milliseconds kWindowShortest{1};
 inline constexpr milliseconds kWindowMax = std::chrono::hours{24 * 31};

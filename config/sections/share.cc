@@ -142,7 +142,7 @@ void check_sync(Reader& reader, PolicyDef& policy) {
   }
 }
 
-/// Of a small limit a part is less than one event.
+/// Warns of a small limit of which a part is less than one event.
 void check_part(Reader& reader, const PolicyDef& policy) {
   const Metric kind = policy.metric.kind;
   const bool counts =

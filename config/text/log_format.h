@@ -38,7 +38,7 @@ struct LogFormat {
   std::vector<std::string> columns;  ///< `ip`, `method`, `url`, ...
   /// Without Host, which fills the column `host` as `%v` does.
   std::vector<Header> headers;
-  /// Of `%{FORM}t`: what parse_time_form() reads. Empty: `%t`.
+  /// The form of `%{FORM}t`, as parse_time_form() reads it. Empty: `%t`.
   std::string time_form;
 
   struct Problem {

@@ -28,8 +28,8 @@ struct LineMask {
 class LineSections {
  public:
   LineSections() = default;
-  /// Of this whole text. With it the values of anchors are secrets as well, if a secret is an alias
-  /// of them: `x: &a hunter2` and `password: *a`.
+  /// Masks lines of this whole text. With it the values of anchors are secrets as well, if a secret
+  /// is an alias of them: `x: &a hunter2` and `password: *a`.
   explicit LineSections(std::string_view text);
   LineMask next(std::string_view line);
 

@@ -7,9 +7,9 @@
 
 namespace weir {
 
-/// What a character of a header's name is to servers that hand names on as variables. CGI and its
-/// heirs (WSGI, Rack, PHP) know letters and digits alone: `-`, `_` and `.` are one to them, and
-/// lighttpd makes the same of every other character that a name may have.
+/// How servers that hand header names on as variables read each character. CGI and the interfaces
+/// that follow it (WSGI, Rack, PHP) know letters and digits alone: `-`, `_` and `.` are the same to
+/// them, and lighttpd reads every other character that a name may have in the same way.
 inline constexpr std::array<char, 256> kFoldedInHeaderName = [] {
   std::array<char, 256> table{};
   for (std::size_t i = 0; i < table.size(); ++i) {

@@ -14,7 +14,7 @@ constexpr char upper_hex_digit(std::uint64_t value) noexcept {
   return "0123456789ABCDEF"[value & 15];
 }
 
-/// What a digit of either letter case stands for, 0 to 15; -1: `c` is none.
+/// The value of a hex digit of either letter case, 0 to 15; -1: `c` is none.
 constexpr int hex_value(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-/// What a field name, a method or a media type is made of. Pure, thread-safe.
+/// The characters of a field name, a method or a media type. Pure, thread-safe.
 namespace weir {
 
 namespace chars {

@@ -198,7 +198,7 @@ std::vector<Hash128> Bank::closed() const {
 
 void Bank::prefetch(CounterId id, const CounterKey& key) const noexcept {
   const Counter* c = impl_->counter(id);
-  // Of a counter with a radius it takes longer to find the cells than to wait for one.
+  // A counter with a radius has many cells: to find them takes longer than to wait for one.
   if (c != nullptr && !c->grid) c->table->prefetch(c->table->place(key, c->salt));
 }
 

@@ -21,6 +21,7 @@ struct CounterId {
   friend bool operator==(CounterId, CounterId) = default;
 };
 
+/// The limits of a bank, fixed at its start.
 struct BankLimits {
   std::uint64_t memory = std::uint64_t{256} << 20;  ///< bytes of slots and blocks together, at most
   std::uint64_t keys = 1'000'000;  ///< that the common table is sized for (at 80 % fill)
@@ -29,6 +30,8 @@ struct BankLimits {
   bool huge_pages = false;
 };
 
+/// Numbers of a bank for metrics: `evicted` and `full` count from the start, the others are of this
+/// moment.
 struct BankStats {
   std::uint64_t keys = 0;          ///< slots taken, expired ones included (an upper bound)
   std::uint64_t capacity = 0;      ///< slots
@@ -64,16 +67,16 @@ class Bank {
   Bank(const Bank&) = delete;
   Bank& operator=(const Bank&) = delete;
 
-  /// The counter of this identity: the one that is there (also a closed one, with its counts), or a
-  /// new one. `keys` > 0: a new one gets a table of its own for so many keys, else it shares the
-  /// common one. Closed counters make room for it. Error::full: no memory for that table, or over
-  /// 16,384 counters, all of them open.
-  /// Error::unsupported: no such kind.
+  /// The counter of this identity: the existing one (a closed one keeps its counts), or a new one.
+  /// `keys` > 0: a new counter gets a table of its own for that many keys; 0: it shares the common
+  /// table. Closed counters make room for it. Error::full: no memory for that table, or over 16,384
+  /// counters, all of them open. Error::unsupported: no such kind.
+  ///
   /// A new counter may start with the settled events of another counter of the same `what`, open or
   /// closed, if its window fits into what that counter keeps (log: always; ring: where the buckets
   /// of that counter add up to the new one's). A new bucket starts as full as others of the same
-  /// `what`. A reopened counter also gets the events that came while it was closed, as far as
-  /// others have them (Joining). The copy goes through the tables, bucket by bucket: see Opening.
+  /// `what`. A reopened counter also gets the events that came while it was closed, as far as other
+  /// counters have them (Joining). The copy goes through the tables, bucket by bucket: see Opening.
   Result<CounterId> open(const Hash128& identity, const CounterSpec& spec, std::size_t keys = 0);
   /// While an Opening exists, new counters do not copy their history. The last Opening copies for
   /// all of them in one pass when it ends. Otherwise each counter needs a pass of its own.
@@ -128,7 +131,7 @@ class Bank {
                   const Ceiling* ceiling, Undo* undo) noexcept;
   /// Ends the reservation of `undo` (if it was stored). matched: the event is counted at
   /// `event_time`, the request's (with `late`: when it was reserved for, if it was); also if it
-  /// could not be reserved for want of room. Returns the reading after it: value == settled,
+  /// could not be reserved without room. Returns the reading after it: value == settled,
   /// without any reservations; in_flight: how many are still open.
   Reading settle(CounterId id, const CounterKey& key, TimePoint event_time, Moment now,
                  const Amount& event, const Undo& undo, bool matched) noexcept;

@@ -38,8 +38,8 @@ struct Bank::Impl {
     return at;
   }
   Instant own_instant(Counter& counter, const Moment& now, bool tells) const noexcept;
-  /// What each clock (Ages) shows, as far as events and maintain() have told: ms, some seconds
-  /// behind at most.
+  /// The latest time that each clock (Ages) has seen, in ms. Events and maintain() advance the
+  /// clocks; the time may be some seconds behind.
   std::array<std::int64_t, 2> latest() const noexcept {
     std::array<std::int64_t, 2> out{};
     for (std::size_t clock = 0; clock < out.size(); ++clock) {
@@ -48,11 +48,12 @@ struct Bank::Impl {
     }
     return out;
   }
-  /// Of the clock that trailing windows run by.
+  /// The latest time of the clock of trailing windows, in ms.
   std::int64_t latest_ms() const noexcept { return latest()[Ages::kNow]; }
 
-  /// A counter that is not there yet, with a table of its own for so many keys unless 0. There has
-  /// to be an index for it, and the memory of its table be withheld (Retirement).
+  /// Adds a counter that is not there yet. `keys` > 0: it gets a table of its own for that many
+  /// keys. The caller has made sure that an index is free and has withheld the memory of the table
+  /// (Retirement).
   Held& add(const Hash128& identity, const CounterSpec& spec, const Kind& kind, std::size_t keys);
   void close(Held& held);
 

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kMeanwhileMax = 4;  // each costs a pass through a table
 
-/// Of `last` only the newest matters: joining.cc.
+/// Whether the counter reads a window that trails the event. Not `last`: it needs only the newest
+/// event, and joining.cc copies that.
 bool trails(const Counter& counter) noexcept {
   const Window window = counter.spec.window;
   return counter.spec.metric != Metric::last && (window == Window::log || window == Window::ring);
@@ -67,8 +68,8 @@ bool has_since(const Counter& counter, std::int64_t now, std::int64_t ms) noexce
 }
 
 /// Keeps the entries of `from` that are not in `own`, in the order of time. Both are in that order.
-/// Times are compared in spans of `quantum`, the coarser resolution of both; of a span of which
-/// `from` holds the end alone, nobody can tell.
+/// Times are compared in spans of `quantum`, the coarser resolution of both. If `from` holds only
+/// the end of a span, its entries there cannot be told from those of `own`.
 void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::int64_t begin,
                        std::vector<PlainEntry>& from, const std::vector<PlainEntry>& own) {
   if (has_members(spec)) return;  // members are renewed
@@ -158,7 +159,7 @@ void Bank::HistoryCopier::catch_up(Held& again) {
   std::vector<PlainEntry> entries, own;
   entries.reserve(kKeepMax + kBucketsMax);
   own.reserve(kKeepMax + kBucketsMax);
-  std::int64_t told_until = 0;  // ms: what came before, a former source may have told
+  std::int64_t told_until = 0;  // ms: earlier sources may have given the events before it
   std::int64_t quantum = again.counter.rule.quantum;  // in which its times are known
   for (const Held* const source : sources) {
     // Both were open at one time: what it had then, the other has too.

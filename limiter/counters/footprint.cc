@@ -11,7 +11,7 @@
 namespace weir::limiter {
 namespace {
 
-// Of state.h: a block's head, and an entry's stamp and value.
+// The bytes of a block of state.h: its head, and the stamp and the value of each entry.
 template <class V>
 constexpr std::size_t block_bytes(std::size_t entries) noexcept {
   constexpr std::size_t kHead = 8 + (kHasTotal<V> ? (sizeof(V) == 8 ? 16 : 8) : 0);
@@ -39,7 +39,7 @@ std::size_t entries_at_most(const CounterSpec& spec) {
   return spec.keep;
 }
 
-/// Of a counter whose events bring their own times.
+/// The most entries of a counter whose events bring their own times.
 std::size_t timeline_at_most(const CounterSpec& spec) {
   const Rule rule = Rule::of(spec);
   std::size_t most = spec.keep;

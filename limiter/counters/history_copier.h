@@ -27,7 +27,8 @@ class Bank::HistoryCopier {
   void add_reopened(Held& held);
   /// Gives all queued counters their events, in one pass through the tables.
   void run();
-  /// Notes that a key of this counter may lack its oldest entries if it holds so many, or more.
+  /// Notes that a key of this counter may lack its oldest entries if it holds `held` entries or
+  /// more.
   void note_cut(Counter& to, std::uint32_t held) const noexcept;
 
  private:

@@ -38,8 +38,8 @@ bool HistoryFacts::fits(const Counter& receiver) const noexcept {
 
 namespace {
 
-/// From so many others a counter takes what it begins with, at most: each costs a pass through the
-/// tables, of all receivers together.
+/// The most counters whose history one counter takes over. Each costs a pass through the tables,
+/// for all receivers together.
 constexpr std::size_t kSourcesMax = 4;
 
 }  // namespace

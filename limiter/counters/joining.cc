@@ -7,8 +7,9 @@
 #include "limiter/counters/bank_impl.h"
 #include "limiter/counters/history_facts.h"
 
-/// What counters other than trailing ones get of others of the same events: one that is opened
-/// again gets what came while it was closed, and a new bucket the level of those that are there.
+/// What a counter without a trailing window gets from other counters of the same events: a reopened
+/// counter gets the events that came while it was closed, and a new bucket gets the level of the
+/// existing buckets.
 namespace weir::limiter {
 namespace {
 
@@ -38,7 +39,8 @@ Amount amount_in(const CounterSpec& spec, std::uint64_t bits) noexcept {
   return out;
 }
 
-/// What has to be poured so that the level is not below the other one; integers are not split.
+/// The amount to pour into `level` so that it is not below `other`; without fractions if the
+/// counter has integers.
 Number lacking(const CounterSpec& spec, Number level, Number other) noexcept {
   if (!(other > level)) return 0;
   const double much = (other - level).as_real();
@@ -84,7 +86,7 @@ std::vector<const Bank::Held*> Bank::HistoryCopier::to_join(const Held& to) cons
       continue;
     out.push_back(held);
   }
-  // Those that were open last have the most.
+  // The counters that were open last have the most.
   std::stable_sort(out.begin(), out.end(), [](const Held* a, const Held* b) {
     return a->closed != b->closed ? b->closed : a->closed_in > b->closed_in;
   });

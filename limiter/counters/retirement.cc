@@ -9,10 +9,10 @@ namespace {
 
 /// A request with the id of a counter that was closed meanwhile may be in flight for this long.
 constexpr milliseconds kGrace{600'000};
-/// Of a call of maintain(): 5 MiB of slots, about a millisecond.
+/// Buckets that one call of maintain() frees: 5 MiB of slots, about a millisecond.
 constexpr std::size_t kBucketsPerSlice = 20'000;
-/// How many indices a new counter frees at once where none is left: a scan for each would take
-/// minutes where a reload opens thousands.
+/// Indices that a new counter frees at once if none is left. A scan for each index would take
+/// minutes when a reload opens thousands of counters.
 constexpr std::size_t kIndicesAtOnce = 1'024;
 
 }  // namespace

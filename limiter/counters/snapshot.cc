@@ -80,8 +80,8 @@ void Bank::Snapshot::State::write_definition(const Held& held) {
   defined[c.index] = c.generation;
 }
 
-/// Those of the same events in the order in which they were made: where they give a counter what it
-/// lacks, that decides which of them are asked first.
+/// Counters of the same events are written in the order in which they were made: when a counter
+/// takes its missing events from them, this order decides which is asked first.
 void Bank::Snapshot::State::write_begin() {
   put(payload, to_ms(now));
   put(payload, to_ms(wall));

@@ -35,8 +35,8 @@ constexpr std::array<SharedErrorRow, kSharedErrors> kErrors = {{
 /// of the same counter where it is exchanged, or was kept by an earlier version.
 constexpr std::uint64_t kLayout = 0x9e3779b97f4a7c15U;
 
-/// Of a log that remembers nothing all times are read where events are taken back, and written
-/// where some leave: 24 KB of them.
+/// The most times of a log that remembers nothing: 24 KB. All of them are read when an event is
+/// taken back, and written when some leave the window.
 constexpr std::size_t kTimesMax = 4096;
 
 bool must_remember(const CounterSpec& what, const Kind* kind) noexcept {

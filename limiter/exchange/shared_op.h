@@ -49,6 +49,7 @@ struct SharedId {
   friend auto operator<=>(const SharedId&, const SharedId&) = default;
 };
 
+/// What an operation does with its key in the store.
 enum class SharedVerb : std::uint8_t {
   add = 1,    ///< adds the event unless a part's ceiling is broken (all parts or none)
   read,       ///< the reading now; changes nothing
@@ -102,6 +103,7 @@ enum class SharedRetry : std::uint8_t {
   never,  ///< an operator must fix the cause
 };
 
+/// The reason why an operation failed; none: it has not failed.
 enum class SharedError : std::uint8_t {
   none,
   unavailable,    ///< no connection, or its breaker is open
@@ -124,6 +126,7 @@ enum class SharedError : std::uint8_t {
 };
 inline constexpr std::size_t kSharedErrors = static_cast<std::size_t>(SharedError::refused) + 1;
 
+/// The name, the retry and the help of an error: a row of a table.
 struct SharedErrorRow {
   SharedError error;
   std::string_view name;  ///< a label of metrics
@@ -134,6 +137,7 @@ const SharedErrorRow& row_of(SharedError error) noexcept;
 /// Whether an operation with this error may have taken effect all the same, in whole or in part.
 bool may_have_happened(SharedError error) noexcept;
 
+/// The store's answer for one part of an operation.
 struct SharedReading {
   /// value, settled, has_value, in_flight, datum. With add, look and reserve they include the
   /// event.
@@ -144,6 +148,7 @@ struct SharedReading {
   TimePoint began{};
 };
 
+/// The store's answer to an operation.
 struct SharedReply {
   SharedError error = SharedError::none;  ///< any other: nothing else here means anything
   bool admitted = false;                  ///< add, reserve: counted; settle: counted

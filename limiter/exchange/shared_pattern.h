@@ -47,6 +47,7 @@ struct PatternAsk {
   bool forgets = true;  ///< as PatternLimits::forgets
 };
 
+/// The store's answer to a message of a shared pattern.
 struct PatternReply {
   PatternView view;           ///< before the event
   std::uint32_t matched = 0;  ///< by the event

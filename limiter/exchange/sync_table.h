@@ -18,7 +18,7 @@ namespace weir::limiter {
 
 /// The total of some events. For extremes, 0 and no event differ.
 using Share = std::optional<Number>;
-/// Of sums.
+/// The share of a sum as a number; no event: 0.
 inline Number amount_of(const Share& share) noexcept { return share.value_or(Number{0}); }
 
 /// A member of a `distinct` that the store has not confirmed.
@@ -149,6 +149,7 @@ class SyncTable {
   void drop_unsent(SyncEntry& entry, std::size_t index) noexcept;
   void drop_unsent(SyncEntry& entry) noexcept;
 
+  /// Numbers of the table for metrics: `keys` is of this moment, the others count from the start.
   struct Stats {
     std::uint64_t keys = 0;
     std::uint64_t forgotten = 0;  ///< keys that gave way to others while something was known
@@ -156,7 +157,7 @@ class SyncTable {
   };
   Stats stats() noexcept;
   std::size_t capacity() const noexcept { return kShards * per_shard_; }
-  /// At most, for so many keys with names of so many bytes.
+  /// The most bytes of a table for `keys` keys with names of `name` bytes.
   static std::uint64_t bytes(std::size_t keys, std::size_t name) noexcept;
 
  private:

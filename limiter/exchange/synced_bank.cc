@@ -212,7 +212,7 @@ void SyncedBank::uncharge(const SyncedCounter& counter, const CounterKey& key,
     try {
       rounds_.queue(*entry);  // it may have been sent already
     } catch (const std::bad_alloc&) {
-      return;  // the next event of the key tells it
+      return;  // the next event of the key queues it
     }
   }
 }

@@ -83,6 +83,8 @@ class SyncedBank {
   /// The store's answer, or its error: then the same is sent again at the next interval.
   void take_reply(const Push& push, const SharedReply& reply, Times at);
 
+  /// Numbers of the exchange for metrics: `queued` is of this moment, the others count from the
+  /// start.
   struct Stats {
     std::uint64_t queued = 0;     ///< keys that wait for their exchange
     std::uint64_t exchanged = 0;  ///< pushes that were answered
@@ -102,7 +104,7 @@ class SyncedBank {
   void take_total(SyncEntry& entry, const SharedReply& reply, bool emptied, TimePoint now);
   std::optional<TimePoint> join_window(SyncEntry& entry, const SharedReply& reply, TimePoint now);
   void take_extreme(SyncEntry& entry, const Push& push, const Reading& there, TimePoint now);
-  // Of gauges (synced_gauge.cc).
+  // Gauges: synced_gauge.cc.
   void fill_gauge(SyncEntry& entry, TimePoint now, SharedId& id, Push& out);
   void take_gauge(SyncEntry& entry, const Push& push, Number total, TimePoint now);
 

@@ -32,13 +32,14 @@ struct SyncedCounter {
   CounterId id;                                 ///< this replica's own part, in the Bank
   std::shared_ptr<const SharedCounter> shared;  ///< as the store has it
   milliseconds interval{0};                     ///< how often; 0: it is not exchanged
-  bool wall_clock = false;                      ///< goes by Clock::wall
+  bool wall_clock = false;                      ///< its times are those of Clock::wall
   std::shared_ptr<SyncedAverage> average;       ///< counted instead of it; null: itself
 
-  /// All but the ids, which the bank gives.
+  /// Fills in everything but the ids, which the bank gives.
   static SyncedCounter of(const std::shared_ptr<const SharedCounter>& counter,
                           milliseconds interval, bool wall_clock);
-  /// Of several that ask for the same counter the shortest interval counts.
+  /// Shortens the interval to `most`: if several policies ask for the same counter, the shortest
+  /// interval counts.
   void exchange_within(milliseconds most) noexcept;
   /// How long an event may stay in its window.
   milliseconds longest_stay() const noexcept;
@@ -46,6 +47,8 @@ struct SyncedCounter {
   Result<void> open(Bank& bank, std::size_t keys);
 };
 
+/// The two counters that an exchanged average consists of: the sum of the amounts, and the number
+/// of events.
 struct SyncedAverage {
   SyncedCounter amounts, ones;
 };

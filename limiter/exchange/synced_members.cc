@@ -40,7 +40,7 @@ void SyncedMembers::take_in(Reading& reading, const SyncEntry& entry,
   take_in(reading, entry, told_of(entry, now), now);
 }
 
-/// `told`: told_of() before the event.
+/// `told`: the result of told_of() before the event.
 void SyncedMembers::take_in(Reading& reading, const SyncEntry& entry, Number told,
                             TimePoint now) const noexcept {
   const Number known = told + amount_of(entry.others_at(now));

@@ -9,17 +9,17 @@
 namespace weir::limiter {
 
 /// Exchanged members. The store has the set. Each replica sends the members that it sees, one by
-/// one, and learns how many there are. Local members that the store has are part of that number;
-/// the rest are the others' members.
+/// one, and learns how many members the set has. Local members that the store has are part of that
+/// number; the rest are the others' members.
 ///
-/// A member that is new here may be one of the others'. It counts beyond them only when the store
-/// has confirmed it: a device with three accounts that comes to this replica for the first time has
-/// three of them, and not six. (Counting it at once was rejected: a caller that moves from replica
-/// to replica would be listed for merely reaching the limit.) Members that this replica alone has
-/// seen always count.
+/// A member that is new here may be one of the others' members. It counts in addition to them only
+/// when the store has confirmed it: a device with three accounts that comes to this replica for the
+/// first time has three of them, and not six. (Counting it at once was rejected: a caller that
+/// moves from replica to replica would be listed for merely reaching the limit.) Members that this
+/// replica alone has seen always count.
 ///
 /// If the window slides, a member that keeps coming is sent again, at most sixty times per window:
-/// for the others it leaves the window that much earlier.
+/// on the other replicas it leaves the window earlier by up to a sixtieth of the window.
 ///
 /// Every function is called under the entry's lock.
 class SyncedMembers {

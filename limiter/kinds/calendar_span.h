@@ -20,7 +20,7 @@ class CalendarSpan {
   struct Edges {
     std::int64_t begin, end;  ///< [begin, end)
   };
-  /// Of the span that holds `ms` (Unix, not negative); it never begins before the epoch.
+  /// The edges of the span that holds `ms` (Unix, not negative); it never begins before the epoch.
   Edges edges(std::int64_t ms) const noexcept;
   std::int64_t begin(std::int64_t ms) const noexcept { return edges(ms).begin; }
   /// Longer than any span of this unit, in ms: also where a zone jumps across the date line.

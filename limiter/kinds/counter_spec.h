@@ -92,8 +92,8 @@ struct Moment {
              ///< that it is not earlier than any that has come; threads may be ms apart
 };
 
-/// Whose events: a keyed hash of the key's parts; for a counter with a radius without the place,
-/// which stands beside it. Events that are nowhere are near each other.
+/// The owner of the events: a keyed hash of the key's parts. A counter with a radius has the place
+/// beside the hash, not in it. Events without a place are near each other.
 struct CounterKey : Hash128 {
   CounterKey() = default;
   CounterKey(const Hash128& hash, const Place& at = {}) noexcept : Hash128(hash), place(at) {}
@@ -139,7 +139,7 @@ struct Reading {
   bool full = false;             ///< not added, because every slot that it might take is in flight
   bool displaced = false;        ///< another live key lost its count for it
   bool doubtful = false;  ///< `value` has counts of other replicas that may have left the window
-                          ///< since they were told; `settled` has not
+                          ///< since they arrived; `settled` has none of these
 };
 
 /// The data to take one charge or reservation back, or to settle a reservation. A plain value; keep

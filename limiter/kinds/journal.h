@@ -9,6 +9,7 @@
 
 namespace weir::limiter {
 
+/// An event in a journal: its time, a mark, and the bits of its amount or member.
 struct JournalEntry {
   std::uint64_t stamp = 0;  ///< ms << 1 | mark
   std::uint64_t bits = 0;
@@ -19,7 +20,7 @@ struct JournalEntry {
   std::int64_t ms() const noexcept { return static_cast<std::int64_t>(stamp >> 1); }
   bool marked() const noexcept { return (stamp & 1) != 0; }
   void mark(bool on) noexcept { stamp = (stamp & ~std::uint64_t{1}) | (on ? 1 : 0); }
-  /// Of the same time, with the same value.
+  /// Whether both have the same time and the same value.
   bool same(const JournalEntry& e) const noexcept { return ms() == e.ms() && bits == e.bits; }
 };
 
@@ -60,9 +61,9 @@ class BasicJournal {
   using Entry = E;
   using Head = JournalHead;
 
-  /// Of no key.
+  /// A journal without a key.
   explicit BasicJournal(std::nullptr_t) noexcept {}
-  /// Of the slot, which may be null or hold nothing yet.
+  /// The journal of a slot. `slot` may be null or empty.
   BasicJournal(Slot* slot, const Arena& arena) noexcept;
 
   bool has_block() const noexcept { return block_ != nullptr; }
@@ -73,8 +74,8 @@ class BasicJournal {
   std::uint32_t reserved() const noexcept { return head().reserved; }
   Entry& reservation(std::uint32_t i) const noexcept { return reservations()[i]; }
 
-  /// Room for so many entries, or one reservation, more; gives an empty slot its block. False: no
-  /// memory, and nothing changed.
+  /// Makes room for `entries` more entries, or for one more reservation; gives an empty slot its
+  /// block. False: no memory, and nothing changed.
   bool make_room(Slot& slot, Memory& memory, std::uint32_t entries) noexcept;
   bool make_reserve_room(Slot& slot, Memory& memory) noexcept;
   void insert(std::uint32_t i, Entry entry) noexcept;  ///< needs room; `i` may be size()

@@ -42,7 +42,8 @@ struct Measure {
   Way near;  // within a radius, of the last W
 };
 
-/// What a log of its events is folded to (log_fold.h).
+/// The operations that fold a log of events (log_fold.h): over a window of time, or within a
+/// radius.
 struct FoldOps {
   const KindOps* in_time;
   const KindOps* near;
@@ -182,7 +183,7 @@ constexpr auto texts_of_pairs(std::string_view Measure::*first, std::string_view
 constexpr auto kNames = texts_of_pairs(&Measure::name, &WindowRow::name, "_");
 constexpr auto kHelps = texts_of_pairs(&Measure::what, &WindowRow::what, " ");
 
-/// What is open has no window.
+/// Kinds that count open events; they have no window.
 constexpr std::array kOpen{
     Kind{"in_flight", Metric::in_flight, Window::none, false, kFlights, nullptr,
          SharedForm::flights, "events begun and not ended"},

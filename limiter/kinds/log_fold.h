@@ -6,13 +6,13 @@
 #include "limiter/kinds/log_range.h"
 #include "limiter/kinds/tally.h"
 
-/// The fold of a log: what its entries come to. A reading takes the newest `most` entries of a
-/// range, `reserved` reservations, and the event in hand, if there is one. A journal without places
-/// has a head, in which a fold remembers something of all entries, so that most readings need not
-/// go through them.
+/// The fold of a log: how its entries become a reading. A reading takes the newest `most` entries
+/// of a range, `reserved` reservations, and the event in hand, if there is one. A journal without
+/// places has a head, in which a fold remembers something of all entries, so that most readings
+/// need not go through them.
 namespace weir::limiter {
 
-/// What a fold without such a memory has.
+/// The defaults of a fold that remembers nothing in the head.
 struct Fold {
   struct Value {
     Number number;

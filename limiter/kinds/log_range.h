@@ -39,7 +39,7 @@ std::uint32_t first_kept(const Counter& c, const Journal& journal, const Instant
                          : first_within(journal, now, now.kept);
 }
 
-/// What one reading looks at.
+/// The part of a log that one reading looks at.
 template <class J>
 class LogRange {
  public:

@@ -372,7 +372,7 @@ class WindowOps : WindowEntries<V> {
     return out;
   }
 
-  /// Of a key that is not there.
+  /// The reading of a key that the table does not have.
   static Reading of_nothing(const Subject& s, const Amount* event) noexcept {
     Values v{};
     if (event != nullptr) v.settled = v.all = std::min<Sum>(count_of(*event), most_of(s));

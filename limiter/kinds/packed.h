@@ -278,7 +278,7 @@ struct Packed {
     const std::uint32_t newest = at.times[head + size - 1];
     const std::int64_t age = now.age(newest);
     if (age < 0 || !now.live(age + std::int64_t{newest - at.times[head]})) return false;
-    // What might fit into a smaller block goes the general way: State::commit.
+    // A state that might fit into a smaller block goes the general way: State::commit.
     if (slot.order > 0 && size <= at.all / 8) return false;
     const std::uint64_t* const members = at.values + head;
     const auto i =

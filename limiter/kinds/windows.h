@@ -24,6 +24,7 @@ namespace weir::limiter {
 ///   events       quantum 1 ms, span W-1, or kForever where any age will do; journal.h counts to n
 ///   leaky        quantum 1 ms; leaky.cc knows what drains
 struct Rule {
+  /// How many entries the events of a window become.
   enum class Merge : std::uint8_t {
     none,    ///< each event is an entry
     equal,   ///< events of one quantum are one entry

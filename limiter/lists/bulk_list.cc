@@ -80,7 +80,7 @@ void RangeIndex<Word>::build() {
     std::vector<Range> out;
     out.reserve(ranges_.size());
     std::vector<Range> open;  // each within the one before it, and holding longer
-    Word at{};                // told up to here
+    Word at{};                // `out` is complete up to this address
     bool over = false;        // up to the greatest address
     const auto close = [&] {
       const Range top = open.back();

@@ -59,7 +59,7 @@ class BulkList {
     friend auto operator<=>(const Six&, const Six&) = default;
   };
   static constexpr std::uint32_t kNever = 0xffff'ffff;
-  /// Room for so many entries, most of which are IPv4 addresses (or keys).
+  /// Reserves memory for `entries` entries: most are IPv4 addresses if `addresses`, else keys.
   void reserve(std::size_t entries, bool addresses);
   void add(const Cidr& block, TimePoint until);
   void add(const Hash128& key, TimePoint until);

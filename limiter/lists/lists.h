@@ -49,6 +49,7 @@ struct Listing {
   std::string_view by;             ///< by whom: "policy", "admin", ...
 };
 
+/// The result of putting a key on a list.
 struct ListOutcome {
   enum class Kind : std::uint8_t {
     created,   ///< a new entry (also: again after its end); worth a notification

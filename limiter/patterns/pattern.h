@@ -17,6 +17,7 @@ namespace weir::limiter {
 inline constexpr std::size_t kPatternSteps = 8;
 inline constexpr TimePoint kNever = TimePoint::max();
 
+/// The definition of a pattern: its kind, its steps and its times.
 struct PatternSpec {
   enum class Kind : std::uint8_t {
     sequence,  ///< all steps, one after the other
@@ -61,6 +62,7 @@ struct PatternId {
   friend bool operator==(PatternId, PatternId) = default;
 };
 
+/// How a match has ended.
 enum class MatchKind : std::uint8_t {
   matched,    ///< all steps
   timeout,    ///< absence: the second did not come
@@ -68,6 +70,7 @@ enum class MatchKind : std::uint8_t {
 };
 inline constexpr std::size_t kMatchKinds = static_cast<std::size_t>(MatchKind::unmatched) + 1;
 
+/// A match that has ended: its events, or the deadline that has passed.
 struct PatternMatch {
   struct Step {
     TimePoint ts;

@@ -13,6 +13,7 @@ namespace weir::limiter {
 /// The most memory of open matches beside counters that take `memory` bytes.
 std::uint64_t pattern_memory(std::uint64_t memory) noexcept;
 
+/// The limits of a pattern bank, fixed at its start.
 struct PatternLimits {
   std::uint64_t memory = std::uint64_t{32} << 20;  ///< bytes of all keys together, about
   unsigned shards = 16;                            ///< locks; 1 where one thread uses it
@@ -22,6 +23,8 @@ struct PatternLimits {
   bool forgets = true;
 };
 
+/// Numbers of a pattern bank for metrics; memory in bytes. The first two lines count from the
+/// start, the others are of this moment.
 struct PatternStats {
   std::uint64_t matched = 0, timeouts = 0, unmatched = 0;
   std::uint64_t dropped = 0;  ///< open matches that went because of keep or memory

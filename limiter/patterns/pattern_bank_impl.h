@@ -41,6 +41,7 @@ struct IdleList {
   void remove(PatternKey& key) noexcept;
 };
 
+/// The keys of one shard, with their timers, under one mutex.
 struct PatternShard {
   struct KeyHash {
     std::size_t operator()(const Hash128& key) const noexcept { return key.lo; }

@@ -45,7 +45,7 @@ class SnapshotReading {
 
   /// False: it is torn, or not what export_all writes.
   bool read(std::string_view snapshot, TimePoint now);
-  /// Of the patterns that were found.
+  /// The open matches of the patterns that were found.
   std::vector<Restored>& matches() noexcept { return matches_; }
 
  private:

@@ -45,7 +45,7 @@ class GroupStore {
     if (inside) whole_.add(pane.start, event);
     return add_to_group(pane, event, event, inside, budget);
   }
-  /// What others have counted: of one key, and of all together.
+  /// Adds what other replicas have counted: for one key, and for all keys together.
   View::Seen absorb(Pane& pane, const ViewEvent& key, const ViewPart& part, bool inside,
                     Budget& budget) {
     return add_to_group(pane, key, part, inside, budget);
@@ -146,8 +146,8 @@ class GroupStore {
     return View::Seen::counted;
   }
 
-  /// Of a window without an end no key ever leaves by itself: the eighth with the least values
-  /// gives way, so that what becomes hot late is seen. Once in so many new keys.
+  /// In a window without an end no key leaves by itself. Once in a fixed number of new keys, the
+  /// eighth with the least values is removed, so that keys that become hot late are seen.
   void prune(Pane& pane, Budget& budget) {
     std::vector<std::pair<Number, std::uint32_t>> by_value;
     each([&](std::uint32_t group, Number value) { by_value.emplace_back(value, group); });

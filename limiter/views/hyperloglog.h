@@ -25,8 +25,8 @@ class HyperLogLog {
   /// A 64-bit hash whose bits are all alike random. False: the sketch is as it was.
   bool add(std::uint64_t hash);
 
-  /// What a hash does to a sketch: register << 6 | rank. A sketch that gets hash_of() every entry
-  /// of others is the sketch of all their members.
+  /// The change that a hash makes in a sketch: register << 6 | rank. A sketch that gets hash_of()
+  /// every entry of other sketches is the sketch of all their members.
   static std::uint32_t entry_of(std::uint64_t hash, unsigned precision) noexcept;
   static std::uint64_t hash_of(std::uint32_t entry, unsigned precision) noexcept;
   static bool is_entry(std::uint32_t entry, unsigned precision) noexcept;

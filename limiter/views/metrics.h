@@ -13,6 +13,7 @@
 /// panes that it reaches and subtracting those of the panes that it leaves.
 namespace weir::limiter {
 
+/// count: the number of events.
 struct CountMetric {
   struct Part {
     std::int64_t events = 0;

@@ -15,7 +15,7 @@ namespace weir::limiter {
 struct ViewSharing {
   bool up = false;     ///< the latest call was answered, and all counts of others are in the view
   std::string why;     ///< for people, if not up
-  TimePoint synced{};  ///< by Clock::now: what others had told by then is in the view
+  TimePoint synced{};  ///< by Clock::now: the view has what others had sent by then
   std::uint64_t replicas = 0;            ///< that called of late, this one included
   std::uint64_t silent = 0;              ///< that did until a minute ago: dead, or cut off
   std::uint64_t pending = 0;             ///< bytes that are on their way, or wait for Redis

@@ -105,7 +105,7 @@ View::Seen SketchView::put(Window& window, const ViewEvent& event) {
   return fresh ? Seen::counted : Seen::known;
 }
 
-/// Whether the member was new to it, as far as it can tell.
+/// Whether the member was new, as far as the filter or the sketch can tell.
 bool SketchView::count(Window& window, Counted& counted, const Hash128& owner,
                        const Hash128& member) {
   if (window.filter) {

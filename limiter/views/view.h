@@ -29,6 +29,7 @@ struct ViewPane;
 struct ViewPart;
 class ViewDelta;
 
+/// The definition of a view: its metric, its windows and the bounds of its memory.
 struct ViewSpec {
   using Method = weir::Method;
   Metric metric = Metric::count;  ///< count, sum, average, minimum, maximum or distinct
@@ -59,6 +60,7 @@ struct ViewEvent {
   Hash128 member;          ///< distinct: keyed hash of the member
 };
 
+/// One row of a result: the key of a group and its number.
 struct ViewRow {
   std::string_view parts;
   Number value;
@@ -75,6 +77,8 @@ struct ViewWindow {
 };
 using ViewSink = std::function<void(const ViewWindow&)>;
 
+/// Numbers of a view for metrics: `bytes` and `keys` are of this moment, the others count from the
+/// start.
 struct ViewStats {
   std::uint64_t bytes = 0;    ///< of memory, about
   std::uint64_t keys = 0;     ///< groups held
@@ -93,9 +97,10 @@ class View {
 
   virtual ~View() = default;
   virtual Seen observe(const ViewEvent& event) = 0;
-  /// Counts that were made elsewhere (another replica, an earlier process), pane by pane: first the
-  /// pane as a whole, then each of its keys, or of its members. `at` of a key is its pane's start.
-  /// late: the windows of the pane are complete; its keys need not be told.
+  /// Adds counts that were made elsewhere (another replica, an earlier process), pane by pane:
+  /// first the pane as a whole, then each of its keys, or of its members. `at` of a key is the
+  /// start of its pane. late: the windows of the pane are complete; the caller may leave out its
+  /// keys.
   virtual Seen absorb(const ViewPane& pane) = 0;
   virtual Seen absorb(const ViewEvent& key, const ViewPart& part) = 0;
   /// Hands out the windows with end - 1 <= watermark, ascending. A watermark never falls: an
@@ -106,8 +111,8 @@ class View {
   virtual void flush(const ViewSink& sink) = 0;
   /// Shows the next window to be completed, if it has an event so far; changes nothing.
   virtual void running(const ViewSink& sink) = 0;
-  /// Adds what the open windows have to `out`, as if it were still to be told to others: nothing of
-  /// sketches of windows that overlap, which do not know what came when.
+  /// Adds the counts of the open windows to `out`, as if no other replica had them. Sketches of
+  /// windows that overlap add nothing: they do not know which event came when.
   virtual void tell_all(ViewDelta& out) const = 0;
   virtual ViewStats stats() const noexcept = 0;
   /// `bytes` of memory at most, about; 0: no limit. What is there stays.

@@ -14,7 +14,7 @@ constexpr std::size_t kPaneBytes = 400;
 constexpr std::size_t kGroupCost = Index::kBytes + 2 * (96 + 16 + sizeof(std::uint32_t));
 constexpr std::size_t kMemberCost = Index::kBytes + 2 * 24;
 constexpr std::size_t kMemberBytes = 16;  // in a chunk
-// Of what is taken of a pane as a base: an answer of the store has 8 MiB at most.
+// The most bytes that are taken of a pane as a base: an answer of the store has 8 MiB at most.
 constexpr std::size_t kBaseMax = std::size_t{6} << 20;
 constexpr std::uint64_t kOddNumber = 0x9e3779b97f4a7c15;
 
@@ -189,7 +189,7 @@ void ViewDelta::add_member(Pane& pane, const Hash128& key, std::string_view part
   if (group == nullptr) return;
   const bool registers = shape_.form == ViewShape::Form::registers;
   const Hash128 owner = within(key, pane.salt, pane.salt);
-  // Of a register its number alone: a greater rank takes the place of a smaller one.
+  // A register is known by its number alone: a greater rank replaces a smaller one.
   const Hash128 name = registers ? within(owner, (entry >> 6) * kOddNumber, entry >> 6)
                                  : within(owner, member.lo, member.hi);
   if (const Index::Slot* slot = member_index_.find(name)) {

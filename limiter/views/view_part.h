@@ -7,10 +7,10 @@
 
 namespace weir::limiter {
 
-/// What one key, or all of them together, have in one pane: the fields that the view's metric
+/// The counts of one key, or of all keys together, in one pane: the fields that the view's metric
 /// needs.
 struct ViewPart {
-  /// Of a part that replicas exchange: sums of such parts fit into 64 bits.
+  /// The most events of a part that replicas exchange: sums of such parts fit into 64 bits.
   static constexpr std::int64_t kEventsMax = std::int64_t{1} << 48;
 
   std::int64_t events = 0;  ///< count, sum, average

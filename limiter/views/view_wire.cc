@@ -102,7 +102,7 @@ class ChunkReader {
   bool ok_ = true;
 };
 
-/// Whether so many amounts can have this sum: then sums of sums fit, too.
+/// Whether `events` amounts can have this sum. If they can, sums of such sums fit, too.
 bool is_possible(const Sum::Raw& raw, std::int64_t events) {
   constexpr double kRounding = 1.001;
   const Wide most = static_cast<Wide>(events) << 63;

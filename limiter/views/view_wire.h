@@ -11,7 +11,7 @@
 /// the keys with what they have. Chunks of one view add up in any order.
 namespace weir::limiter {
 
-/// What a chunk is about. Chunks of another shape belong to another view.
+/// The view that a chunk belongs to. Chunks of another shape belong to another view.
 struct ViewShape {
   enum class Form : std::uint8_t { count, sum, average, minimum, maximum, members, registers };
   Form form = Form::count;

@@ -18,9 +18,9 @@ namespace {
 using telemetry::Metric;
 
 constexpr std::uint32_t kConnectionEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
-// Calls that may be reset before they are answered: as many as are under way at once, since a
-// caller whose deadline is short gives all of them up together; then so many a second, and one for
-// each call that was answered.
+// Calls that may be reset before they are answered: at first as many as may be under way at once,
+// since a caller whose deadline is short gives all of them up together; then kResetsPerSecond more
+// a second, and one more for each call that was answered.
 constexpr std::int32_t kResetsMax = 1'000;
 constexpr std::int32_t kResetsPerSecond = 50;
 constexpr int kDiscardsPerTurn = 4;
@@ -173,8 +173,8 @@ void Connection::read() {
   if (readable_ && state_ == State::open) read_later();
 }
 
-// Of TLS as many records as there are and have room whole, so that OpenSSL keeps nothing back of
-// which the socket knows no more.
+// Receives bytes. With TLS it takes whole records, as many as are there and have room, so that
+// OpenSSL keeps no bytes that the socket no longer reports.
 IoResult Connection::receive(std::span<char> into) noexcept {
   if (!tls_) {
     const IoResult result = net::receive(fd_.get(), into);
@@ -189,7 +189,7 @@ IoResult Connection::receive(std::span<char> into) noexcept {
     if (one.bytes != 0) continue;
     more_ = !one.would_block;
     if (all.bytes == 0) all = one;
-    break;  // an end, or an error, is told again
+    break;  // an end, or an error, is reported again
   }
   if (!note_tls()) return {.error = ENOMEM};
   return all;

@@ -65,7 +65,7 @@ class Connection final : EventHandler, Timer {
   TimePoint last_read() const noexcept { return last_read_; }
   Connection* next_open() const noexcept { return next_open_; }
   std::size_t kept() const noexcept { return account_.held + stream_bytes_ + tls_noted_; }
-  /// Of the last call that was answered here, or of the beginning.
+  /// The time of the last call that was answered here, or of the beginning.
   TimePoint last_use() const noexcept { return used_; }
 
   // For streams.
@@ -77,7 +77,7 @@ class Connection final : EventHandler, Timer {
   void reset(Stream& stream, std::uint32_t code) noexcept;
   /// No memory for an answer: the connection ends with this turn.
   void give_up() noexcept;
-  /// Every way into a connection leads through here: what fails for want of memory ends it, and
+  /// Every way into a connection leads through here: without memory the connection ends, and
   /// nothing else.
   template <class Step>
   void guarded(Step step) noexcept {

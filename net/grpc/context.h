@@ -36,7 +36,7 @@ struct Context {
 
   /// Memory that the connections hold, in bytes.
   std::size_t kept() const noexcept { return memory.lent() + stream_bytes + tls_bytes; }
-  /// What they may keep before new ones are not let in.
+  /// Bytes that connections may keep before new ones are refused.
   std::size_t enough() const noexcept { return settings.buffer_bytes - settings.buffer_bytes / 4; }
   bool is_short() const noexcept {
     return kept() > settings.buffer_bytes || worker.blocks().is_short();

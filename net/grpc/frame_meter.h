@@ -48,7 +48,7 @@ class FrameMeter {
   /// The next bytes as they come, the client's preface first. Values that are too long are changed
   /// in place.
   Verdict take(std::span<char> bytes, TimePoint now) noexcept;
-  /// What of these bytes goes on to libnghttp2 now.
+  /// The part of these bytes that goes on to libnghttp2 now.
   LongValues::Ready ready(std::span<const char> bytes) noexcept {
     return long_values_.ready({bytes.data(), bytes.size()});
   }
@@ -75,7 +75,7 @@ class FrameMeter {
   bool padding_next_ = false;  // the next byte says how much of the payload is padding
   std::uint32_t newest_ = 0;   // the stream with the highest number so far
 
-  // Of a list that comes in several frames: a value that is too long does not fit into one.
+  // State of a list that comes in several frames: a value that is too long does not fit into one.
   bool in_list_ = false;          // the payload is of such a list
   bool list_padded_ = false;      // its first byte says how much of it is padding
   std::uint8_t list_lead_ = 0;    // bytes before the fields

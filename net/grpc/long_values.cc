@@ -9,8 +9,9 @@ namespace {
 constexpr std::uint8_t kMore = 0x80;        // another byte of a number follows
 constexpr std::uint8_t kLengthFull = 0x7F;  // a length that does not fit into its first byte
 
-// What follows the first part of a text: fields that stay out of the table, named `x`, of 32 KiB
-// each with this head (no index; the name's length and the name; the value's length, 32,761).
+// The fields that follow the first part of a text: they stay out of the table, are named `x`, and
+// have 32 KiB each with this head (no index; the name's length and the name; the value's length,
+// 32,761).
 constexpr std::uint64_t kPart = 32 << 10;
 constexpr char kHead[] = {'\x00', '\x01', 'x', '\x7F', '\xFA', '\xFE', '\x01'};
 static_assert(127 + 0x7A + (0x7E << 7) + (0x01 << 14) == kPart - sizeof kHead);

@@ -27,7 +27,7 @@ class LongValues {
   /// A frame of the list ends here. A length that goes on in the next frame is left as it is.
   void end_frame() noexcept { is_split_ = is_split_ || length_bytes_ != 0; }
 
-  /// What of a read goes on to libnghttp2 now: a length that is not here in whole waits.
+  /// The part of a read that goes on to libnghttp2 now: a length that has not come in whole waits.
   struct Ready {
     std::string_view kept;  ///< from before this read
     std::string_view read;

@@ -41,7 +41,7 @@ class Call {
   /// The first value of this field of the call's metadata, by its lower-case name, as it came. Its
   /// data() is null if there is none. Lives as long as the call.
   virtual std::string_view metadata(std::string_view name) const noexcept = 0;
-  /// Of the connection; unspecified (::) behind a Unix socket.
+  /// The address of the connection; unspecified (::) behind a Unix socket.
   virtual const Address& peer() const noexcept = 0;
 
   /// One message of a stream of answers, which is copied; the call stays open. A service that has
@@ -67,7 +67,7 @@ class Call {
 /// A method of a service that takes one message; one object for each worker.
 class Method {
  public:
-  /// `/package.Service/Method`, as it stands in `:path`. A constant.
+  /// `/package.Service/Method`, as in `:path`. A constant.
   virtual std::string_view path() const noexcept = 0;
   /// A call with its message. Completes it, or says wait_with() and completes it later.
   virtual void start(Call& call, TimePoint now) = 0;

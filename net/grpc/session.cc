@@ -65,8 +65,8 @@ struct Callbacks {
 
 namespace {
 
-/// libnghttp2 takes 8 CONTINUATIONs of a list unless it is told otherwise: Debian's 1.52, and 1.61
-/// and later. Others have no such limit, and no such function.
+/// libnghttp2 takes 8 CONTINUATIONs of a list by default: Debian's 1.52, and 1.61 and later. Others
+/// have no such limit, and no such function.
 template <class Option>
 auto take_continuations(Option* option, int /*preferred*/)
     -> decltype(nghttp2_option_set_max_continuations(option, std::size_t{})) {
@@ -196,7 +196,7 @@ int Connection::on_stream_closed(std::int32_t id) {
 void Connection::submit(Stream& stream, std::span<const nghttp2_nv> fields,
                         const nghttp2_data_provider* answer) noexcept {
   touch();
-  // For want of memory: nothing else is left, the stream is open and has no answer.
+  // No memory: nothing else is left, the stream is open and has no answer.
   if (nghttp2_submit_response(session_.get(), stream.id(), fields.data(), fields.size(), answer) !=
       0) {
     give_up();

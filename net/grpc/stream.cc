@@ -19,8 +19,8 @@ namespace {
 using telemetry::Metric;
 
 constexpr std::size_t kFieldOverhead = 32;  // RFC 9113, section 6.5.2
-// A list of fields that is so many times larger than is taken ends the connection, not only its
-// call. It has been decoded so far for nothing.
+// A list of fields that is this many times larger than the limit ends the connection, not only its
+// call: it has been decoded up to here for nothing.
 constexpr std::size_t kFieldsShutOut = 16;
 constexpr std::size_t kWhyMax = 1 << 10;
 // An answer from here on is worth compressing for a peer whose message was not.

@@ -11,7 +11,7 @@ namespace {
 
 using Refusal = HttpRefusal;
 
-// Of an unsigned byte, as the automaton has it: weir::hex_value makes other code of it.
+// Reads an unsigned byte, as the automaton has it: weir::hex_value makes other code of it.
 constexpr int size_digit(unsigned char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -14,8 +14,8 @@ namespace weir::net {
 
 class ClientConnection;
 
-/// What the connections of one door and worker share. It must outlive them. The request head is
-/// scratch: valid within one step of one connection.
+/// The state that the connections of one door and worker share. It must outlive them. The request
+/// head is scratch: valid within one step of one connection.
 struct ConnectionShare : ClientShare {
   ConnectionShare(Worker& of, BlockPool& kept_in, const HeadLimits& head, const ChunkLimits& chunks,
                   const std::size_t& body_most) noexcept
@@ -60,7 +60,7 @@ class ClientConnection : public ClientEnd {
     draining,  ///< answered; the rest of the request's body is thrown away
     closing,   ///< the last bytes are on their way out
     lingering,  ///< our side is shut; the client may still be sending
-    // Of a proxy alone, see relay():
+    // States of a proxy alone, see relay():
     exchanging,
     reading_on,  ///< the client has left; a policy still reads what is left of the answer
     tunnelling,

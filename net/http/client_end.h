@@ -17,7 +17,7 @@ namespace weir::net {
 
 inline constexpr std::size_t kReadMore = 4 << 10;  ///< room for bytes behind those that are kept
 
-/// What the client ends of one door and worker share. It must outlive them.
+/// The state that the client ends of one door and worker share. It must outlive them.
 struct ClientShare {
   Worker& worker;
   BlockPool& blocks;  ///< of the bytes that they keep
@@ -59,7 +59,7 @@ class ClientEnd : protected EventHandler, protected Timer, Sender {
   void forget_put_off() noexcept;
   bool flush();  ///< sends bytes left from before; false: it is closed
 
-  /// Every way in leads through here: what fails for want of memory ends this connection.
+  /// Every way in leads through here: without memory this connection ends.
   template <class Step>
   void guarded(Step step) noexcept {
     const bool done = survives_no_memory([&] {

@@ -129,7 +129,7 @@ ContentDecoder::Decoded ContentDecoder::decode(ContentCoding coding, std::string
     if (coded.size() > most) return {Status::too_large, {}};
     return {Status::complete, coded};
   }
-  // One extra byte tells a body that just fits from one that does not.
+  // One extra byte shows whether a body just fits or is larger.
   if (coded.size() > UINT_MAX || !make_room(most + 1)) return {};
   if (coding == ContentCoding::zstd) return decode_zstd(coded, most);
   if (!inflater_) inflater_.reset(new (std::nothrow) Inflater);

@@ -99,8 +99,8 @@ constexpr std::uint32_t letter_bit(char c) noexcept {
   return std::uint32_t{1} << (static_cast<unsigned char>(c) & 31u);
 }
 
-/// By size, the first letters of known names. Most fields of a head are not known, and are told by
-/// this alone.
+/// By size, the first letters of known names. Most fields of a head are not known, and this table
+/// alone shows it.
 constexpr auto kFirstLetters = [] {
   std::array<std::uint32_t, 32> letters{};
   for (const Known& known : kKnown) letters[known.name.size()] |= letter_bit(known.name.front());

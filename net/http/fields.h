@@ -45,7 +45,7 @@ FieldKind field_kind(std::string_view name) noexcept;
 
 /// Whether two ASCII texts are equal, ignoring letter case.
 bool same_ignoring_case(std::string_view a, std::string_view b) noexcept;
-/// Of a Content-Type, without parameters and blanks: `application/json`.
+/// The media type of a Content-Type, without parameters and blanks: `application/json`.
 std::string_view media_type(std::string_view content_type) noexcept;
 /// Whether some app takes both names for one (folded_in_header_name).
 bool aliases(std::string_view a, std::string_view b) noexcept;

@@ -126,7 +126,7 @@ bool split_authority(std::string_view authority, std::string_view& host) noexcep
   return !port.empty() && port.size() <= 5;
 }
 
-/// What a byte is in a Host that is no literal.
+/// Classes of a byte in a Host that is no literal.
 constexpr std::uint8_t kHostBad = 1, kHostUpper = 2, kHostDot = 4;
 constexpr auto kHostBytes = [] {
   std::array<std::uint8_t, 256> table{};

@@ -23,8 +23,8 @@ struct Outcome {
 bool worth_parsing(std::string_view bytes, const HeadLimits& limits,
                    HeadProgress& progress) noexcept;
 
-/// What the outcome of a head means: sets its refusal and size, or notes how far `bytes` were
-/// looked at.
+/// Applies the outcome of a head: sets its refusal and size, or notes how far `bytes` were looked
+/// at.
 HeadStatus conclude(const Outcome& outcome, std::string_view bytes, const HeadLimits& limits,
                     HeadProgress& progress, HttpRefusal& refusal, std::uint32_t& size) noexcept;
 

@@ -38,8 +38,9 @@ struct Control {
   }
 #endif
 };
-/// What stops Control, and also the tab and bytes from 0x80 on: rare in a head, and without them
-/// the test is half as long. A scan that stops at one of those continues with Control.
+/// The bytes that stop Control, and also the tab and bytes from 0x80 on: rare in a head, and
+/// without them the test is half as long. A scan that stops at one of the latter continues with
+/// Control.
 struct Unusual {
   static constexpr bool stops(char c) noexcept {
     return static_cast<signed char>(c) < 0x20 || c == 0x7f;

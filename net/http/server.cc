@@ -119,7 +119,7 @@ bool convert(const http::request<http::string_body>& message, HttpRequest& out) 
   return out.count("host") != 0 || message.version() < 11;
 }
 
-/// What the body of one request holds of HttpServerLimits::bodies_bytes.
+/// The part of HttpServerLimits::bodies_bytes that the body of one request holds.
 class Holding {
  public:
   explicit Holding(std::size_t& total) noexcept : total_(total) {}
@@ -188,8 +188,8 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   bool stopping = false;
 
   void admit(Fd fd, std::string sent = {});
-  /// Of the connections that wait for their peer (of bulk answers alone, if `bulk`), the one whose
-  /// peer has done nothing for the longest; null: there is none.
+  /// The connection whose peer has done nothing for the longest, among those that wait for their
+  /// peer (`bulk`: those with a bulk answer alone); null: there is none.
   Connection* slowest_peer(bool bulk);
   void displace(Connection& connection);
   bool admit_bulk(Connection& connection);

@@ -79,11 +79,11 @@ class HttpHandler {
 
 struct HttpServerLimits {
   std::size_t connections = 64;
-  std::size_t bulk = 64;  ///< of them at most so many with a bulk answer at a time
+  std::size_t bulk = 64;  ///< of them with a bulk answer at a time, at most
   std::size_t head_bytes = 16 << 10;
   std::size_t body_bytes = 64 << 10;
-  /// Of the bodies of requests that are read or answered: over that, a request with a body gets 503
-  /// before the body is read.
+  /// Bytes of all request bodies that are held. Above it, a request with a body gets 503 before its
+  /// body is read.
   std::size_t bodies_bytes = 8 << 20;
   milliseconds idle{60'000};  ///< until the first byte of the next request
   milliseconds head{10'000};  ///< from there to the end of its head

@@ -109,8 +109,8 @@ std::size_t utf8_size(std::string_view text, std::size_t i, unsigned char lead) 
 /// Escapes that servers read in different ways.
 enum class Odd : std::uint8_t { none, slash, other };
 
-/// Of the escape at text[i], which stands for `byte`; `bytes`: how many escapes in a row are one
-/// character.
+/// The kind of the escape at text[i], which stands for `byte`; `bytes`: how many escapes in a row
+/// are one character.
 Odd oddness(std::string_view text, std::size_t i, unsigned char byte, std::size_t& bytes) noexcept {
   bytes = 1;
   if (byte == '/' || byte == '\\') return Odd::slash;

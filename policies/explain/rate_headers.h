@@ -7,11 +7,12 @@
 #include "core/clock.h"
 #include "core/number.h"
 
-/// The header lines that tell of readings, the same for every front door. All append to a string
-/// that the caller reuses; all lines end with CRLF. Syntax of lists and items: RFC 9651 structured
-/// fields.
+/// The header lines that show readings, the same for every front door. All functions append to a
+/// string that the caller reuses; all lines end with CRLF. Syntax of lists and items: RFC 9651
+/// structured fields.
 namespace weir::policies {
 
+/// The reading of one policy or list, as headers show it.
 struct ReadingText {
   std::string_view name;  ///< of the policy or list
   std::optional<Number> value;

@@ -33,6 +33,7 @@ void find_events(const PolicySet& set, std::span<const Descriptor> descriptors,
 Record record_of(const FoundDescriptor& found, const Descriptor& descriptor,
                  TimePoint now) noexcept;
 
+/// The result for one descriptor of a rate limit call.
 struct DescriptorStatus {
   bool over = false;       ///< refused
   bool unlimited = false;  ///< an event that no policy limits
@@ -43,7 +44,7 @@ struct DescriptorStatus {
   std::string_view name;              ///< of the policy, or of its rule
   std::int64_t remaining = 0;
   milliseconds reset{0};
-  /// Of a rule of envoyproxy/ratelimit: what its counter shows with this call's hits.
+  /// The counter of a rule of envoyproxy/ratelimit, with this call's hits.
   struct OfRule {
     std::int64_t counted = 0, limit = 0;
     bool shadow = false;
@@ -54,11 +55,12 @@ struct DescriptorStatus {
 /// Right after the judgement, while plan and verdict are alive.
 DescriptorStatus status_of(const PolicySet& set, const Plan& plan, const Verdict& verdict,
                            const FoundDescriptor& found, Instant at) noexcept;
-/// Of a descriptor that nothing judges.
+/// The status of a descriptor that no policy judges.
 DescriptorStatus status_of(const FoundDescriptor& found) noexcept;
 
-/// What is unlimited is no quota, as in envoyproxy/ratelimit: a quota that is always free would
-/// keep the others from refusing. `all_quota`: everything else is one, also without a rule.
+/// A descriptor without a limit is no quota, as in envoyproxy/ratelimit: a quota that is always
+/// free would keep the others from refusing. `all_quota`: every other descriptor is a quota, also
+/// without a rule.
 bool is_quota(const DescriptorStatus& status, bool all_quota) noexcept;
 /// The answer to the whole call: over, if a descriptor that is not a quota is over, or all quotas
 /// are.

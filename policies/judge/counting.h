@@ -13,6 +13,7 @@ namespace weir::policies {
 ///
 /// Counts of the store are also counted locally, without limit: this is the part of this replica,
 /// which `on_error: local` continues with while the store is away (counting_shared.cc).
+/// Part of a Driver: one for each worker, used on the worker's thread.
 class Counting final {
  public:
   Counting(Judging& work, ListChecks& lists, StoreCalls& store, Planning& planning, Ladder& ladder,

@@ -308,7 +308,7 @@ void Driver::conclude_settlement(Judgement& judgement, Instant now) {
 }
 
 void Driver::replied(Judgement& judgement, Instant now) {
-  // All is counted: for want of memory, the rungs of what has been settled are not asked.
+  // All is counted: without memory, the rungs of what has been settled are not asked.
   survives_no_memory([&] { conclude_settlement(judgement, now); });
   if (judgement.ended) judgement.close();
   flush(now.now);

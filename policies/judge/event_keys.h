@@ -16,6 +16,7 @@ namespace weir::policies {
 
 /// Makes keys of an event's fields: their values, their hash, and their text for people. parts()
 /// are the values loaded last, hash() is the hash made last.
+/// Part of a Driver: one for each worker, used on the worker's thread.
 class EventKeys final {
  public:
   explicit EventKeys(Judging& work) noexcept : work_(work), hashing_(work.secret) {}

@@ -47,7 +47,7 @@ void EventMatching::match(const Occurrence& occurrence, const Prepared* prepared
 
 void EventMatching::match_record(const Record& record, Trace* trace) {
   if (record.descriptor != nullptr) {
-    // Which event a descriptor is has been looked up; conditions tell the rest.
+    // The event of the descriptor has been looked up; conditions decide which other events it is.
     const auto call = work_.set->call_event;
     if (call) work_.plan().bases.push_back(*call);
     if (record.also) work_.plan().bases.push_back(*record.also);

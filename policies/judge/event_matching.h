@@ -15,6 +15,7 @@ namespace weir::policies {
 
 /// Finds the events that a request or a record is: events that happened for certain, events that
 /// only the answer decides, and, once the answer is here, its decision.
+/// Part of a Driver: one for each worker, used on the worker's thread.
 class EventMatching final {
  public:
   EventMatching(Judging& work, EventKeys& keys) noexcept
@@ -23,7 +24,7 @@ class EventMatching final {
   const std::shared_ptr<const Loaded>& loaded() const noexcept { return work_.loaded; }
   /// The result of gather() or gather_policies().
   const std::vector<PolicySet::Watcher>& candidates() const noexcept { return *found_; }
-  /// Of the event that match() was about; null: it has none.
+  /// The flat plan of the event that match() has matched; null: it has none.
   FlatPlan* flat_plan() const noexcept { return route_ != nullptr ? route_->flat.get() : nullptr; }
   /// The slots to be kept for the answer.
   std::vector<SlotId>& captures() noexcept { return captures_; }

@@ -70,7 +70,7 @@ bool FlatJudging::is_clear(const FlatPlan& flat, std::uint64_t& came) {
       if (!binding.counts) continue;
       if (matching_.is_unread(binding.event)) return false;
       if (!matching_.happened(binding.event)) continue;
-      // Of several events of a policy each has a key and conditions of its own.
+      // If a policy watches several events, each has a key and conditions of its own.
       if (bindings.size() != 1 || i >= 64) return false;
       came |= std::uint64_t{1} << i;
     }

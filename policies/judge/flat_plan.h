@@ -26,7 +26,7 @@ struct FlatPolicy {
   std::int64_t calm;        ///< no rung holds while the reading is no higher
   std::uint64_t flags = 0;  ///< by bit: rungs that flag the event, and do nothing else
 
-  // Of one event. Beside the key, only the reading and its undo change.
+  // The state for one event. Beside the key, only the reading and its undo change.
   PlannedCounter planned;
   int held = -1;        ///< the rung that wins, if it is one of `flags`
   bool as_made = true;  ///< what a charge in place leaves of the reading and its undo
@@ -57,8 +57,8 @@ struct FlatPolicy {
     place = at;
     is_placed = binding->key.empty() && binding->member_id == kNoKey && policy->own_lists.empty();
   }
-  /// Of a reading that is not calm: finds the rung that wins. False: more than flags may hold, or
-  /// the reservations of others count.
+  /// Finds the winning rung of a reading that is not calm. False: more than flags may hold, or the
+  /// reservations of others count.
   bool find_flag() noexcept;
 };
 

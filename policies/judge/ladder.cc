@@ -97,7 +97,7 @@ Standing standing_of_defect(const Defect& defect, bool shadow) {
 
 }  // namespace
 
-/// Whether a value is under a limit for want of events that a smaller `keep` of before dropped.
+/// Whether a value may be under a limit only because an earlier, smaller `keep` dropped events.
 bool Ladder::may_lack(const Policy& policy, const Rung& rung, const Value& value) const {
   if (rung.compare != Compare::under || !policy.has_metric || !value.is_number()) return false;
   const Counter& counter = work_.set->counters[policy.counters[rung.counter]];

@@ -14,6 +14,7 @@ namespace weir::policies {
 
 struct FlatPolicy;
 
+/// The winning rung of a policy.
 struct Winner {
   int rung = -1;
   Action effect = Action::none;
@@ -33,6 +34,7 @@ struct Won {
 /// Decides which rung wins: weighs shadow mode, guards and others' reservations against each other.
 /// Other sources of this folder carry the result out: they read `shadow` where shadow mode changes
 /// what is counted, remembered or reported. A front door sees only the resulting Effect.
+/// Part of a Driver: one for each worker, used on the worker's thread.
 class Ladder final {
  public:
   explicit Ladder(Judging& work) noexcept : work_(work) {}
@@ -40,8 +42,8 @@ class Ladder final {
   void forget_winners() noexcept { won_.clear(); }
   /// The policies with a rung that won, in the order of Plan::policies.
   const std::vector<Won>& won() const noexcept { return won_; }
-  /// Of the rungs that hold the severest one; of equal ones the later: ladders are written upwards.
-  /// `holds(r, rung, value)` says whether rung r does, and with which value.
+  /// The severest of the rungs that hold; of equal ones the later: ladders are written upwards.
+  /// `holds(r, rung, value)` says whether rung r holds, and sets the value with which it does.
   template <class Holds>
   static Winner best_rung(const Policy& policy, bool shadow, Holds holds) {
     Winner best;

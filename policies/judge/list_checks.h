@@ -9,6 +9,7 @@ namespace weir::policies {
 
 /// Looks an event up in the lists: the lists that the event's fields belong to, a policy's own
 /// lists, and `inList()` of expressions.
+/// Part of a Driver: one for each worker, used on the worker's thread.
 class ListChecks final : public ListOracle {
  public:
   ListChecks(Judging& work, EventKeys& keys, EventMatching& matching) noexcept

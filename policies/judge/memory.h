@@ -11,6 +11,7 @@ namespace weir::policies {
 
 /// The lasting effects of a judgement: list entries, pins, cleared counters, statistics, news for
 /// observers.
+/// Part of a Driver: one for each worker, used on the worker's thread.
 class Memory final {
  public:
   Memory(Judging& work, EventKeys& keys, StoreCalls& store, Ladder& ladder) noexcept

@@ -56,8 +56,8 @@ PatternJudging::Parts PatternJudging::parts_of(const Policy& policy, const Patte
   return out;
 }
 
-/// What becomes of steps of which nobody can tell whether they are one. False: the policy does
-/// without them, or refuses the request.
+/// Decides about steps that nobody can know to be one. False: the policy continues without these
+/// steps, or refuses the request.
 bool PatternJudging::takes_unread(const Policy& policy, std::uint16_t binding, Parts& parts,
                                   Trace* trace) {
   const Binding& of = policy.bindings[binding];
@@ -206,7 +206,7 @@ void PatternJudging::keep_patterns() {
   }
 }
 
-/// Passes events that waited for the answer. told: the answer is here; otherwise only the events
+/// Passes on events that waited for the answer. told: the answer is here; otherwise only the events
 /// that were certain without it happened.
 void PatternJudging::feed_answered(Instant now, bool told) {
   Judgement& judgement = *work_.judgement;

@@ -64,7 +64,7 @@ class PatternJudging final {
   bool has_news() const noexcept { return !messages_.empty() || refused_matches_ != 0; }
   /// The set in use.
   const PolicySet& set() const noexcept { return *work_.set; }
-  /// Of a set that has shared patterns.
+  /// The means of sharing; the set must have shared patterns.
   const Sharing& sharing() const noexcept { return *store_.sharing(); }
   /// The store has the message. here: the event is still the one that was judged or answered last.
   void delivered(const PatternMessage& message, const limiter::PatternReply& reply, Instant now,

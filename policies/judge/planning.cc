@@ -74,8 +74,8 @@ void Planning::plan_plain(const Policy& policy, const Binding& binding,
   if (policy.caps) note_ceilings(policy, binding, planned);
 }
 
-/// Of a policy that counts by the times of events. Whatever comes of it, its watched event has been
-/// seen.
+/// Whether the event is in time, for a policy that counts by the times of events. If the policy
+/// counts the event and the judgement is not dry, each counter notes its time, also if it is late.
 bool Planning::in_time(const Policy& policy, bool counts, Instant at, bool dry) {
   bool in_time = true;
   for (const std::uint16_t index : policy.counters) {
@@ -183,7 +183,7 @@ bool Planning::plan_limits(const Policy& policy, const Binding& binding) {
   return true;
 }
 
-/// Of a key that hash_key() could not hash. False: the policy does without the event.
+/// Hashes a key that hash_key() could not hash. False: the policy continues without the event.
 bool Planning::hash_with_gaps(const Policy& policy, const Binding& binding, Trace* trace) {
   const std::size_t first = keys_.bad_part();
   MissReason reason = why_no_text(work_.frame, *work_.set, binding.key[first].slot);

@@ -25,6 +25,7 @@ enum class BindingResult : std::uint8_t { none, takes, unread };
 
 /// Plans the counting of an event for a policy: its key, its amount, its limits, and the counters
 /// that it charges or reads. Reports missing parts.
+/// Part of a Driver: one for each worker, used on the worker's thread.
 class Planning final {
  public:
   Planning(Judging& work, EventKeys& keys, EventMatching& matching, ListChecks& lists,

@@ -38,7 +38,7 @@ class RowReporting::RowMaker final : public RowSink::Key {
     row_.value = Value::integer(counter.reading.value.integer());
     rows.reading(row_);
   }
-  /// Of a rule, which reads nothing, or of a pattern. Out of line: few policies are.
+  /// Reports a rule, which reads nothing, or a pattern. Out of line: few policies are one of these.
   [[gnu::noinline]] void give_ruling(RowSink& rows) {
     hash_parts();
     row_.value = Value::null();

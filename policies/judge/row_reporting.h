@@ -20,10 +20,10 @@ class RowReporting final {
       : work_(work), keys_(keys), ladder_(ladder) {}
 
   void give_rows(RowSink& rows);
-  /// Of the policies' own lists that refuse the event.
+  /// Reports the policies' own lists that refuse the event.
   void give_listed_rows(RowSink& rows);
   void give_settled_rows(RowSink& rows);
-  /// Of a pattern that the answer has completed.
+  /// Reports a pattern that the answer has completed.
   void give_remembered(RowSink& rows, const PlannedPolicy& planned, const Winner& won);
   /// The readings of policies, and the rungs that only flag.
   void give_flat_rows(RowSink& rows, std::span<const FlatPolicy> policies);

@@ -20,6 +20,7 @@ namespace weir::policies {
 /// began it until it is closed: a reload in between takes nothing away from it. Owned by whoever
 /// carries the event, who reads it and lets the Driver change it. Reused: keeps its memory.
 struct Judgement {
+  /// The state of a judgement.
   enum class Phase : std::uint8_t {
     closed,     ///< nothing is left to do; may be started
     planned,    ///< within Driver::start() only

@@ -54,7 +54,7 @@ struct PlannedCounter {
   limiter::Reading reading;
   Value datum;  ///< metric last: what the reading remembers, kept in the frame's memory
 
-  // Of a counter that all replicas share.
+  // Members for a counter that all replicas share.
   static constexpr std::uint16_t kNone = 0xffff;
   std::uint16_t shared_key = kNone;  ///< its key's spelling; kNone: it is counted here alone
   std::uint16_t asked = kNone;       ///< the operation that asks for it, in Judgement::asked
@@ -62,8 +62,8 @@ struct PlannedCounter {
   bool in_store = false;             ///< the store has counted it, or holds its reservation
   bool closing = false;              ///< settled; `asked` is into Judgement::closing
 
-  /// Whether the reading includes the event as if its answer matched. What only the answer tells,
-  /// and `reserve` does not estimate, is 0 until then.
+  /// Whether the reading includes the event as if its answer matched. An amount that only the
+  /// answer has, and that `reserve` does not estimate, is 0 until then.
   bool is_possible() const noexcept { return counts && reserves && !amount.amount.is_zero(); }
 
   bool counted() const noexcept { return undo.what != limiter::Undo::What::nothing || in_store; }
@@ -102,7 +102,7 @@ struct PlannedPattern {
   bool among = false;
   bool open_among = false;
   bool completes = false;  ///< for certain, when it was judged
-  // Of a pattern that all replicas share; as PlannedCounter.
+  // Members for a pattern that all replicas share, as in PlannedCounter.
   std::uint16_t shared_key = PlannedCounter::kNone;
   std::uint16_t asked = PlannedCounter::kNone;
   bool looks = false;  ///< the store must be asked whether it completes one

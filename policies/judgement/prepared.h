@@ -8,9 +8,9 @@
 
 namespace weir::policies {
 
-/// What is known of a request before its judgement: which base events it is, and hashes of its
-/// keys. Another thread may have found it (Preparing). What is missing here the judgement finds
-/// itself. Means the same to all sets that are compiled of one configuration.
+/// Facts about a request, found before its judgement: the base events that it is, and hashes of its
+/// keys. Another thread may have found them (Preparing); the judgement finds the rest. They mean
+/// the same to all sets that are compiled of one configuration.
 struct Prepared {
   static constexpr std::size_t kBasesMax = 4, kKeysMax = 6;
   std::array<Hash128, kKeysMax> hashes;

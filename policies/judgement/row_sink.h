@@ -25,6 +25,7 @@ class RowSink {
    protected:
     ~Key() = default;
   };
+  /// One policy or list of a judgement, as it is reported.
   struct Row {
     const Policy* policy = nullptr;
     const Event* event = nullptr;  ///< as the policy names it

@@ -44,6 +44,7 @@ class StatsBank {
   /// Prometheus text, at most some 1,500 series whatever is loaded.
   /// `dropped`: how many series of others were left out already.
   void write(std::string& out, std::size_t dropped = 0) const;
+  /// The sums over all workers for one policy or list.
   struct Totals {
     ByAction<std::uint64_t> verdicts{}, shadows{};
     std::uint64_t events = 0, missing = 0, amounts_refused = 0, late = 0, listed = 0;

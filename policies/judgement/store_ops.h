@@ -60,7 +60,7 @@ class StoreOps {
   Item& operator[](std::size_t i) noexcept { return *items_[i]; }
   const Item& operator[](std::size_t i) const noexcept { return *items_[i]; }
 
-  /// Of all operations, for who submits them: valid until the next add() or clear().
+  /// The data of all operations, for their submitter: valid until the next add() or clear().
   std::span<const limiter::SharedOp> ops();
   std::span<limiter::SharedReply> replies();
   const limiter::SharedReply& reply(std::size_t i) const noexcept { return replies_[i]; }

@@ -24,8 +24,8 @@ struct Standing {
   /// The value includes the event itself, as if its answer matched: it has none yet.
   bool possible = false;
   std::optional<Number> limit;
-  /// It refuses only because of other requests under way, whose answers may come to the same: at
-  /// least so many, 1 where the number is unknown. 0: it holds without them, or it is a shadow.
+  /// The number of other requests under way (at least; 1 if unknown) whose reservations make it
+  /// refuse: their answers may free the places. 0: the rung holds without them, or it is a shadow.
   std::uint32_t in_flight = 0;
   milliseconds window{0};
   milliseconds hold{0};

@@ -36,9 +36,10 @@ constexpr bool is_unread(MissReason reason) noexcept {
          reason == MissReason::too_large || reason == MissReason::encoded;
 }
 
-/// Of two reasons the one that weighs more: reasons to refuse weigh most.
+/// The one of two reasons that weighs more: reasons to refuse weigh most.
 MissReason worse(MissReason a, MissReason b) noexcept;
 
+/// The value that an extractor has read, or the reason why there is none.
 struct Extracted {
   Value value;
   MissReason why = MissReason::none;
@@ -55,6 +56,7 @@ enum class ArgumentForm : std::uint8_t {
   index,   ///< segments of a route: by call only
 };
 
+/// A field of expressions and keys: its name, its argument and its function.
 struct ExtractorRow {
   std::string_view name;  ///< as spelled; `response.header` has two words
   ArgumentForm form;

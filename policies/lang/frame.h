@@ -108,7 +108,7 @@ class Frame {
   const Request* request() const noexcept { return request_; }  ///< null on the answer side
   const Answer* answer() const noexcept { return answer_; }     ///< null on the request side
   const SlotTable& slots() const noexcept { return *slots_; }
-  /// Of a rate limit call; null for everything else.
+  /// The descriptor of a rate limit call; null for everything else.
   const Descriptor* descriptor() const noexcept { return descriptor_; }
   TimePoint time() const noexcept { return time_; }
   const ListOracle* lists() const noexcept { return lists_; }

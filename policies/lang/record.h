@@ -31,7 +31,7 @@ struct Record {
   /// events it is.
   const Request* request = nullptr;
   std::uint64_t line = 0;  ///< where it stands in its file, from 1; 0: nowhere
-  /// Of a rate limit call; its words read this.
+  /// The descriptor of a rate limit call; fields of the call are read from it.
   const Descriptor* descriptor = nullptr;
   /// A second base event: for a descriptor, the event of its whole domain.
   std::optional<std::uint16_t> also{};

@@ -29,7 +29,7 @@ class ThresholdTable {
   std::optional<Number> find(std::span<const std::optional<std::string_view>> dimensions,
                              std::uint32_t* open = nullptr) const;
 
-  /// What a lookup may find while some dimensions are not known.
+  /// The limits that a lookup may find while some dimensions are not known.
   struct Reach {
     Number least, most;
     bool always = true;  ///< whatever the others are, there is a limit
@@ -42,7 +42,7 @@ class ThresholdTable {
   /// have it.
   bool may_give(const Number& limit, std::span<const std::optional<std::string_view>> known) const;
 
-  /// The different limits, told once when the table is built.
+  /// The different limits, collected once when the table is built.
   struct Summary {
     struct Limit {
       Number limit;

@@ -12,7 +12,7 @@
 
 namespace weir::policies {
 
-/// What a file or URL of a list holds, read.
+/// The entries that were read from the file or URL of a list.
 struct BulkText {
   std::shared_ptr<const limiter::BulkList> entries;  ///< null: there are problems
   std::size_t ended = 0;                             ///< entries left out: their time was over

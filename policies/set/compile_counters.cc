@@ -82,7 +82,7 @@ std::optional<double> radius_of(const config::PolicyDef& def) {
 
 }  // namespace
 
-/// What the counters of all windows of one policy have in common.
+/// The properties that the counters of all windows of one policy share.
 struct CounterCompiler::Counted {
   std::string events;  ///< what is counted of which event, for the identity
   bool real = false;
@@ -148,7 +148,7 @@ std::string CounterCompiler::canonical_of(const config::PolicyDef& def, const Co
     }
   }
   out += cleared_by(def, window);
-  // What an unknown answer counts for is part of what the counter counts.
+  // The meaning of an unknown answer is a part of what the counter counts.
   if (counted.outcome && def.missing.value != Missing::skip) out += "unknown answers count; ";
   if (counter.always) out += "always; ";
   if (counter.spec.late)

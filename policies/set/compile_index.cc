@@ -20,8 +20,8 @@ class EventIndexing {
 
  private:
   using Uses = std::vector<std::vector<PolicySet::ListUse>>;
-  /// What reads an event. Shadow policies and views do not act: an answer that only they read need
-  /// not be made readable.
+  /// A policy or view that reads an event. Shadow policies and views do not act: an answer that
+  /// only they read need not be made readable.
   struct Reader {
     EventIndex event;
     bool acts;

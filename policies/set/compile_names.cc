@@ -4,7 +4,7 @@
 #include "policies/lang/extractors.h"
 #include "policies/set/compiler.h"
 
-/// What the names of a file mean, and how counters and keys are spelled in an identity.
+/// The meaning of the names of a file, and how an identity spells counters and keys.
 namespace weir::policies {
 
 std::optional<SlotId> Scope::field(std::string_view name) const {

@@ -65,7 +65,7 @@ void RungCompiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
   note_strictness(model_.defaults, set_, policy);
 }
 
-/// What stands in the file, without what depends on the policy's counters and lists.
+/// Copies what stands in the file, without what depends on the policy's counters and lists.
 Rung RungCompiler::read(const config::Rung& from) const {
   Rung rung;
   rung.compare = from.compare;
@@ -147,7 +147,7 @@ std::vector<KeySlot> RungCompiler::bind_list(const config::Text& at, const List&
   return std::move(*key);
 }
 
-/// What the policy is, by this rung.
+/// Sets the properties that a policy has because of this rung.
 void RungCompiler::note_rung(const config::PolicyDef& def, const Rung& rung, Policy& policy) {
   if (rung.disabled) return;
   (rung.shadow ? policy.shadow_rungs : policy.enforced_rungs) = true;

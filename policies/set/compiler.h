@@ -21,7 +21,7 @@ void note_strict_paths(PolicySet& set);  // strict_paths.cc
 
 class Scope;
 
-/// What the names of a file mean. Known to all steps.
+/// The names of a file and their meaning. All steps use it.
 class Names {
  public:
   Names(const config::Model& model, config::Problems& problems, PolicySet& set)
@@ -110,6 +110,7 @@ class CompileStep {
   PolicySet& set_;
 };
 
+/// Compiles events and their conditions.
 class EventCompiler : CompileStep {
  public:
   explicit EventCompiler(Names& names) : CompileStep(names) {}
@@ -121,6 +122,7 @@ class EventCompiler : CompileStep {
   void add_route(Route route, Event& event);
 };
 
+/// Compiles lists, those that policies make included.
 class ListCompiler : CompileStep {
  public:
   explicit ListCompiler(Names& names) : CompileStep(names) {}
@@ -164,7 +166,7 @@ class Binder : CompileStep {
       told_table_keys_;  // one problem each, however many rungs use the key
 };
 
-/// What policies count, and so which policies share counters.
+/// Compiles what policies count, and thereby which policies share counters.
 class CounterCompiler : CompileStep {
  public:
   CounterCompiler(Names& names, Binder& binder) : CompileStep(names), binder_(binder) {}
@@ -186,7 +188,7 @@ class CounterCompiler : CompileStep {
   Binder& binder_;
 };
 
-/// What policies do at their thresholds.
+/// Compiles what policies do at their thresholds.
 class RungCompiler : CompileStep {
  public:
   RungCompiler(Names& names, ListCompiler& lists) : CompileStep(names), lists_(lists) {}
@@ -204,6 +206,7 @@ class RungCompiler : CompileStep {
   ListCompiler& lists_;
 };
 
+/// Compiles policies.
 class PolicyCompiler : CompileStep {
  public:
   PolicyCompiler(Names& names, Binder& binder, CounterCompiler& counters, RungCompiler& rungs)
@@ -232,6 +235,7 @@ class PolicyCompiler : CompileStep {
   RungCompiler& rungs_;
 };
 
+/// Compiles views.
 class ViewCompiler : CompileStep {
  public:
   ViewCompiler(Names& names, Binder& binder) : CompileStep(names), binder_(binder) {}

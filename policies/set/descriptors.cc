@@ -101,7 +101,7 @@ Patterns::One& Patterns::add(std::string_view pattern) {
 
 template <class F>
 bool Patterns::find(std::string_view value, F&& wanted) const {
-  // Of each length the first that matches; they are tried in the order of the file.
+  // For each length the first that matches; they are tried in the order of the file.
   std::size_t tried = 0;  // below this order everything has been tried
   while (true) {
     const One* first = nullptr;

@@ -16,7 +16,7 @@ bool trails(limiter::Window window) noexcept {
   return window == limiter::Window::log || window == limiter::Window::ring;
 }
 
-/// Whether it reads what happened in a time, and not so many events or a level.
+/// Whether the window is a span of time, and not a number of events or a level.
 bool is_of_time(limiter::Window window) noexcept {
   return trails(window) || window == limiter::Window::every ||
          window == limiter::Window::every_first || window == limiter::Window::calendar;

@@ -7,9 +7,9 @@
 
 #include "policies/set/policy_set.h"
 
-/// What a policy set keeps from one reload to the next, and what a reload would empty. Counters,
-/// patterns and lists have identities (docs/accuracy.md, History): an item of the next
-/// configuration with the same identity continues, all others start empty.
+/// The state that a policy set keeps from one reload to the next, and the state that a reload would
+/// empty. Counters, patterns and lists have identities (docs/accuracy.md, History): an item of the
+/// next configuration with the same identity continues, all others start empty.
 namespace weir::policies {
 
 /// One counter, pattern or list of a set. A plain value, which one process can send to another.

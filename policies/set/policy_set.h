@@ -113,13 +113,14 @@ struct Counter {
   bool near() const noexcept { return spec.radius != 0; }  ///< its keys also have a place
   std::string canonical;                                   ///< the text behind the identity
   limiter::CounterId id{};  ///< after attach(); of an average that is exchanged: its amounts'
-  /// Of all replicas, if they share it; what is counted under `id` is then this replica's own part.
+  /// The counter that all replicas share; null: none. `id` then counts this replica's part.
   std::shared_ptr<const limiter::SharedCounter> shared;
   limiter::SyncedCounter synced;  ///< as replicas exchange it
   /// Whether replicas exchange its counts; a shared counter else asks the store each time.
   bool is_synced() const noexcept { return synced.interval.count() != 0; }
 };
 
+/// A compiled rung.
 struct Rung {
   Compare compare = Compare::none;
   std::uint16_t counter = 0;  ///< index into Policy::counters
@@ -145,6 +146,7 @@ struct Rung {
   bool caps = false;  ///< its threshold can be the counter's ceiling (compile_shortcuts.cc)
 };
 
+/// A compiled policy.
 struct Policy {
   std::string name;
   PolicyIndex index = 0;
@@ -188,10 +190,10 @@ struct Policy {
   std::vector<std::string> key_names;
   bool key_is_address = false;       ///< the only part is an address
   std::vector<ListIndex> own_lists;  ///< one for each action that remembers here
-  /// Of rungs that an override has put in shadow: their lists act on nobody until the override
-  /// ends, and operators see and lift their entries meanwhile.
+  /// The lists of rungs that an override has put in shadow: they act on nobody until the override
+  /// ends. Operators see and lift their entries meanwhile.
   std::vector<ListIndex> lists_asleep;
-  /// Of the same rungs: the named lists that they write otherwise. Their entries go on acting,
+  /// The named lists that the same rungs write without the override. Their entries go on acting,
   /// because others may have listed them, too.
   std::vector<ListIndex> named_asleep;
   /// For each binding and rung that writes a named list: the list's fields as the event provides
@@ -221,6 +223,7 @@ struct Pattern {
   std::shared_ptr<const limiter::SharedPattern> shared;  ///< with all replicas; null: our own
 };
 
+/// A compiled list.
 struct List {
   std::string name;
   std::string kept_as;  ///< the name of its dynamic entries in a ListBank
@@ -312,7 +315,8 @@ struct PolicySet {
   std::vector<bool> wants_readable_answer;
   std::vector<Policy> policies;
   std::vector<std::string> disabled;  ///< names of policies with mode: disabled
-  /// Of those: by policy, the names of the lists that they write otherwise.
+  /// For each disabled policy, the names of the lists that it writes while it is enabled: (policy,
+  /// list).
   std::vector<std::pair<std::string, std::string>> disabled_lists;
   std::vector<Counter> counters;
   std::vector<Pattern> patterns;

@@ -10,7 +10,7 @@
 namespace weir::policies {
 namespace {
 
-/// These stand in every row, or follow from fields that do.
+/// Fields that stand in every row, or follow from fields that do.
 constexpr std::array<std::string_view, 6> kInEveryRow{"method", "path", "segment",
                                                       "ip",     "time", "status"};
 

@@ -125,12 +125,12 @@ struct Routes::Node {
   Node& add_child(const std::string& segment);
 
   struct Literal {
-    std::size_t size;  // of the text, and how it begins: mostly that tells it from the others
+    std::size_t size;  // of the text; it and the first character mostly differ from the others
     char first;
     std::string text;
     std::unique_ptr<Node> node;
   };
-  static constexpr std::size_t kFew = 12;  // are looked through faster than halved
+  static constexpr std::size_t kFew = 12;  // so few literals are searched faster one by one
 
   std::vector<Literal> literals;  // ascending
   std::unique_ptr<Node> parameter;

@@ -184,7 +184,8 @@ void LiveView::limit(std::size_t bytes) {
   set_limits();
 }
 
-/// A quarter is for results, and of a shared view another one for what is to be told.
+/// Divides the memory: a quarter is for results, and for a shared view another one for the counts
+/// that are to be sent.
 void LiveView::set_limits() noexcept {
   const std::size_t quarter = limit_ / 4;
   view_->limit(limit_ - (is_shared() ? 2 : 1) * quarter);

@@ -54,8 +54,8 @@ class ViewInbox {
 /// once), a worker leaves the event in an inbox and continues; the next worker that takes the view
 /// empties the inbox. A worker waits only if the inbox is full.
 ///
-/// Of a view that replicas share it counts their events too, as the sharer (store/views) tells it
-/// of them, and keeps what was counted here until the sharer takes it.
+/// A view that replicas share counts their events too: the sharer (store/views) brings them. It
+/// keeps the local counts until the sharer takes them.
 class LiveView final : public limiter::SharedView {
  public:
   /// Results kept for readers: at most this many, and at most a quarter of the view's memory.
@@ -65,9 +65,10 @@ class LiveView final : public limiter::SharedView {
   /// windows that are still open.
   static constexpr milliseconds kGrace{1'000};
   static constexpr milliseconds kAnswerGrace{5'000};
-  /// A shared view: how much longer, for what other replicas tell once a second.
+  /// The time that a shared view waits in addition, for the counts that other replicas send once a
+  /// second.
   static constexpr milliseconds kSharedGrace{2'500};
-  /// And if Redis is away: so much longer at most, until it is back.
+  /// The most time that a shared view waits in addition while Redis is away.
   static constexpr milliseconds kHoldMax{60'000};
 
   /// `sharing`: replicas share it, and hash keys with this.

@@ -13,6 +13,7 @@
 /// Views as a policy set has them: numbers of events, taken after the policies have judged.
 namespace weir::policies {
 
+/// A compiled view.
 struct View {
   /// The view as one event provides it.
   struct Binding {

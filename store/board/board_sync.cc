@@ -9,7 +9,8 @@ namespace {
 
 // A call stays short for the server, which does nothing else meanwhile.
 constexpr std::size_t kItemsAtOnce = 32, kNewsAtOnce = 64, kBytesAtOnce = 512 << 10;
-// Of a large fleet not everybody asks for everybody in each second.
+// Replicas about which one call asks: in a large fleet a replica does not ask about all others in
+// each second.
 constexpr std::size_t kReplicasABeat = 16;
 // Clocks that differ by less are the same: answers take some time.
 constexpr milliseconds kSameClock{250};
@@ -175,7 +176,7 @@ std::vector<std::string> BoardSync::ask(TimePoint now, bool leaves) {
 }
 
 void BoardSync::failed(std::string why) {
-  // What was set since goes before it, and takes the place of the same.
+  // An item that was set since then goes before these, and replaces the one of the same name.
   std::vector<Unsent> back;
   for (Unsent& told : flying_) {
     const auto newer = std::find_if(unsent_.begin(), unsent_.end(), [&](const Unsent& other) {

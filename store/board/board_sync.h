@@ -41,7 +41,7 @@ struct BoardAnswer {
   std::vector<std::int64_t> told;  ///< of each item told: its stamp; 0: refused, -1: no room
   std::vector<std::string> news;
 
-  /// `told`: how many items the call has told. nullopt: that was no such answer.
+  /// Reads the answer to a call that sent `told` items. nullopt: it is no such answer.
   static std::optional<BoardAnswer> read(const Reply& reply, std::size_t told);
 };
 
@@ -56,7 +56,7 @@ class BoardSync {
   static constexpr std::size_t kUnsentMax = 1'000;     ///< items; more are refused
   static constexpr std::size_t kNewsMax = 1'000;       ///< that wait; the oldest go
   static constexpr std::size_t kValueMax = 960 << 10;  ///< bytes of an item
-  /// Of what is known of all: items, and bytes of their names and values.
+  /// The most that is known of all replicas together: items, and bytes of their names and values.
   static constexpr std::size_t kKnownMax = 2'000, kKnownBytesMax = std::size_t{64} << 20;
   static constexpr std::size_t kNewsBytesMax = 8 << 10;
   static constexpr milliseconds kGone{5'000};  ///< a replica that is silent for this long is down

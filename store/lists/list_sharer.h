@@ -23,6 +23,7 @@ struct SharedList {
   }
 };
 
+/// Numbers of the sharing of lists, for metrics.
 struct ListSharingStats {
   bool up = false;  ///< the latest call of every list was answered
   std::string why;  ///< the latest failure, for people; empty if up
@@ -46,8 +47,9 @@ class ListSharer final : public ScriptSharer {
   void stop();
   /// Shares these lists from now on; lists that stay continue without interruption.
   void use(const std::vector<SharedList>& lists);
-  /// An entry was created here: `tell` is called with whether this replica's listing made it, as
-  /// soon as the store has decided; with true at the deadline. Called from this loop, later.
+  /// Asks who made an entry that was created here: `tell` is called with whether this replica's
+  /// listing made it, as soon as the store has decided; with true at the deadline. Called from this
+  /// loop, later.
   void ask_maker(limiter::ListId list, const Hash128& key, TimePoint deadline,
                  std::function<void(bool here)> tell);
 

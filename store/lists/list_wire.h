@@ -74,7 +74,7 @@ std::array<std::string, 4> list_keys(std::string_view name, const Hash128& id);
 void append_question(std::string& out, const ListQuestion& question);
 void append_op(std::string& out, const ListOp& op);
 
-/// False: this is not the answer of list.lua to so many changes.
+/// Reads the answer of list.lua to `ops` changes. False: it is none.
 bool read_answer(const Reply& reply, std::size_t ops, ListAnswer& out);
 
 std::string entry_bytes(const limiter::ListEntry& entry);

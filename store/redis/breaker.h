@@ -25,6 +25,7 @@ class Backoff {
 /// argument. Not thread-safe.
 class Breaker {
  public:
+  /// closed: calls go to the server; open: they fail at once; half_open: a probe is under way.
   enum class State : std::uint8_t { closed, open, half_open };
   static constexpr int kFailures = 8;
 

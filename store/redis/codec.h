@@ -23,7 +23,7 @@ bool counts_once(const limiter::SharedOp& op) noexcept;
 
 /// Appends the operation's keys, as bulk strings; returns how many. A part with outcomes has two.
 /// `weir:<counter>:{<key>}`: the braces put all parts of an operation into one slot of a cluster.
-/// Of SharedForm::decimal the key as it is.
+/// SharedForm::decimal: the key as it is.
 unsigned append_keys(std::string& out, const limiter::SharedOp& op);
 
 /// Appends the operation's argument, as one bulk string. `now.wall` says where a calendar's windows
@@ -44,7 +44,7 @@ bool read_answer(const Reply& answer, std::size_t& at, const limiter::SharedOp& 
 void append_part(Packer& pack, const limiter::SharedPart& part, bool take_back, TimePoint wall);
 bool has_outcomes(const limiter::SharedPart& part) noexcept;
 double amount_of(const limiter::SharedOp& op) noexcept;
-/// Of the ceiling; infinite without one.
+/// The limit of the part's ceiling; infinite without one.
 double limit_of(const limiter::SharedPart& part) noexcept;
 
 /// `weir:<counter>:{<key>}<tail>` as a bulk string.

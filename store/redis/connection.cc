@@ -138,7 +138,7 @@ void Connection::open_socket(const net::SocketAddress& address) {
   if (!added) fail(SharedError::unavailable, "no room for another descriptor");
 }
 
-// For want of memory a connection ends, as if the server had closed it.
+// Runs a step. Without memory the connection ends, as if the server had closed it.
 template <class Step>
 void Connection::guarded(Step step) {
   if (survives_no_memory(step)) return;

@@ -57,14 +57,14 @@ class Connection final : net::EventHandler, net::Timer {
   bool ready() const noexcept { return state_ == State::ready; }
   bool is_off() const noexcept { return state_ == State::off; }
   std::string& out() noexcept { return out_; }  ///< only while ready
-  void sent(unsigned commands) noexcept;        ///< so many were appended
+  void sent(unsigned commands) noexcept;        ///< this many were appended
   unsigned pending() const noexcept { return pending_; }
   void flush();
   std::uint64_t connects() const noexcept { return connects_; }
   /// The connection has been useful, so its next failure counts as a new one. (A server may greet
   /// well and then answer nothing.)
   void worked() noexcept;
-  /// Of the last failure, for people; empty after it has worked.
+  /// The reason of the last failure, for people; empty after a success.
   const std::string& why() const noexcept { return why_; }
 
   static constexpr std::size_t kOutMax = std::size_t{8}

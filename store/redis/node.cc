@@ -35,8 +35,9 @@ void Node::add(OpRef ref, const SharedOp& op, unsigned slot, bool asking, TimePo
   guarded([&] { gather(ref, op, slot, asking, wall); });
 }
 
-// For want of memory: half a call in out() or in a group would be answered as another one. What was
-// gathered is lost with the connection, and its deadline tells of what was not.
+// Runs a step. Without memory the connection is dropped, because half a call in out() or in a group
+// would be answered as another one. Gathered operations are lost with the connection; operations
+// that are not gathered yet fail at their deadline.
 template <class Step>
 bool Node::guarded(Step step) {
   const bool survived = survives_no_memory(step);
@@ -235,7 +236,7 @@ bool Node::probed(const Reply& reply) {
   const bool answers = reply.root().type == Reply::Type::array && reply.size() == 2 &&
                        reply[1].type == Reply::Type::integer;
   if (!answers && !reply.is_error()) return false;
-  // An error is for the operations to tell: the server is there.
+  // The operations report an error themselves: the server is there.
   breaker_.probe_answered(worker_.now());
   if (breaker_.admits()) {
     connection_.worked();
@@ -245,7 +246,7 @@ bool Node::probed(const Reply& reply) {
   return true;
 }
 
-// What was never sent: nothing to be idempotent about.
+// Lists operations that were never sent: they cannot have been counted.
 void Node::list_unsent() {
   for (const Group& group : groups_) {
     lost_.insert(lost_.end(), group.plain.refs().begin(), group.plain.refs().end());
@@ -259,10 +260,10 @@ void Node::on_down(SharedError why) {
   net::Wheel::disarm(*this);
   preparing_ = 0;
   lost_.clear();
-  // Moved, not copied: all of these are told, also where there is no memory.
+  // Moved, not copied: all of these get their error, also without memory.
   Ring<OpRef> flying = std::exchange(flying_, {});
   Ring<ScriptCall*> single = std::exchange(single_, {});
-  survives_no_memory([this] { list_unsent(); });  // the deadline of the others tells them
+  survives_no_memory([this] { list_unsent(); });  // the others fail at their deadline
   for (Group& group : groups_) group.clear();
   calls_.clear();
   fresh_ = 0;

@@ -26,8 +26,8 @@ namespace weir::store {
 /// same way.
 class Node final : Connection::Owner, net::Timer {
  public:
-  /// The most operations of one call, where one that is not plain counts as two. Redis does nothing
-  /// else while a script runs: some 0.2 ms with so many.
+  /// The most operations of one call; an operation that is not plain counts as two. Redis does
+  /// nothing else while a script runs: some 0.2 ms for this many.
   static constexpr std::size_t kCallMax = 64;
   static constexpr std::size_t kInFlightMax = 16'384;  ///< operations; then Error full
 

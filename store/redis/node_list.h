@@ -23,10 +23,10 @@ class NodeList {
   Node& add(Connection::Greeting greeting);
   /// The one of this address, made if need be. Null: there are too many.
   Node* at(const Endpoint& endpoint);
-  /// Those so far never retire.
+  /// The nodes that are known now never retire.
   void keep() noexcept { kept_ = all_.size(); }
-  /// Those that have left retire, perhaps for another address, as they do in Kubernetes. `owns`:
-  /// those that have not, by their indices.
+  /// Retires the nodes that have left, perhaps for another address, as they do in Kubernetes.
+  /// `owns`: for each index, whether the node has not left.
   void retire(const std::vector<bool>& owns);
 
   void start();

@@ -15,8 +15,8 @@ struct Parameter {
   std::string_view name;
   double (*of)(const limiter::SharedPart&);
 };
-/// Each part has room for so many; parameters of a form stand in the order of its row. In a window
-/// of the calendar the first ones are the edges of windows (kEdges).
+/// The parameters that each part has room for; those of a form stand in the order of its row. In a
+/// window of the calendar the first ones are the edges of windows (kEdges).
 inline constexpr std::size_t kParameters = 5;
 inline constexpr auto kEdges =
     std::to_array<std::string_view>({"earlier", "begins", "ends", "later"});

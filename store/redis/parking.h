@@ -33,7 +33,8 @@ class Parking {
                     now + kAskAgain});
     return true;
   }
-  /// Those whose time has come leave if `leaves` says so. It may park others.
+  /// Looks at all parked operations: an operation whose time has come leaves if `leaves` says so.
+  /// `leaves` may park others.
   template <class Leaves>
   void look(TimePoint now, Leaves leaves) {
     looking_.clear();

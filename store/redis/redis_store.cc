@@ -16,7 +16,7 @@ constexpr milliseconds kComplains{1'000};  // where some operations fail and oth
 constexpr milliseconds kForgets{5'000};    // where none has been asked for since
 constexpr milliseconds kTryAgain{8};       // TRYAGAIN, LOADING: a tick of the wheel
 // While no server takes operations, a look at all parked ones finds only those whose time is over.
-// A server that comes up is told of at once.
+// A server that comes up causes a look at once.
 constexpr milliseconds kLookAgain{100};
 
 }  // namespace

@@ -52,7 +52,7 @@ class Constants {
   std::string names_, values_;
 };
 
-/// What scripts call metrics, windows and forms.
+/// The names by which scripts call metrics, windows and forms.
 std::string vocabulary() {
   Constants metrics, windows, shapes;
   for (const MetricRow& row : kMetrics) {

@@ -19,8 +19,8 @@ Reply::Type text_type(int type) noexcept {
   return type == REDIS_REPLY_STATUS ? Reply::Type::status : Reply::Type::string;
 }
 
-/// hiredis is C: no exception may pass it. It takes null for want of memory, and the connection
-/// ends.
+/// Calls `add` for hiredis, which is C: no exception may pass it. Null: no memory, and the
+/// connection ends.
 template <class Add>
 void* added(Add add) noexcept {
   try {

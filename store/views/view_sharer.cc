@@ -9,7 +9,7 @@
 namespace weir::store {
 namespace {
 
-/// What the names of a view's keys begin with: `weir:view:<name>:{<hash>}`.
+/// The beginning of the names of a view's keys: `weir:view:<name>:{<hash>}`.
 std::string view_stem(std::string_view name, const Hash128& id) {
   std::string stem = "weir:view:";
   limiter::ReadableKey text(stem);

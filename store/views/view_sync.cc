@@ -355,8 +355,8 @@ bool ViewSync::adopt(std::string_view epoch) {
   return own;
 }
 
-/// The store has lost its memory. This replica has not: it goes on, and tells again what others may
-/// not have heard. If it is the first to notice, it fills the store with what it has.
+/// The store has lost its memory, but this replica has not: it goes on, and sends again what others
+/// may not have received. If it is the first to notice, it fills the store with what it has.
 void ViewSync::lost_memory(std::string_view epoch) {
   fills_ = adopt(epoch);
   heard_at_ = asked_at_;

@@ -183,6 +183,12 @@ class Sources(unittest.TestCase):
                                     tests__core__b_test_cc="namespace weir::a_test {\n}\n"),
                          ["tests/core/b_test.cc:1: a test's namespace ends with the file's name: ::b_test"])
 
+    def test_comments_that_leave_their_subject_out(self):
+        self.assertEqual(self.found(tidy.check_comments, core__a_h="/// Of the last failure.\nint f();\n\n  /// Those that are left.\n",
+                                    core__b_h="/// The reason of a failure:\n/// Of two failures the last one. Often\nint f();  // Of a kind.\n/// Offers it.\n"),
+                         ["core/a.h:1: a comment begins with `Of`: name its subject",
+                          "core/a.h:4: a comment begins with `Those`: name its subject"])
+
     def test_noexcept_functions_that_allocate(self):
         self.assertEqual(self.found(tidy.check_noexcept, core__a_cc="int f() noexcept {\n  return g(std::make_shared<int>(1));\n}\n",
                                     core__b_cc="int f() noexcept {\n  try {\n    g(std::make_shared<int>(1));\n  } catch (...) {\n  }\n}\n"),

@@ -31,7 +31,7 @@ std::string nonzero(std::int64_t n) {
   return n == 0 ? std::string() : human_count(static_cast<std::uint64_t>(n));
 }
 
-/// Of all actions, those that only score or notify included.
+/// The sum over all actions, those that only score or notify included.
 std::int64_t sum_of(const json::value& by_action) {
   std::int64_t sum = 0;
   for (const ActionRow& action : kActions) sum += count_of(by_action, action.name);

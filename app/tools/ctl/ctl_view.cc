@@ -32,7 +32,7 @@ void append_window(std::string& out, const json::value& window, bool running) {
   out += columns(rows, "  ", false);
 }
 
-/// Whose events a shared view counts.
+/// Appends whose events a shared view counts.
 void append_scope(std::string& out, const json::value& answer) {
   const json::value* sharing = member(answer, "sharing");
   if (sharing == nullptr || !sharing->is_object()) return;

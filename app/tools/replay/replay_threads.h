@@ -22,7 +22,7 @@ Threads threads_for(std::size_t asked, const replay::Plan& plan, bool store);
 /// case how the work is shared out.
 void tell_threads(const replay::Split& split, const Threads& threads, bool verbose);
 
-/// Of a configuration, for people: on how many threads its replays can run.
+/// On how many threads the replays of a configuration can run, for people.
 std::string threads_text(const policies::PolicySet& set);
 std::string threads_json(const policies::PolicySet& set);
 

@@ -40,7 +40,7 @@ struct Ast {
 /// Canonical text (policies/lang/expr/print.cc), with parentheses only where precedence demands
 /// them.
 std::string print(const Ast& ast, const SlotTable& slots);
-/// Of the operator at the root: 0 (`? :`) to 7 (names, calls, literals).
+/// The precedence of the operator at the root: 0 (`? :`) to 7 (names, calls, literals).
 std::uint8_t precedence(const Ast& ast, const SlotTable& slots);
 
 /// Lays a checked tree out for evaluation (policies/lang/expr/emit.cc). The pool is that of its

@@ -13,7 +13,7 @@ using Pieces = std::vector<std::string_view>;
 
 constexpr std::size_t kPartsMax = 6;  // of a hint: a longer one helps nobody
 
-/// Of these a client's value has no `*` or `|` that somebody would look for.
+/// Whether clients' values of this field have no `*` or `|` that a pattern would look for.
 bool is_plain(const Subject& subject) {
   constexpr std::string_view kAttributes[] = {"path", "url", "host", "method", "scheme"};
   constexpr std::string_view kHeaders[] = {"user-agent", "referer", "origin", "x-forwarded-host"};

@@ -8,7 +8,7 @@
 /// where weir compares letter by letter.
 namespace weir::policies::expr {
 
-/// What of a value a text is compared with.
+/// The part of a value that a text is compared with.
 enum class Compared : std::uint8_t { whole, begin, end, part };
 
 /// `path`, or `path.lowerAscii()`: what is compared, as a text and as what it reads.

@@ -18,7 +18,7 @@ void warn_never_found(Checker& checker, const Ast& call);
 
 /// The same of a pattern of matches() that compiles. `field`: what it is looked for in.
 void warn_of_glob(Checker& checker, const Ast& field, const Ast& at, std::string_view pattern);
-/// Of one that does not compile: what to write instead, if it is a glob.
+/// The hint for a pattern that does not compile: the expression to write instead, if it is a glob.
 std::string hint_for_glob(const Checker& checker, const Ast& field, std::string_view pattern);
 
 }  // namespace weir::policies::expr

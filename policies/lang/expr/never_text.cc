@@ -52,7 +52,8 @@ std::string escaped_path(std::string_view path) {
   return out;
 }
 
-/// Of a path: what its normal form, which policies match, never has. `lowered`: in small letters.
+/// Whether the normal form of a path, which policies match, can never be or have this text.
+/// `lowered`: the path is compared in small letters.
 Never path_never(std::string_view path, Compared how, bool lowered) {
   if ((how == Compared::whole || how == Compared::begin) && !path.starts_with('/'))
     return {"a path begins with /", write("/" + std::string(path))};

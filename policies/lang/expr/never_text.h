@@ -14,8 +14,8 @@ struct NeverText {
   std::string condition;  ///< where the text is a pattern elsewhere: the test that was meant
 };
 
-/// What no value of this attribute equals, begins with, ends with or contains: a path without its
-/// slash, a method in small letters, `/api/*`. `negated`: the hint is for the contrary.
+/// Whether values of this attribute never equal, begin with, end with or contain the text: a path
+/// without its slash, a method in small letters, `/api/*`. `negated`: the hint is for the opposite.
 NeverText never_text(const Subject& subject, std::string_view text, Compared how,
                      bool negated = false);
 

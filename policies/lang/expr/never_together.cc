@@ -122,8 +122,8 @@ std::optional<Test> read_test(const Ast& node, bool negated) {
   }
 }
 
-/// Of what kind values are that can be told apart at load. An address equals the texts that spell
-/// it, and a list the JSON that has its elements: these have none.
+/// The kind of a value whose differences are known at load. An address equals the texts that spell
+/// it, and a list the JSON that has its elements: they have no kind.
 int kind_of(const Value& value) noexcept {
   switch (value.type()) {
     case Type::null:
@@ -237,7 +237,7 @@ std::optional<std::int64_t> whole(const std::optional<Number>& bound, bool open,
 
 class Values {
  public:
-  /// What all of these tests leave of one subject, which has this range where it is a number.
+  /// The values of one subject that pass all of these tests. `range`: its range if it is a number.
   Values(const std::vector<const Test*>& tests, const Range& range) : tests_(tests) {
     int kind = 0;
     const bool no_nan = std::any_of(tests_.begin(), tests_.end(), [](const Test* test) {
@@ -288,7 +288,7 @@ class Values {
     });
   }
 
-  /// Of a subject that is an integer for certain.
+  /// Whether the subject is an integer for certain and no integer passes.
   bool are_no_integers() const {
     constexpr std::int64_t kLookedAt = 64;
     if (tests_.front()->subject->type != Type::integer) return false;
@@ -340,7 +340,7 @@ class Chain {
     for (const Test& test : tests) {
       if (!none({&test})) continue;
       if (!is_order(test.op))
-        return true;  // an empty list, or what no value equals: told elsewhere
+        return true;  // an empty list, or what no value equals: another check warns
       const bool before_all = test.values.front().is(Type::text);
       say(test, test,
           checker_.source(*test.at) + " never holds: " +

@@ -30,7 +30,8 @@ void warn_decided(Checker& checker, const Ast& logical) {
   const auto known = [](const AstPtr& side) { return side->op == Op::constant; };
   const auto& sides = logical.children;
   if (std::none_of(sides.begin(), sides.end(), decides)) return;
-  if (std::all_of(sides.begin(), sides.end(), known)) return;  // folded, and told as a whole
+  if (std::all_of(sides.begin(), sides.end(), known))
+    return;  // folded; the warning is about the whole
   checker.diagnostics.warning(logical.begin, logical.end,
                               deciding ? "this holds for every event: one side is always true"
                                        : "this never holds: one side is always false",

@@ -5,8 +5,8 @@
 
 namespace weir::policies::expr {
 
-/// What to write instead of a text that stands beside `time`, which is a number: the Unix
-/// milliseconds of a date, in UTC if the text names no zone.
+/// The number to write instead of a text that stands beside `time`: the Unix milliseconds of a
+/// date, in UTC if the text names no zone.
 std::string time_hint(std::string_view text);
 
 }  // namespace weir::policies::expr

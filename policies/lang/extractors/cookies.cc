@@ -72,7 +72,8 @@ bool is_unreserved(int byte) noexcept {
          (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '_' || byte == '.';
 }
 
-/// No encoder escapes letters and digits; applications that do not decode tell `%61` from `a`.
+/// Whether a letter or digit is escaped. No encoder does that; applications that do not decode see
+/// a difference between `%61` and `a`.
 bool escapes_a_letter(std::string_view value) noexcept {
   for (std::size_t at = value.find('%'); at != std::string_view::npos;
        at = value.find('%', at + 1)) {

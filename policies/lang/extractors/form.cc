@@ -13,7 +13,7 @@
 namespace weir::policies {
 namespace {
 
-/// A form as it stands.
+/// Reads a form without decoding its names.
 struct AsItStands {
   static std::size_t find(std::string_view text, char c) noexcept { return text.find(c); }
   static std::string_view name(std::string_view raw) noexcept { return raw; }
@@ -66,7 +66,7 @@ bool names_between_semicolons(Reading& reading, std::string_view pair, Match mat
   return false;
 }
 
-/// A parameter as it stands in the text.
+/// A parameter, not decoded.
 struct Parameter {
   MissReason why;
   std::string_view name, raw;  ///< if it is there

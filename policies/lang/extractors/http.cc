@@ -16,7 +16,7 @@ Extracted read_text(Frame& frame, const Argument&) noexcept {
   if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
   const std::string_view text = frame.request()->*kMember;
   if (text.data() == nullptr)
-    return Extracted::miss(MissReason::absent);  // a log that does not tell
+    return Extracted::miss(MissReason::absent);  // the log does not have it
   return {Value::text(text)};
 }
 
@@ -84,7 +84,7 @@ Extracted read_segment(Frame& frame, const Argument& argument) noexcept {
 
 Extracted read_status(Frame& frame, const Argument&) noexcept {
   if (frame.answer() == nullptr) return Extracted::miss(MissReason::unread);
-  // A record may tell of an answer without its status.
+  // A record may have an answer without its status.
   if (frame.answer()->status == 0) return Extracted::miss(MissReason::absent);
   return {Value::integer(frame.answer()->status)};
 }

@@ -16,7 +16,7 @@ namespace weir::policies {
 
 class Arena;
 
-/// Whose body it is.
+/// The sender of a body.
 enum class BodyFrom : std::uint8_t {
   client,  ///< read as strictly as the readings of applications differ (docs/security.md)
   app,     ///< an answer or a record of a file: no other parser reads it, so names are exact

@@ -16,8 +16,8 @@ constexpr std::size_t kBoundaryMax = 70;  // RFC 2046
 /// Brackets are not token characters, but .NET and others write `items[0]` without quotes.
 bool is_bare_character(char c) noexcept { return is_token(c) || c == '[' || c == ']'; }
 
-/// Of the characters that RFC 2046 allows, those that no parser takes for an end. Dashes alone
-/// would make every boundary look like the last.
+/// Whether a boundary has only those of the characters of RFC 2046 that no parser takes for an end.
+/// Dashes alone would make every boundary look like the last.
 bool is_plain_boundary(std::string_view boundary) noexcept {
   static constexpr std::string_view kMarks = "'()+_./:=?-";
   return boundary.find_first_not_of('-') != std::string_view::npos &&
@@ -57,8 +57,8 @@ constexpr std::string_view kAsciiBased[] = {
     "windows-874",  "koi8-r",       "koi8-u",
 };
 
-/// Of two bytes a character beyond US-ASCII, without shifts between them: escapes of a query are
-/// split off before they are decoded, so ASCII means the same in all of these.
+/// Charsets with two bytes for a character beyond US-ASCII, without shifts between them: escapes of
+/// a query are split off before they are decoded, so ASCII means the same in all of them.
 constexpr std::string_view kAsciiBasedOfTwoBytes[] = {
     "gbk",        "gb2312", "gb18030",   "x-gbk",          "cp936",       "ms936", "big5",
     "big5-hkscs", "cp950",  "euc-kr",    "ks_c_5601-1987", "windows-949", "cp949", "euc-jp",

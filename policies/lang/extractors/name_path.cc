@@ -15,7 +15,7 @@ using namespace name_text;
 constexpr char32_t kBoundary = 0xfffffffe;    ///< between two steps
 constexpr char32_t kAnyElement = 0xfffffffd;  ///< `[]`
 
-/// What a `.` is: PHP makes an underscore of it, and of a blank.
+/// How a `.` is read: PHP makes an underscore of it, and of a blank.
 enum class Dots : std::uint8_t { separate, are_underscores };
 
 /// A name as its steps: characters and marks. Separators inside a step are left out, at both ends
@@ -83,7 +83,7 @@ class Steps {
   bool closed_ = false;  // just after a `]`
   bool after_point_ = false;
   bool has_rest_ = false;
-  // What comes next, in this order.
+  // The next characters, in this order.
   std::uint32_t underscores_ = 0;
   char32_t mark_ = kEnd, letter_ = kEnd;
 };

@@ -25,7 +25,7 @@ inline char32_t broken(unsigned char byte) noexcept {
   return byte == 0x85 || byte == 0xa0 ? byte : kBroken;
 }
 
-/// The characters of a text as it stands.
+/// The characters of a text, not decoded.
 class PlainText {
  public:
   explicit PlainText(std::string_view text) noexcept : rest_(text) {}

@@ -14,8 +14,8 @@ bool is_call(const PolicySet& set, EventIndex event) {
   return !set.events[set.events[event].base].calls.empty();
 }
 
-/// What only requests can do is an error where nothing but calls is watched: it would never
-/// happen.
+/// Reports something that only requests can do. It is an error if the configuration watches nothing
+/// but calls: it would never happen.
 void report(bool calls_alone, const config::Where& where, const std::string& message,
             config::Problems& problems) {
   if (calls_alone) {

@@ -4,16 +4,16 @@
 #include "config/text/problem.h"
 #include "policies/set/policy_set.h"
 
-/// What the rate limit service does not see, or cannot say: it is asked once about a descriptor, it
-/// answers at once, and nobody tells it what became of the request.
+/// Checks for things that the rate limit service cannot see or say: it is asked once about a
+/// descriptor, answers at once, and never learns the answer to the request.
 namespace weir::policies {
 
 /// An event of calls that only an answer decides would never happen.
 void check_event_of_calls(const config::EventDef& def, const PolicySet& set, EventIndex index,
                           config::Problems& problems);
 
-/// What a policy, or one of its `metrics`, counts of calls. `def` is its own, and `owner` that of
-/// the policy with the rungs.
+/// Checks what a policy, or one of its `metrics`, counts of calls. `def` is the policy's own
+/// definition, and `owner` that of the policy with the rungs.
 void check_counts_of_calls(const config::PolicyDef& def, const config::PolicyDef& owner,
                            const PolicySet& set, const Policy& policy, config::Problems& problems);
 

@@ -27,7 +27,7 @@ bool is_every_request(const PolicySet& set, EventIndex index) {
   }
 }
 
-/// What each request has, whoever sends it.
+/// Whether each request has this field, whoever sends it.
 bool is_always_there(const Slot& slot) {
   constexpr std::string_view kAlways[] = {"ip", "method", "path", "url", "host", "scheme", "time"};
   return slot.extractor != nullptr && std::find(std::begin(kAlways), std::end(kAlways),
