@@ -77,7 +77,7 @@ struct Search {
   std::string text;                   // lower case; empty: all
   std::string key;                    // the same as it was written
   std::optional<AddressRange> range;  // that it means
-  std::size_t left = kSearchMax;     // entries that may still be looked at
+  std::size_t left = kSearchMax;      // entries that may still be looked at
 
   bool finds(std::string_view in) const {
     const auto same = [](char a, char b) { return ascii::lower(a) == b; };

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/chars/token.h"
 #include "core/chars/own_headers.h"
+#include "core/chars/token.h"
 #include "core/kept_memory.h"
 #include "net/http/client_address.h"
 #include "net/http/fields.h"

@@ -191,7 +191,7 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
   }
 }
 
-/// Of the check that stands in the context.
+/// Appends the answer that lets the request of the context's check pass.
 void DoorSession::append_pass(const Effect& effect, const gate::Unsettled::Id* id) {
   ctx_.forged.clear();
   if (door_->caller->envoy) find_forged(ctx_.request.fields, ctx_.forged);

@@ -155,7 +155,8 @@ void read_key(Reader& reader, const Member& m, const std::vector<KeyPart>& of, L
     if (of[i].field.value != "ip" || Cidr::parse(text)) continue;
     std::string hint = network_fault(text);
     if (hint.empty()) hint = "write 10.0.0.1, 10.0.0.0/8 or 2001:db8::/32";
-    reader.problems().error(out.key[i].where, quoted(text) + " is not an address or CIDR block", hint);
+    reader.problems().error(out.key[i].where, quoted(text) + " is not an address or CIDR block",
+                            hint);
   }
 }
 

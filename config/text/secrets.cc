@@ -209,7 +209,7 @@ bool begins_notify(std::string_view line) {
   return lower_word(line.substr(is_quote(line[0]) ? 1 : 0, 5)) == "notif";
 }
 
-/// Of webhooks, also misspelt.
+/// Whether a key may be that of a webhook, also if it is misspelt.
 bool is_hook_key(std::string_view key) {
   return key.starts_with("web") || key.find("hook") != npos;
 }
@@ -226,7 +226,7 @@ void cover_hook(std::string& line, std::size_t at, std::size_t to) {
   }
 }
 
-/// Of each URL what stands behind its host: whoever knows it may post there.
+/// Covers the path of each URL: a caller who knows the path of a webhook may post there.
 void cover_paths(std::string& line) {
   for (std::size_t at = 0; (at = line.find("://", at)) != npos; at += 3) {
     const std::size_t path = line.find('/', at + 3);

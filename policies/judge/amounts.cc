@@ -32,7 +32,7 @@ Value spelled(Frame& frame, const Value& value) {
 }
 
 Planning::AmountLoad Planning::load_amount(const Policy& policy, const Binding& binding,
-                                       limiter::Amount& amount, Trace* trace) {
+                                           limiter::Amount& amount, Trace* trace) {
   const auto lacks = [&](std::size_t field, const Expression& expression, const Value& value) {
     const MissReason reason = why_no_number(work_.frame, expression, value);
     return missing(policy, field, expression.canonical(), reason, Skip::amount_missing, trace)

@@ -449,7 +449,8 @@ TEST(LineJudge, TellsWhatIsWrongWithAnAnswerThatIsTold) {
   EXPECT_EQ(api.ask(R"({"request_id":"0"})"), "2 what was answered to this request? give `status`");
   EXPECT_EQ(api.ask(R"({"request_id":"0","status":401,"user":"bob"})"),
             "32 beside `request_id` stand `status` and `response` only");
-  EXPECT_THAT(api.query(R"({"request_id":"0","status":401})"), HasSubstr("a query cannot report an answer"));
+  EXPECT_THAT(api.query(R"({"request_id":"0","status":401})"),
+              HasSubstr("a query cannot report an answer"));
 }
 
 TEST(LineJudge, SettlesWhatADoorHasLetPass) {

@@ -11,10 +11,10 @@ namespace {
 std::string packed(const std::string& text) {
   uLongf size = ::compressBound(static_cast<uLong>(text.size()));
   std::string out(size, '\0');
-  EXPECT_EQ(::compress(reinterpret_cast<Bytef*>(out.data()), &size,
-                       reinterpret_cast<const Bytef*>(text.data()),
-                       static_cast<uLong>(text.size())),
-            Z_OK);
+  EXPECT_EQ(
+      ::compress(reinterpret_cast<Bytef*>(out.data()), &size,
+                 reinterpret_cast<const Bytef*>(text.data()), static_cast<uLong>(text.size())),
+      Z_OK);
   out.resize(size);
   return out;
 }

@@ -21,7 +21,7 @@ struct CaseRun::Flight {
   TimePoint asked;      ///< when it was sent first
 
   bool is_event() const noexcept { return step->request || step->event || step->domain; }
-  /// Of the request; empty: none is known.
+  /// The method of the request; empty: none is known.
   std::string_view method() const noexcept {
     if (reader == nullptr) return draft.request().method;
     const Request* const request = reader->record().request;

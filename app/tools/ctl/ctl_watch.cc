@@ -105,8 +105,7 @@ int check_policy(const AdminDoor& door, const WatchOptions& options) {
 
 constexpr std::size_t kTopKeys = 20;
 
-/// Whose a verdict is: of an entry its key, else the address of the client. null: an event came
-/// without an address.
+/// The key of an entry, else the address of the client. null: the event came without an address.
 json::value key_of(const json::value& row) {
   if (cell(row, "kind") == "listed") return items(row, "key");
   const json::value* const client = member(row, "client");

@@ -171,8 +171,8 @@ std::string anchored(const Subject& subject, std::string_view text, Compared how
                   (ends && !text.ends_with('$') ? "$" : ""));
 }
 
-/// Of a text that somebody looks for inside others: without a letter or digit it is a sign such as
-/// the `/*` of a comment, and no pattern.
+/// Whether a text that is looked for inside others is a sign, such as the `/*` of a comment, and
+/// not a pattern: it has no letter and no digit.
 bool is_sign(std::string_view text, Compared how) {
   return how == Compared::part && std::none_of(text.begin(), text.end(), ascii::is_letter_or_digit);
 }
