@@ -48,7 +48,7 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
 std::string network_problem(std::string_view text) {
   const std::string quoted = "\"" + std::string(text) + "\"";
   if (const std::string fault = network_fault(text); !fault.empty())
-    return quoted + " is no network: " + fault;
+    return quoted + " is not a network: " + fault;
   return quoted +
          " is a network, and the key of an entry is an address: networks stand in the "
          "configuration, or in the file or URL of a list";
@@ -57,7 +57,7 @@ std::string network_problem(std::string_view text) {
 std::string network_question(std::string_view text) {
   const std::string quoted = "\"" + std::string(text) + "\"";
   if (const std::string fault = network_fault(text); !fault.empty())
-    return quoted + " is no network: " + fault;
+    return quoted + " is not a network: " + fault;
   return quoted +
          " is a network: ask for an address in it. weir ctl list NAME NETWORK says whether a list "
          "covers the network, and a search on the dashboard finds the entries in it";

@@ -172,7 +172,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"on_error", R"({"anyOf":[{"enum":["local","allow","deny"]},{"$ref":"#/$defs/on_error"}]})",
       "`local`, `{local: 0.2}`, `allow` or `deny`", "`local`",
       "While Redis is away: this replica's own count (against a part of the limits), as if there "
-      "were not policy, or 503."},
+      "were no policy, or 503."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_on_error(r, m, d.policy.on_error); }},
 };
 

@@ -138,7 +138,7 @@ class BulkReader {
         const std::string fault = network_fault(parts.front());
         return quoted_start(parts.front()) +
                (fault.empty() ? " is neither an address nor a network such as 10.0.0.0/8"
-                              : " is no network: " + fault);
+                              : " is not a network: " + fault);
       }
       entries_->add(*block, until);
       return {};

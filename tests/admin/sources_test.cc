@@ -230,7 +230,7 @@ TEST_F(SourcesTest, ANetworkIsNoKeyAnywhereElse) {
            {"203.0.113.0/33", "a prefix has 0 to 32 bits"},
            {"2001:db8::/129", "a prefix has 0 to 128 bits"},
            {"::ffff:203.0.113.0/24", "a prefix of an IPv4 address in IPv6 has 97 to 128 bits"}}) {
-    const std::string said = "\"" + text + "\" is no network: " + fault;
+    const std::string said = "\"" + text + "\" is not a network: " + fault;
     EXPECT_EQ(detail(call("GET", "/v1/why?key=" + text)), said);
     EXPECT_EQ(detail(call("GET", "/v1/lists/banned/entries?key=" + text)), said);
     EXPECT_EQ(detail(call("DELETE", "/v1/lists/banned/entries?key=" + text)), said);
