@@ -85,7 +85,7 @@ class Doctor(unittest.TestCase):
         with open(path, "w", encoding="utf-8"):
             pass
         code, report = self.examine(head=head)
-        self.assertEqual((code, self.one(report, "ports", "no socket")["state"]), (1, "problem"))
+        self.assertEqual((code, self.one(report, "ports", "not a socket")["state"]), (1, "problem"))
 
     def test_a_weir_that_only_answers_questions(self):
         door = free_port()

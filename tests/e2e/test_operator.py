@@ -190,7 +190,7 @@ class Operator(unittest.TestCase):
         token = re.search(r"weir ctl undo (\w+)", said)[1]
         self.assertEqual(self.ctl("undo", token), "undone (imported into banned): 3000 entries are off again\n")
         self.assertEqual(self.status("192.0.7.7"), 200)
-        for wrong, words in (("ip\nnowhere\n", "entry 1: "), ('ip\n"1.2.3.4\n', "a quote is not closed"), ("{", "no JSON"),
+        for wrong, words in (("ip\nnowhere\n", "entry 1: "), ('ip\n"1.2.3.4\n', "a quote is not closed"), ("{", "not JSON"),
                              ('[{"key": 7}]', "entry 1: "), ("ip,until\n1.2.3.4,soon\n", "`until`")):
             with self.subTest(wrong=wrong):
                 self.assertIn(words, self.ctl("list", "banned", "--import", "-", code=1, stdin=wrong))
