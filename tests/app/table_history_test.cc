@@ -10,7 +10,7 @@ using admin::TableRecord;
 constexpr std::size_t kRoom = 100'000;
 
 /// One replica's history, changed as TableChanges does.
-struct Book : TableHistory {
+struct Replica : TableHistory {
   std::string set(const char* cell, int limit, TimePoint at, const char* state = "applied",
                   const char* by = "ann") {
     TableRecord record;
@@ -41,24 +41,24 @@ struct Book : TableHistory {
 TimePoint at(int ms) { return TimePoint{milliseconds{ms}}; }
 
 TEST(TableHistory, AnotherReplicaHasWhatItIsTold) {
-  Book a, b;
+  Replica a, b;
   a.set("x", 5, at(1));
   a.set("y", 6, at(2));
   EXPECT_TRUE(a.has_unsent("t"));
-  a.take_reply("t");
+  a.mark_sent("t");
   ASSERT_TRUE(b.merge("t", a.text()));
   EXPECT_EQ(b.cells(), "x=5 y=6 ");
   EXPECT_EQ(b.states(), "1:applied 2:applied ");
   EXPECT_FALSE(b.has_unsent("t"));
   EXPECT_EQ(b.set("x", 7, at(3)), "3") << "ids go on";
-  Book back;
+  Replica back;
   ASSERT_TRUE(back.from_json(b.to_json()));
   EXPECT_TRUE(back.has_unsent("t")) << "also after a restart";
   EXPECT_EQ(back.cells(), b.cells());
 }
 
 TEST(TableHistory, WhatWasSetMeanwhileLiesOverWhatIsTold) {
-  Book a, b;
+  Replica a, b;
   a.set("x", 5, at(1));
   b.merge("t", a.text());
   a.set("x", 10, at(2));
@@ -68,7 +68,7 @@ TEST(TableHistory, WhatWasSetMeanwhileLiesOverWhatIsTold) {
   EXPECT_EQ(b.cells(), "x=20 y=11 ");
   EXPECT_EQ(b.states(), "1:applied 2:applied 3:applied 4:applied ") << "ours got an id of its own";
   EXPECT_TRUE(b.has_unsent("t"));
-  a.take_reply("t");
+  a.mark_sent("t");
   ASSERT_TRUE(a.merge("t", b.text()));
   EXPECT_EQ(a.cells(), b.cells());
   EXPECT_EQ(a.states(), b.states());
@@ -79,7 +79,7 @@ TEST(TableHistory, WhatWasSetMeanwhileLiesOverWhatIsTold) {
 }
 
 TEST(TableHistory, AnIdThatWasToldIsNeverAnotherChange) {
-  Book a, b;
+  Replica a, b;
   a.mark_ids("3fa2");
   b.mark_ids("91c0");
   const std::string ours = a.set("x", 10, at(1), "applied", "ann");
@@ -87,9 +87,9 @@ TEST(TableHistory, AnIdThatWasToldIsNeverAnotherChange) {
   EXPECT_EQ(ours, "1-3fa2");
   EXPECT_EQ(theirs, "1-91c0");
   ASSERT_TRUE(b.merge("t", a.text()));
-  a.take_reply("t");
+  a.mark_sent("t");
   ASSERT_TRUE(a.merge("t", b.text()));
-  for (Book* each : {&a, &b}) {
+  for (Replica* each : {&a, &b}) {
     EXPECT_EQ(each->find("t", ours)->by, "ann");
     EXPECT_EQ(each->find("t", theirs)->by, "bob");
     EXPECT_EQ(each->find("t", "1"), nullptr) << "the number alone says too little";
@@ -98,10 +98,10 @@ TEST(TableHistory, AnIdThatWasToldIsNeverAnotherChange) {
 }
 
 TEST(TableHistory, ASecondPersonMayDecideElsewhere) {
-  Book a, b, c;
+  Replica a, b, c;
   const std::string id = a.set("x", 9, at(1), TableRecord::kPending);
-  for (Book* each : {&b, &c}) each->merge("t", a.text());
-  a.take_reply("t");
+  for (Replica* each : {&b, &c}) each->merge("t", a.text());
+  a.mark_sent("t");
   EXPECT_EQ(b.pending(), 1U);
   b.hold(b.with("t", {{{"x"}, Number(9)}}));
   b.set_state("t", id, TableRecord::kApplied, "bob", at(2));
@@ -120,16 +120,16 @@ TEST(TableHistory, ASecondPersonMayDecideElsewhere) {
   overtaken.clear();
   ASSERT_TRUE(c.merge("t", b.text(), &overtaken)) << "the same once more says it once";
   EXPECT_TRUE(overtaken.empty());
-  b.take_reply("t");
+  b.mark_sent("t");
   ASSERT_TRUE(b.merge("t", c.text(), &overtaken));
   EXPECT_TRUE(overtaken.empty());
   EXPECT_EQ(b.find("t", id)->overtaken, "rejected by cleo");
   EXPECT_EQ(b.find("t", id)->state, TableRecord::kApplied);
-  Book again;
+  Replica again;
   ASSERT_TRUE(again.from_json(b.to_json()));
   EXPECT_EQ(again.find("t", id)->overtaken, "rejected by cleo");
   // Approved here while others still wait.
-  Book d;
+  Replica d;
   d.merge("t", a.table_text("t", kRoom));
   const std::string more = a.set("y", 3, at(4), TableRecord::kPending);
   d.merge("t", a.text());
@@ -141,24 +141,24 @@ TEST(TableHistory, ASecondPersonMayDecideElsewhere) {
 }
 
 TEST(TableHistory, TheHistoryIsCutWhereItDoesNotFit) {
-  Book a;
+  Replica a;
   for (int i = 0; i < 300; ++i) a.set("x", i, at(i));
   const std::string text = a.table_text("t", 10'000);
   EXPECT_LE(text.size(), 10'000U);
-  Book b;
+  Replica b;
   ASSERT_TRUE(b.merge("t", text));
   EXPECT_EQ(b.cells(), "x=299 ");
   EXPECT_EQ(b.records().back().id, "300");
   EXPECT_LT(b.records().size(), 100U);
   EXPECT_EQ(a.table_text("t", 20), "") << "not even the cells";
   // A replica that has more of it keeps that.
-  a.take_reply("t");
+  a.mark_sent("t");
   ASSERT_TRUE(a.merge("t", text));
   EXPECT_EQ(a.records().size(), 300U);
 }
 
 TEST(TableHistory, WhatIsNoTableChangesNothing) {
-  Book a;
+  Replica a;
   a.set("x", 5, at(1));
   const std::string before = a.to_json();
   for (const char* wrong : {"", "{}", "[]", R"({"cells":[],"next":1})",
