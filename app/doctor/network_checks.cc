@@ -141,7 +141,7 @@ bool check_width(const char* setting, const std::vector<Cidr>& trust, Findings& 
     out.problem("trust",
                 std::string(setting) + " has " + block.base.to_string() + "/" +
                     std::to_string(block.bits) +
-                    " trusts the whole internet: any client can choose its address",
+                    ": that trusts the whole internet, and any client can choose its address",
                 "name the networks of your load balancers alone, such as 10.0.0.0/8");
   }
   return wide;

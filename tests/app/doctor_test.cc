@@ -128,7 +128,7 @@ TEST(Doctor, WhoChoosesTheAddressThatIsCounted) {
   EXPECT_EQ(look("{trust: [10.0.0.0/8, fd00::/8]}"),
             Lines{"ok trust: 2 networks are believed about x-forwarded-for"});
   EXPECT_EQ(look("{trust: [0.0.0.0/0]}").front().substr(0, 52),
-            "problem trust: client_ip.trust has 0.0.0.0/0: strang");
+            "problem trust: client_ip.trust has 0.0.0.0/0: that t");
   EXPECT_EQ(look("{trust: ['::/0', 10.0.0.0/8]}").size(), 1U);
   EXPECT_EQ(look("{header: x-real-ip}").front().substr(0, 53),
             "warning trust: client_ip.header is x-real-ip, and nob");

@@ -216,7 +216,7 @@ TEST_F(ReplayCommandTest, what_is_wrong_is_told_by_its_exit_code) {
       {{"--event", "login=-", "--event", "login=-"}, 2, "one event's only"},
       {{"--event", "login=logins.csv", "--against", "weir.yaml", "-o", "ndjson"},
        2,
-       "--against is told in reports"},
+       "--against shows in reports only"},
       {{"--event", "login=logins.csv", "--fail-if", "refuse>1"},
        2,
        "--fail-if: \"refuse\" is not an action"},
