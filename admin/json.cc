@@ -80,7 +80,7 @@ std::string read_threshold(const json::value& value, std::string_view name, Numb
   if (!(real >= -kBound && real < kBound)) {
     const bool is_number = value.is_double() || value.is_uint64();
     return "\"" + utf8_text(name.substr(0, kNameShown)) + "\" is " +
-           (is_number ? "too large: a" : "no number: a") +
+           (is_number ? "too large: a" : "not a number: a") +
            " threshold is a number from -9223372036854775808 to 9223372036854775807";
   }
   out = std::trunc(real) == real ? Number(static_cast<std::int64_t>(real)) : Number::real(real);

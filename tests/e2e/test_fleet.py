@@ -211,7 +211,7 @@ class Fleet(unittest.TestCase):
         self.assertEqual(self.modes(), ["shadow", "shadow", "enforce"])
         code, text = ctl(second, "replicas")
         self.assertIn("Redis is away", text)
-        self.assertIn("1 change waits to be told", text)
+        self.assertIn("1 change waits to be sent", text)
         self.assertEqual([weir.metric("weir_fleet_changes_pending") for weir in self.all], [0, 1, 1])
         self.assertEqual(first.metric("weir_fleet_up"), 0)
         self.redis.start()  # empty
