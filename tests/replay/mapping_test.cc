@@ -107,8 +107,7 @@ TEST(Mapping, SaysWhyATimeIsNotRead) {
                           "9999"));
   EXPECT_THAT(rows(".%d.%m.%Y", "21/11/2026"),
               ElementsAre("2!1 its time is not in the form %d.%m.%Y"));
-  EXPECT_THAT(rows("", "21.11.2026"),
-              ElementsAre(HasSubstr("has an unknown format: say ts.seco")));
+  EXPECT_THAT(rows("", "21.11.2026"), ElementsAre(HasSubstr("has an unknown format: say ts.seco")));
 }
 
 TEST(Mapping, NamesTheFormsThatItKnows) {
