@@ -17,7 +17,7 @@ export const CHINESE = {
   'Empty the count of {policy}': '清零计数：{policy}', 'Empty the count': '清零计数', Enforce: '执行',
   'Entries in Redis': 'Redis 中的条目', Entries: '条目', Evicted: '已淘汰', 'Explain a request': '解释一个请求的判定', Explain: '解释',
   'Extend {key}': '延长 {key}', Extend: '延长', 'Fields missing': '缺少字段的事件', 'Header fields': '请求头字段',
-  Filter: '筛选', 'Find a key': '查找键', 'For how long': '时长', For: '时长', 'Forgive {key}': '解除 {key} 并清零计数', Forgive: '解除并清零',
+  Filter: '筛选', 'Find a key': '查找键', 'For how long': '时长', For: '时长', 'Forgive {key}': '解除并清零 {key}', Forgive: '解除并清零',
   'From now on for': '从现在起的时长', 'Resume': '继续', Guards: '保护范围', History: '历史',
   'Keys by their reading; {n} keys in all': '各读数上的键数；共 {n} 个键',
   'How the running weir would judge it now. Nothing is counted.': '运行中的 weir 此刻会如何判定。不会计数。',
