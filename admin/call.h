@@ -39,7 +39,7 @@ struct Call {
 
   /// How the caller has come in: by `token`, `session`, or `local`, where the door has no token.
   std::string_view came_by() const;
-  /// The person whose session it is, if its link was made for somebody; else empty.
+  /// The person of the session, if the link of the session names one; else empty.
   std::string person() const;
   std::string_view name(std::size_t i = 0) const { return names[i]; }
   /// The problem with the query, if it has parameters other than these.

@@ -139,7 +139,7 @@ std::string Peers::head_of(std::string_view method, std::string_view target,
   if (method != "GET") {
     head += "Content-Type: application/json\r\nContent-Length: " + std::to_string(size) + "\r\n";
   }
-  // Read anew each time: a mounted Secret rotates.
+  // Each request reads the file, because a mounted Secret rotates.
   if (token_file_)
     head +=
         "Authorization: Bearer " + net::read_token(*token_file_).value_or(std::string()) + "\r\n";

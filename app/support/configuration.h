@@ -25,7 +25,7 @@ struct Configuration {
 Configuration compile(config::Loaded loaded);
 
 /// Warns of what would be an error if the disabled policies were not. Their expressions are not
-/// compiled otherwise, and one that misspells a field would tell so when somebody enables it.
+/// compiled otherwise, and a misspelt field would show only when somebody enables the policy.
 void look_at_disabled(Configuration& configuration);
 
 /// Limits of another program, but for those whose conditions weir cannot compile: they are left
