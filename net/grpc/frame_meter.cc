@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "net/worker_pool.h"
+
 namespace weir::net::grpc {
 namespace {
 
@@ -20,7 +22,10 @@ void Credit::refill(TimePoint now) noexcept {
 }
 
 FrameMeter::Verdict FrameMeter::take(std::span<char> bytes, TimePoint now) noexcept {
+  // Calls take the DATA frames of a read after the whole read is counted.
+  static_assert(kDataMax > Worker::kScratchBytes / (kHeader + 1));
   quiet_.refill(now);
+  data_.refill(now);
   while (!bytes.empty()) {
     if (skip_ != 0) {
       if (padding_next_) {
@@ -71,6 +76,7 @@ FrameMeter::Verdict FrameMeter::on_header() noexcept {
       break;
     case kData:
       padding_next_ = skip_ != 0 && (flags & kPadded) != 0 && (flags & kEndStream) == 0;
+      if (!data_.spend(1)) return Verdict::flood;
       if (skip_ != 0 || (flags & kEndStream) != 0) return Verdict::good;
       break;
     default:

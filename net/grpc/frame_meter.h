@@ -34,11 +34,17 @@ class Credit {
 /// ten with each call that was answered.
 /// So keepalive, and clients that measure their path with a PING for each call, never run out; a
 /// flood does within its first read or two.
+///
+/// DATA costs one of 8,192, because only libnghttp2 knows whether its call still reads. The
+/// connection gives one back for each DATA frame that a call has taken. DATA for calls that are
+/// answered or closed therefore runs out.
 class FrameMeter {
  public:
   static constexpr std::int32_t kQuietMax = 1'000;
   static constexpr std::int32_t kQuietPerSecond = 200;
   static constexpr std::int32_t kPerCall = 10;
+  /// Larger than the number of DATA frames that one read can hold (frame_meter.cc asserts it).
+  static constexpr std::int32_t kDataMax = 8'192;
   /// Pieces of one list of fields, after its HEADERS: 1 MiB in pieces of the usual 16 KiB. A list
   /// that is too large for a call is read to its end, because what it does to the table of HPACK
   /// holds for the calls that follow.
@@ -52,7 +58,12 @@ class FrameMeter {
   LongValues::Ready ready(std::span<const char> bytes) noexcept {
     return long_values_.ready({bytes.data(), bytes.size()});
   }
-  void call_answered() noexcept { quiet_.earn(kPerCall); }
+  void call_answered() noexcept {
+    quiet_.earn(kPerCall);
+    data_.earn(kPerCall);
+  }
+  /// A call has taken a DATA frame.
+  void data_taken() noexcept { data_.earn(1); }
 
   /// A frame, a list of fields or the preface has begun and is not here in whole.
   bool inside() const noexcept { return skip_ != 0 || have_ != 0 || open_list_; }
@@ -66,6 +77,7 @@ class FrameMeter {
   void take_list(std::span<char> payload) noexcept;
 
   Credit quiet_{kQuietMax, kQuietPerSecond};
+  Credit data_{kDataMax, kQuietPerSecond};
   std::uint64_t frames_ = 0;
   std::uint32_t skip_ = kPreface;  // bytes left of the preface or of a payload
   std::uint8_t have_ = 0;          // of the next header

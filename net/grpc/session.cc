@@ -153,6 +153,7 @@ int Connection::on_frame(const nghttp2_frame& frame) {
   if (type == NGHTTP2_HEADERS && frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
     stream->on_fields_end();
   }
+  if (type == NGHTTP2_DATA && stream->is_reading()) meter_.data_taken();
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) stream->on_end();
   return 0;
 }

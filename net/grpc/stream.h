@@ -43,6 +43,7 @@ class Stream final : public Call, Timer {
 
   /// The connection drains: a call that could stay open forever ends.
   void end_streaming(TimePoint now);
+  bool is_reading() const noexcept { return state_ == State::reading; }
   bool is_answered() const noexcept { return state_ == State::answered; }
   /// Whether the service lets the call wait since an earlier turn of the loop.
   bool has_waited(TimePoint now) const noexcept {

@@ -117,6 +117,37 @@ TEST_F(GrpcAttacks, empty_pieces_of_a_message) {
   expect_served();
 }
 
+// The call fails before its message ends. libnghttp2 ignores DATA of a stream that it has reset:
+// the connection counts it.
+TEST_F(GrpcAttacks, data_for_a_call_that_is_answered) {
+  start();
+  RawH2 raw(port);
+  raw.greet();
+  raw.send(RawH2::frame(NGHTTP2_HEADERS, kEndHeaders, 1,
+                        RawH2::literal(RawH2::call_fields("/test.Test/Unknown"))));
+  const std::string data = RawH2::frame(NGHTTP2_DATA, 0, 1, "x");
+  for (int i = 0; i < 100 && raw.send(repeated(data, 1'000)); ++i) {
+  }
+  EXPECT_EQ(raw.goaway_code(), kCalm);
+  EXPECT_EQ(metric(Metric::grpc_shut_out_flood), 1);
+  expect_served();
+}
+
+// The same frames, of a message that the call reads: 20,000 pieces of one byte.
+TEST_F(GrpcAttacks, a_message_in_single_bytes_is_no_flood) {
+  start();
+  RawH2 raw(port);
+  raw.greet();
+  const std::string prefix("\0\0\0\x4e\x20", 5);  // 20,000 bytes
+  raw.send(RawH2::frame(NGHTTP2_HEADERS, kEndHeaders, 1, list));
+  raw.send(RawH2::frame(NGHTTP2_DATA, 0, 1, prefix) +
+           repeated(RawH2::frame(NGHTTP2_DATA, 0, 1, "m"), 20'000) +
+           RawH2::frame(NGHTTP2_DATA, kEndStream, 1));
+  EXPECT_EQ(raw.read_to(NGHTTP2_DATA).stream, 1U) << "the answer";
+  EXPECT_EQ(metric(Metric::grpc_shut_out_flood), 0);
+  expect_served();
+}
+
 TEST_F(GrpcAttacks, continuations_without_end) {
   start();
   RawH2 raw(port);

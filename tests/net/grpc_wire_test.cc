@@ -132,7 +132,25 @@ TEST(FrameMeter, padding_beside_a_message_costs_nothing) {
     for (std::size_t at = 0; at < some.size(); ++at) {
       ASSERT_EQ(meter.take(some.substr(at, 1), kNow), Verdict::good);
     }
+    meter.data_taken();
     ASSERT_EQ(meter.take(last, kNow), Verdict::good);
+    meter.data_taken();
+  }
+}
+
+TEST(FrameMeter, data_costs_unless_a_call_takes_it) {
+  constexpr std::uint8_t kEndStream = 1;
+  for (const std::uint8_t flags : {std::uint8_t{}, kEndStream}) {
+    const std::string data = RawH2::frame(0, flags, 1, "x");
+    Meter meter;
+    meter.take(RawH2::kPreface, kNow);
+    for (int i = 0; i < 100'000; ++i) {
+      ASSERT_EQ(meter.take(data, kNow), Verdict::good);
+      meter.data_taken();
+    }
+    int n = 0;
+    while (n < 100'000 && meter.take(data, kNow) == Verdict::good) ++n;
+    EXPECT_EQ(n, FrameMeter::kDataMax);
   }
 }
 
