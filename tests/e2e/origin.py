@@ -37,7 +37,7 @@ class Origin:
         self.requests = []                 # every request that came, in order
         self.counts = Counter()            # by (method, path)
         self.lock = threading.Lock()
-        self.idle = set()
+        self.idle, self.open = set(), set()
         self.stopping = False
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -62,6 +62,7 @@ class Origin:
                 with self.lock:
                     if self.stopping:
                         return
+                    self.open.add(s)
                     # A server that has just accepted reads first: idle is who has been answered.
                     if number > 0:
                         self.idle.add(s)
@@ -98,6 +99,7 @@ class Origin:
         finally:
             with self.lock:
                 self.idle.discard(s)
+                self.open.discard(s)
             s.close()
 
     def count(self):
@@ -107,12 +109,16 @@ class Origin:
     def close_idle(self):
         """Ends the connections on which no request is running, as servers do when they restart or tidy up."""
         with self.lock:
-            for s in self.idle:
-                try:
-                    s.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
+            self.shut(self.idle)
             self.idle.clear()
+
+    @staticmethod
+    def shut(connections):
+        for s in connections:
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
     def stop(self):
         with self.lock:
@@ -123,6 +129,12 @@ class Origin:
             pass
         self.listener.close()
         self.close_idle()
+
+    def kill(self):
+        """Stops as a process does that is killed: requests that are running get no answer."""
+        self.stop()
+        with self.lock:
+            self.shut(self.open)
 
     def __enter__(self):
         return self

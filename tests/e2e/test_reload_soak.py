@@ -1,5 +1,6 @@
-"""Reloads every 100 ms while requests of every kind of shared policy are under way, apps drop connections, clients hang up
-and Redis restarts: weir lives, and in the end nothing is left open in Redis.
+"""Reloads every 100 ms while requests of every kind of shared policy are under way, the app drops connections and restarts,
+clients hang up and Redis restarts: weir lives, each answer belongs to its request, a denied address never gets through, and
+in the end nothing is left open in Redis.
 
 WEIR_SOAK_SECONDS: how long it goes on (`scripts/soak`); the suite has a short version.
 WEIR_SOAK_SEED: of the traffic; without it the seed is random. The test prints it.
@@ -20,6 +21,8 @@ from weir_process import SANITIZED, Weir, eventually, free_port
 SECONDS = float(os.environ.get("WEIR_SOAK_SECONDS", "20" if SANITIZED else "12"))
 CLIENTS, WORKERS = 8, 2
 RELOAD_EVERY = 0.1
+ANSWERS = {200, 401, 403, 429, 502, 503, 504}  # of the app, of the policies, and of a proxy without an app
+DENIED = "198.51.100."  # no configuration lets these addresses through
 SLOW = 0.35  # the app's slowest answer: some requests are under way over several reloads
 
 EVENTS = """
@@ -30,8 +33,11 @@ events:
   told: {source: {json: true, time: {field: ts, as: millis}}, fields: {user: user}}
 """
 
-LISTS = """
+DENY = f"""
 lists:
+  denied: {{of: ip, kind: deny, entries: [{DENIED}0/24]}}"""
+
+LISTS = DENY + """
   office: {of: ip, kind: allow, entries: [10.0.0.0/8]}
   grays: {of: user, kind: gray, share: redis, release: ok}
   bans: {of: ip, kind: deny, share: redis}
@@ -83,9 +89,9 @@ VARIANTS = [
     policies(SYNC),
     policies(REDIS, suffix="other-"),
     policies(REDIS, window="20s", patterns=""),
-    "policies: []\n",
+    DENY + "\npolicies: []\n",
     policies(SYNC, window="20s"),
-    EVENTS + "policies:\n  - {name: alone, watch: act, key: ip, window: 10s, then: [{over: 100000, do: deny}]}\n",
+    EVENTS + DENY + "\npolicies:\n  - {name: alone, watch: act, key: ip, window: 10s, then: [{over: 100000, do: deny}]}\n",
 ]
 
 
@@ -93,10 +99,11 @@ class App:
     """Answers 200 and 401, at once and late, drops connections before, within and after an answer."""
 
     def __init__(self, seed):
-        self.random, self.lock = random.Random(seed), threading.Lock()
+        self.random, self.lock, self.denied = random.Random(seed), threading.Lock(), 0
 
     def __call__(self, request):
         with self.lock:
+            self.denied += (request.header("x-forwarded-for") or "").startswith(DENIED)
             draw, late = self.random.random(), self.random.random()
         if late < 0.3:
             time.sleep(SLOW * late / 0.3)
@@ -106,24 +113,45 @@ class App:
             return b"HTTP/1.1 200 OK\r\nContent-Le", "close"
         if draw < 0.24:
             return b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", "close"
-        return answer(401 if draw < 0.6 else 200, b"ok", [("X-Cost", str(int(draw * 10)))])
+        return answer(401 if draw < 0.6 else 200, b"ok", [("X-Cost", str(int(draw * 10))), ("X-Id", request.header("x-id") or "")])
+
+
+class Restarting:
+    """The app on one port, through its restarts."""
+
+    def __init__(self, app):
+        self.app, self.restarts = app, 0
+        self.origin = Origin(app)
+        self.port = self.origin.port
+
+    def restart(self, away):
+        self.origin.kill()
+        time.sleep(away)
+        self.origin = Origin(self.app, self.port)
+        self.restarts += 1
+
+    def close(self):
+        self.origin.stop()
 
 
 class Traffic:
     def __init__(self, weir, seed):
         self.weir, self.seed, self.stopping = weir, seed, False
         self.sent, self.answered = [0] * CLIENTS, [0] * CLIENTS
+        self.wrong = []
         self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(CLIENTS)]
 
     def run(self, number):
         draw = random.Random(self.seed * 1000 + number)
         while not self.stopping:
-            fields = {"X-Forwarded-For": f"192.0.2.{draw.randrange(6)}", "X-User": f"u{draw.randrange(12)}",
+            fields = {"X-Forwarded-For": DENIED + "7" if draw.random() < 0.05 else f"192.0.2.{draw.randrange(6)}",
+                      "X-User": f"u{draw.randrange(12)}",
                       "X-N": str(draw.randrange(100)), "X-Lon": f"{8 + draw.randrange(50) / 10000}", "X-Lat": "47.4"}
             with contextlib.suppress(OSError, Cut), Client(self.weir.port, 10) as client:
                 for _ in range(draw.randrange(1, 6)):
                     how = draw.random()
                     self.sent[number] += 1
+                    fields["X-Id"] = f"{number}-{self.sent[number]}"
                     if how < 0.12:  # hangs up, perhaps before the app has it and perhaps after
                         client.send("POST", "/act", fields)
                         time.sleep(draw.random() * 0.05)
@@ -132,8 +160,16 @@ class Traffic:
                         client.socket.sendall(render("POST", "/act", {**fields, "Content-Length": "9"})[:-4] + b"\r\n\r\nhalf")
                         time.sleep(draw.random() * 0.05)
                         break
-                    client.request("POST", "/act", fields)
+                    self.check(fields, client.request("POST", "/act", fields))
                     self.answered[number] += 1
+
+    def check(self, fields, answer):
+        """Notes an answer of another request, an unknown status, and a denied address that is not refused."""
+        of_app = answer.header("x-id")
+        denied = fields["X-Forwarded-For"].startswith(DENIED)
+        right = answer.status == 403 if denied else answer.status in ANSWERS
+        if not right or of_app not in (None, fields["X-Id"]) or (of_app is None and answer.status in (200, 401)):
+            self.wrong.append((dict(fields), answer))
 
     def __enter__(self):
         for thread in self.threads:
@@ -150,34 +186,41 @@ class Soak(unittest.TestCase):
     def test_reloads_while_everything_is_under_way(self):
         seed = int(os.environ.get("WEIR_SOAK_SEED", random.randrange(10**6)))
         print(f"seed {seed}, {SECONDS:.0f} s", flush=True)
-        with PortRedis() as redis, Origin(App(seed)) as origin:
+        app = App(seed)
+        with PortRedis() as redis, contextlib.closing(Restarting(app)) as origin:
             extra = (f"redis: {{{redis.where}, secret: of these tests, keys: readable, "
                      f"timeout: 1s, budget: 200ms}}\nthreads: {WORKERS}\n"
                      f"reserve: {{wait: 200ms}}\napi: {{listen: 127.0.0.1:{free_port()}}}\n")
             with Weir(VARIANTS[0], origin.port, extra=extra, proxy="timeouts: {answer: 2s}") as weir:
                 eventually(lambda: weir.metric("weir_redis_up") == WORKERS, 20, "weir at the store")
                 with Traffic(weir, seed) as traffic:
-                    self.reload_for(SECONDS, weir, redis, random.Random(seed))
+                    self.reload_for(SECONDS, weir, redis, origin, random.Random(seed))
                 answered, sent = sum(traffic.answered), sum(traffic.sent)
                 print(f"{sent} requests, {answered} answered, "
-                      f"{weir.metric('weir_reloads_total', 'result=' + chr(34) + 'ok'):.0f} reloads", flush=True)
+                      f"{weir.metric('weir_reloads_total', 'result=' + chr(34) + 'ok'):.0f} reloads, "
+                      f"{origin.restarts} restarts of the app", flush=True)
                 self.assertIsNone(weir.process.poll(), weir.log())
                 self.assertGreater(answered, sent // 3)
+                self.assertEqual(traffic.wrong[:5], [])
+                self.assertEqual(app.denied, 0)
+                self.assertGreater(origin.restarts, 0)
                 # The last policies are shared ones: so is what is left open.
                 eventually(lambda: weir.metric("weir_redis_up") == WORKERS, 20, "weir at the store")
                 # What was lost with a connection ends after its lifetime: answer + wait + 1 min.
                 eventually(lambda: self.open_in(redis) == [], 90, "the end of all reservations and places")
 
-    def reload_for(self, seconds, weir, redis, draw):
+    def reload_for(self, seconds, weir, redis, origin, draw):
         end, restart = time.monotonic() + seconds, time.monotonic() + seconds / 3
-        number = 0
+        app_restart = time.monotonic() + 1
         while time.monotonic() < end:
             began = time.monotonic()
             variant = VARIANTS[draw.randrange(len(VARIANTS))]
             weir.write(variant)
             status, report = weir.reload()
             self.assertEqual(status, 200, report)
-            number += 1
+            if began > app_restart:
+                app_restart = began + draw.uniform(0.5, 5)
+                origin.restart(draw.random() * 0.3 if draw.random() < 0.5 else 0)
             if began > restart:
                 restart = began + max(2.0, seconds / 6)
                 redis.kill()
