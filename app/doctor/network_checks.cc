@@ -41,7 +41,7 @@ int try_to_connect(const net::SocketAddress& address) {
   return net::socket_error(fd->get());
 }
 
-/// As Wiring's is_taken(): 0: free, else the errno of binding.
+/// As is_taken() of app/doors/settings.h. 0: free, else the errno of binding.
 int try_to_bind(const net::SocketAddress& address) {
   const net::Fd fd(::socket(address.raw()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return errno;

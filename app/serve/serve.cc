@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/serve/wiring.h"
+#include "app/serve/serving.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "config/text/units.h"
@@ -53,7 +53,7 @@ int serve(const ServeFlags& flags, const Globals& globals) {
                        ::access(path.c_str(), F_OK) != 0 &&
                        environment.contains("WEIR_PROXY_UPSTREAM");
 
-  Wiring::Options options;
+  Serving::Options options;
   options.record = flags.record;
   const auto size = config::parse_size(flags.record_size);
   if (!size.value || *size.value < RotatedFile::kSizeMin) {
@@ -74,7 +74,7 @@ int serve(const ServeFlags& flags, const Globals& globals) {
     options.included->prepare();
     options.load = [included = options.included] { return included->load(); };
   }
-  return Wiring(std::move(options)).run();
+  return Serving(std::move(options)).run();
 }
 
 std::function<int()> declare_serve(CLI::App& app, const Globals& globals) {

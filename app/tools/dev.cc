@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "app/serve/wiring.h"
+#include "app/serve/serving.h"
 #include "app/support/columns.h"
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
@@ -182,7 +182,7 @@ int dev(const DevFlags& flags, const Globals& globals) {
   environment.emplace("WEIR_ADMIN_LISTEN", door_at("127.0.0.1", 8481));
   environment.emplace("WEIR_HEALTH_LISTEN", door_at("127.0.0.1", 8482));
   const bool colour = globals.colours(STDOUT_FILENO);
-  Wiring::Options options;
+  Serving::Options options;
   options.colours = globals.colours(STDERR_FILENO);
   options.watch_files = false;
   options.load = [texts, environment] { return compile(config::load_texts(texts, environment)); };
@@ -206,7 +206,7 @@ int dev(const DevFlags& flags, const Globals& globals) {
     if (!said.empty()) lines->push(std::move(said));
   };
   options.ending = [lines](const std::string& hint) { lines->push("\n  weir " + hint + "\n"); };
-  return Wiring(std::move(options)).run();
+  return Serving(std::move(options)).run();
 }
 
 std::function<int()> declare_dev(CLI::App& app, const Globals& globals) {

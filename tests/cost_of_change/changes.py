@@ -121,8 +121,8 @@ SERVER_KEY = Change("a key of the server", 2, (
     After("config/sections/server.cc", "constexpr Row<Server::Limits> kLimits[] = {\n",
           '    number<&Server::Limits::idle_upstreams, 1, 4096>("idle_upstreams", "1024", "Unused connections to the app.", kAtStart),\n'),
 ), uses=(
-    Instead("app/serve/wiring.cc", "proxy_settings_.upstream_idle_max = shares.idle;",
-            "proxy_settings_.upstream_idle_max = std::min<std::size_t>(shares.idle, settings_.limits.idle_upstreams);"),
+    Instead("app/serve/startup.cc", "process_.proxy_settings.upstream_idle_max = shares.idle;",
+            "process_.proxy_settings.upstream_idle_max =\n      std::min<std::size_t>(shares.idle, process_.settings.limits.idle_upstreams);"),
 ))
 
 ADMIN_ROUTE = Change("a route of the admin API", 3, (

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "app/serve/process.h"
+
+namespace weir::app {
+
+/// Builds a Process, bottom-up, until its doors are open. On the control thread, before it waits.
+class Startup {
+ public:
+  /// Both outlive the doors that the steps open.
+  Startup(Process& process, admin::Operations& operations) noexcept
+      : process_(process), operations_(operations) {}
+
+  /// Runs all steps. A step that fails says on stderr what is wrong. The exit code; 0: the process
+  /// can serve.
+  int run();
+
+ private:
+  // In this order; each gives an exit code, 0 = go on.
+  int load();
+  int fit_into_machine();
+  int open_state();
+  int read_redis();
+  int build_stores();
+  int use_configuration();
+  int restore_state();
+  int build_report();
+  int open_logs();
+  int build_workers();
+  int open_doors();
+  int open_front_doors();
+  int open_api();
+
+  /// How many workers there are. After build_stores().
+  std::size_t workers() const;
+  int find_upstreams();
+  void make_rate_limit_paths();
+  int open_api_doors(const net::SocketAddress& address, const config::Endpoint& at);
+  int door_failed(const char* door, const config::Endpoint& at,
+                  const std::optional<config::Text>& token_file,
+                  const boost::system::error_code& error) const;
+
+  Process& process_;
+  admin::Operations& operations_;
+};
+
+}  // namespace weir::app
