@@ -247,7 +247,7 @@ void write_fleet(std::string& out, const FleetFacts& fleet) {
   };
   const milliseconds age = fleet.age.value_or(milliseconds{0});
   write("weir_fleet_up", "gauge",
-        "1 if this replica hears of the others; 0 also where there is no Redis.", fleet.up ? 1 : 0);
+        "1 if this replica gets the messages of the others; 0 also where there is no Redis.", fleet.up ? 1 : 0);
   write("weir_fleet_age_seconds", "gauge", "How old what is known of the others is.",
         static_cast<std::uint64_t>(age.count() / 1000));
   write("weir_fleet_replicas", "gauge",
@@ -263,7 +263,7 @@ void write_fleet(std::string& out, const FleetFacts& fleet) {
         "1 if this replica runs another configuration than the fleet came to last.",
         count([](const ReplicaFacts& each) { return each.self && each.behind; }));
   write("weir_fleet_changes_pending", "gauge",
-        "Overrides and tables set here that Redis has not heard of; they hold here alone.",
+        "Overrides and tables set here that Redis does not have yet; they hold here alone.",
         fleet.unsent);
   write("weir_fleet_unsealed_total", "counter",
         "Texts of others that were ignored, because the secret did not seal them.",

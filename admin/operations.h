@@ -84,7 +84,7 @@ struct SharedListFacts {
   std::string why;  ///< why not
   std::size_t lists = 0;
   std::uint64_t entries = 0;  ///< keys that Redis holds, removed ones included
-  std::uint64_t pending = 0;  ///< changes that it has not heard of
+  std::uint64_t pending = 0;  ///< changes that it does not have yet
   milliseconds lag{0};        ///< how old at most what is known of other replicas is
   std::uint64_t sent = 0, learned = 0, rounds = 0, failures = 0, dropped = 0, refused = 0;
 };
@@ -217,7 +217,7 @@ struct FleetFacts {
   bool up = false;                     ///< what follows is some seconds old at most
   std::string why;                     ///< why it is not
   std::optional<milliseconds> age;     ///< of what follows; none: nothing was heard yet
-  std::size_t unsent = 0;              ///< changes that Redis has not heard of
+  std::size_t unsent = 0;              ///< changes that Redis does not have yet
   std::uint64_t strangers = 0;         ///< texts of others that had a wrong seal
   std::string newest;                  ///< the configuration that the fleet came to last
   milliseconds ahead{0};               ///< of the clock that they share, to ours

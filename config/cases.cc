@@ -153,7 +153,7 @@ constexpr Row<CaseStep> kCaseStep[] = {
       "What the app answers if the request reaches it."},
      [](Reader& r, const Member& m, CaseStep& out) { read_answer(r, m, out.answer); }},
     {{"event", shape::kName, "an event", "",
-      "An event by its name, as `POST /v1/events` tells it."},
+      "An event by its name, as `POST /v1/events` takes it."},
      [](Reader& r, const Member& m, CaseStep& out) { out.event = r.name(m, "an event", false); }},
     {{"fields", shape::kTextMap, "map name: value", "",
       "What the event says: its columns or fields."},

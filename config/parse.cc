@@ -83,7 +83,7 @@ constexpr Row<FileDraft> kFile[] = {
     {{"proxy", R"({"$ref":"#/$defs/proxy"})", "map", "", "The reverse proxy."}, read_main_only},
     {{"admin", R"({"$ref":"#/$defs/admin"})", "map", "", "The admin API."}, read_main_only},
     {{"health", R"({"$ref":"#/$defs/health"})", "map", "", "Probes and metrics."}, read_main_only},
-    {{"api", R"({"$ref":"#/$defs/api"})", "map", "", "Events that the app tells of."},
+    {{"api", R"({"$ref":"#/$defs/api"})", "map", "", "Events that the app reports."},
      read_main_only},
     {{"authz", R"({"$ref":"#/$defs/authz"})", "map", "",
       "What is believed of proxies that ask about requests."},

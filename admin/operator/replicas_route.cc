@@ -128,7 +128,7 @@ boost::asio::awaitable<void> add_peers(Call& call, json::array& rows) {
 
 std::string away_text(const FleetFacts& fleet) {
   return "Redis is away (" + fleet.why +
-         "): it holds here, and the other replicas hear of it when Redis is back";
+         "): it holds here, and the other replicas get it when Redis is back";
 }
 
 }  // namespace

@@ -164,10 +164,10 @@ void Fleet::tick() {
   const bool up = sync.why().empty();
   const bool long_away = !up && sync.last_answer() && now - *sync.last_answer() > kAwayLong;
   if (up && !was_up_) {
-    log_.write(Level::info, LogLine("replicas hear of each other").add("replica", sync.name()));
+    log_.write(Level::info, LogLine("replicas exchange messages").add("replica", sync.name()));
     was_up_ = true;
   } else if (long_away && was_up_) {
-    log_.write(Level::warn, LogLine("replicas do not hear of each other now")
+    log_.write(Level::warn, LogLine("replicas do not exchange messages now")
                                 .add("reason", sync.why())
                                 .add("effect",
                                      "changes by operators hold on this replica; the others learn "

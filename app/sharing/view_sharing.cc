@@ -58,12 +58,12 @@ void ViewSharing::tick(TimePoint now) {
   const bool up = late == nullptr;
   if (!up && was_up_) {
     log_.write(Level::warn,
-               LogLine("views do not hear of other replicas now")
+               LogLine("views do not exchange with other replicas now")
                    .add("view", late->name())
                    .add("reason", why)
                    .add("effect", "counts of this replica are kept, and sent when Redis is back"));
   } else if (up && !was_up_) {
-    log_.write(Level::info, LogLine("views hear of other replicas again"));
+    log_.write(Level::info, LogLine("views exchange with other replicas again"));
   }
   was_up_ = up;
 }

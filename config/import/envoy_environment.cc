@@ -98,7 +98,7 @@ constexpr auto kEnvoyVariables = std::to_array<EnvoyVariable>({
     {"REDIS_AUTH", Fate::setting},
     {"REDIS_CLUSTER_PIPELINE_PARALLELISM", Fate::unneeded},
     {"REDIS_HEALTH_CHECK_ACTIVE_CONNECTION", Fate::missing,
-     "weir stays healthy while Redis is away and counts for itself; /readyz?verbose tells of it"},
+     "weir stays healthy while Redis is away and counts for itself; /readyz?verbose shows it"},
     {"REDIS_PERSECOND", Fate::setting},
     {"REDIS_PERSECOND_AUTH", Fate::unneeded},
     {"REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM", Fate::unneeded},

@@ -119,8 +119,8 @@ constexpr Row<ListDraft> kList[] = {
       "`https://` URL, or a map (below)", "", "Or such a text from there."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.url = read_remote(r, m, false); }},
     {{"share", R"({"enum":["local","redis"]})", "`local` or `redis`", "`local`",
-      "Whose entries they are: this process's, or those of all replicas, who tell each other "
-      "through Redis (those that stand in the file stay local)."},
+      "Whose entries they are: this process's, or those of all replicas, shared "
+      "through Redis (entries of the file stay local)."},
      [](Reader& r, const Member& m, ListDraft& d) {
        const auto redis = r.choice<bool>(m, {{"local", false}, {"redis", true}});
        if (redis && *redis) d.list.share = m.value->where;

@@ -158,7 +158,7 @@ constexpr Row<RungDraft> kRung[] = {
       "Empties the window that the rung reads, for all rungs of the policy that read it; no policy "
       "without the same `clear` shares it. Not of metrics."},
      [](Reader& r, const Member& m, RungDraft& d) { set(r.boolean(m), d.rung.clear); }},
-    {{"notify", shape::kName, "a notification", "", "Whom to tell."},
+    {{"notify", shape::kName, "a notification", "", "Who gets a notification."},
      [](Reader& r, const Member& m, RungDraft& d) { d.rung.notify = r.text(m); }},
     {{"status", shape::kStatus, "400 to 599", "429", "Status of the refusal."},
      [](Reader& r, const Member& m, RungDraft& d) {

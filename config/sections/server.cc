@@ -420,7 +420,7 @@ constexpr Row<Server> kServer[] = {
      [](Reader& r, const Member& m, Server& out) {
        r.walk(*m.value, "\"health\"", kHealth, out.health);
      }},
-    {{"api", R"({"$ref":"#/$defs/api"})", "map (below)", "", "Events that the app tells of."},
+    {{"api", R"({"$ref":"#/$defs/api"})", "map (below)", "", "Events that the app reports."},
      [](Reader& r, const Member& m, Server& out) { r.walk(*m.value, "\"api\"", kApi, out.api); }},
     {{"authz", R"({"$ref":"#/$defs/authz"})", "map (below)", "",
       "What is believed of proxies that ask about requests."},

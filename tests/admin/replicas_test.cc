@@ -158,7 +158,7 @@ TEST_F(SharedListTest, AnEntrySaysThatItHoldsHereAloneWhileRedisIsAway) {
   };
   for (const char* method : {"POST", "DELETE"}) {
     EXPECT_EQ(note(method, "banned"),
-              "Redis is away (it is away): it holds here, and the other replicas hear of it when "
+              "Redis is away (it is away): it holds here, and the other replicas get it when "
               "Redis is back");
     EXPECT_EQ(note(method, "own"), "");
   }
