@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <vector>
 
 #include "limiter/counters/bank_impl.h"
@@ -10,7 +11,8 @@
 namespace weir::limiter {
 namespace {
 
-constexpr std::size_t kMeanwhileMax = 4;  // each costs a pass through a table
+constexpr std::size_t kMeanwhileMax = 4;                  // each costs a pass through a table
+constexpr std::int64_t kSpanMax = std::int64_t{1} << 50;  // ms: one span for all times
 
 /// Whether the counter reads a window that trails the event. Not `last`: it needs only the newest
 /// event, and joining.cc copies that.
@@ -68,8 +70,9 @@ bool has_since(const Counter& counter, std::int64_t now, std::int64_t ms) noexce
 }
 
 /// Keeps the entries of `from` that are not in `own`, in the order of time. Both are in that order.
-/// Times are compared in spans of `quantum`, the coarser resolution of both. If `from` holds only
-/// the end of a span, its entries there cannot be told from those of `own`.
+/// Times are compared in spans of `quantum`, in which both place the same events. If `from` holds
+/// only the end of a span (it holds all since `begin`), that end is new as far as it exceeds the
+/// whole span of `own`.
 void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::int64_t begin,
                        std::vector<PlainEntry>& from, const std::vector<PlainEntry>& own) {
   if (has_members(spec)) return;  // members are renewed
@@ -99,18 +102,33 @@ void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::int64
     const bool is_torn = span * quantum < begin && mine != own.end() && mine->ms / quantum == span;
     for (; mine != own.end() && mine->ms / quantum == span; ++mine)
       had = total(spec, had, mine->bits);
-    if (is_torn || !is_more(spec, all.bits, had)) continue;
+    if (!is_more(spec, all.bits, had)) continue;
     all.bits = difference(spec, all.bits, had);
     const bool negative =
         spec.real ? std::bit_cast<double>(all.bits) < 0 : static_cast<std::int64_t>(all.bits) < 0;
-    if (spec.metric == Metric::count && negative)
-      continue;  // the counter did not exist during the whole span
+    if (negative && (is_torn || spec.metric == Metric::count))
+      continue;  // the counter did not exist during the whole span, or has forgotten its begin
     out.push_back(all);
   }
   from.swap(out);
 }
 
 }  // namespace
+
+// A copy stands at the end of the part in which its source has the event. So the copies of one
+// event agree in spans that consist of whole parts of every counter through which they may have
+// gone.
+std::int64_t Bank::HistoryCopier::common_span(const Held& again) const {
+  std::int64_t span = again.counter.rule.quantum;
+  for (const Held* const held : bank_.by_what.at(again.counter.spec.what)) {
+    const CounterSpec& theirs = held->counter.spec;
+    if (!trails(held->counter) || theirs.metric != again.counter.spec.metric) continue;
+    const std::int64_t times =
+        held->counter.rule.quantum / std::gcd(span, held->counter.rule.quantum);
+    span = span > kSpanMax / times ? kSpanMax : span * times;
+  }
+  return span;
+}
 
 /// The counters that together cover the time from its closing until now, oldest first.
 std::vector<Bank::Held*> Bank::HistoryCopier::open_meanwhile(const Held& again) const {
@@ -160,7 +178,7 @@ void Bank::HistoryCopier::catch_up(Held& again) {
   entries.reserve(kKeepMax + kBucketsMax);
   own.reserve(kKeepMax + kBucketsMax);
   std::int64_t told_until = 0;  // ms: earlier sources may have given the events before it
-  std::int64_t quantum = again.counter.rule.quantum;  // in which its times are known
+  const std::int64_t span = sources.empty() ? 0 : common_span(again);  // ms
   for (const Held* const source : sources) {
     // Both were open at one time: what it had then, the other has too.
     const bool overlaps = source->covers_from < again.closed_in;
@@ -169,7 +187,6 @@ void Bank::HistoryCopier::catch_up(Held& again) {
     const Counter& from = source->counter;
     take_cut(again.counter, from);
     const Instant then(from.rule, now), at(again.counter.rule, now);
-    quantum = std::max(quantum, from.rule.quantum);
     // A count of a coarser part gets the age of the part, so no event leaves its window too early.
     const std::int64_t later =
         from.rule.quantum > again.counter.rule.quantum ? from.rule.quantum - 1 : 0;
@@ -198,7 +215,10 @@ void Bank::HistoryCopier::catch_up(Held& again) {
                 [&](const PlainEntry& entry) { return !overlaps && entry.ms >= new_from; });
             const std::vector<PlainEntry> all_new(fresh, entries.end());
             entries.erase(fresh, entries.end());
-            leave_what_is_new(again.counter.spec, quantum, whole_from(then), entries, own);
+            // `own` has forgotten what came earlier: it cannot show that it had it.
+            const std::int64_t kept_from = whole_from(at);
+            std::erase_if(entries, [&](const PlainEntry& entry) { return entry.ms < kept_from; });
+            leave_what_is_new(again.counter.spec, span, whole_from(then), entries, own);
             entries.insert(entries.end(), all_new.begin(), all_new.end());
             for (const PlainEntry& entry : entries) {
               const std::int64_t ms = std::min(entry.ms + later, std::max(entry.ms, to_ms(now)));

@@ -42,6 +42,8 @@ class Bank::HistoryCopier {
   // catch_up.cc
   void catch_up(Held& again);
   std::vector<Held*> open_meanwhile(const Held& again) const;
+  /// ms: the least span in which all counters of the same events place every copy.
+  std::int64_t common_span(const Held& again) const;
   // joining.cc
   void join(Held& to);
   std::vector<const Held*> to_join(const Held& to) const;
