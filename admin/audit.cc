@@ -1,7 +1,7 @@
 #include "admin/audit.h"
 
 #include <boost/json/array.hpp>
-#include <charconv>
+#include <cstdint>
 
 #include "admin/routes.h"
 #include "admin/views.h"
@@ -54,14 +54,8 @@ void set_author(AuditEntry& entry, const net::HttpRequest& request, std::string_
 net::HttpReply get_audit(Call& call) {
   if (auto refused = call.refuse_unknown({"limit"})) return std::move(*refused);
   std::size_t most = kEntriesShown;
-  if (call.query.has("limit")) {
-    const auto text = call.query.one("limit");
-    const char* const end = text ? text->data() + text->size() : nullptr;
-    const auto read = text ? std::from_chars(text->data(), end, most) : std::from_chars_result{};
-    if (!text || text->empty() || read.ptr != end || read.ec != std::errc{} || most == 0) {
-      return problem(400, "`limit` is a number of entries, 1 or more");
-    }
-  }
+  if (!call.read_count("limit", 1, SIZE_MAX, most))
+    return problem(400, "`limit` is a number of entries, 1 or more");
   const AuditPage page = call.operations.audit_entries(most);
   json::array rows;
   for (const AuditEntry& entry : page.entries) rows.push_back(audit_view(entry));

@@ -44,6 +44,10 @@ struct Call {
   std::string_view name(std::size_t i = 0) const { return names[i]; }
   /// The problem with the query, if it has parameters other than these.
   std::optional<net::HttpReply> refuse_unknown(std::initializer_list<std::string_view> known) const;
+  /// Sets `out` to the query's parameter `name`, if it is given. False: it is given twice, or is
+  /// not a whole number from `least` to `most`.
+  bool read_count(std::string_view name, std::size_t least, std::size_t most,
+                  std::size_t& out) const;
 };
 
 }  // namespace weir::admin

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
-#include <charconv>
 
 #include "admin/keys.h"
 #include "admin/lists.h"
@@ -10,6 +9,7 @@
 #include "core/chars/ascii.h"
 #include "core/chars/key_text.h"
 #include "core/chars/network_text.h"
+#include "core/chars/parse.h"
 #include "net/http/fields.h"
 #include "policies/set/text_keys.h"
 
@@ -24,12 +24,6 @@ constexpr std::size_t kPageMax = 1000;
 constexpr std::size_t kSearchMax = 20'000;
 constexpr std::size_t kSearchPiece = 1000;
 constexpr std::size_t kSearchBytesMax = 256;
-
-template <class T>
-bool read_number(std::string_view text, T& out, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
-  return error == std::errc{} && end == text.data() + text.size();
-}
 
 // Where a page goes on: in which of the lists, among its entries for the very key that is searched
 // for (an offset), its static entries (an offset) or its dynamic ones (the last key shown). As text
@@ -55,18 +49,25 @@ struct Cursor {
   static std::optional<Cursor> parse(std::string_view text) {
     Cursor out;
     const std::size_t mark = text.find_first_of("ksd");
-    if (mark == std::string_view::npos || !read_number(text.substr(0, mark), out.list)) return {};
+    if (mark == std::string_view::npos) return {};
+    const auto list = parse_whole<std::size_t>(text.substr(0, mark));
+    if (!list) return {};
+    out.list = *list;
     const std::string_view rest = text.substr(mark + 1);
     out.dynamic = text[mark] == 'd';
     out.by_key = text[mark] == 'k';
-    if (!out.dynamic) return read_number(rest, out.offset) ? std::optional(out) : std::nullopt;
-    if (rest.empty()) return out;
-    Hash128 key;
-    if (rest.size() != 32 || !read_number(rest.substr(0, 16), key.hi, 16) ||
-        !read_number(rest.substr(16), key.lo, 16)) {
-      return {};
+    if (!out.dynamic) {
+      const auto offset = parse_whole<std::size_t>(rest);
+      if (!offset) return {};
+      out.offset = *offset;
+      return out;
     }
-    out.after = key;
+    if (rest.empty()) return out;
+    if (rest.size() != 32) return {};
+    const auto hi = parse_whole<std::uint64_t>(rest.substr(0, 16), 16);
+    const auto lo = parse_whole<std::uint64_t>(rest.substr(16), 16);
+    if (!hi || !lo) return {};
+    out.after = Hash128{.lo = *lo, .hi = *hi};
     return out;
   }
 };
@@ -268,11 +269,8 @@ struct PageWish {
 };
 
 std::string read_page_wish(const Call& call, PageWish& asked) {
-  if (call.query.has("limit")) {
-    const auto text = call.query.one("limit");
-    if (!text || !read_number(*text, asked.limit) || asked.limit == 0 || asked.limit > kPageMax)
-      return "`limit` is a number from 1 to " + std::to_string(kPageMax);
-  }
+  if (!call.read_count("limit", 1, kPageMax, asked.limit))
+    return "`limit` is a number from 1 to " + std::to_string(kPageMax);
   if (call.query.has("after")) {
     const auto text = call.query.one("after");
     const auto cursor = text ? Cursor::parse(*text) : std::nullopt;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
-#include <charconv>
 #include <limits>
 
 #include "admin/operator/counts.h"
@@ -20,24 +19,14 @@ bool has_text(std::string_view name, std::string_view text) {
   return std::search(name.begin(), name.end(), text.begin(), text.end(), same) != name.end();
 }
 
-// False: it is given, and no number from `least` to `most`.
-bool read_count(const Call& call, std::string_view name, std::size_t least, std::size_t most,
-                std::size_t& out) {
-  if (!call.query.has(name)) return true;
-  const auto text = call.query.one(name);
-  if (!text) return false;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
-  return error == std::errc{} && end == text->data() + text->size() && out >= least && out <= most;
-}
-
 }  // namespace
 
 net::HttpReply get_policies(Call& call) {
   if (auto refused = call.refuse_unknown({"search", "limit", "after"})) return std::move(*refused);
   std::size_t limit = std::numeric_limits<std::size_t>::max(), after = 0;
-  if (!read_count(call, "limit", 1, kPoliciesMax, limit))
+  if (!call.read_count("limit", 1, kPoliciesMax, limit))
     return problem(400, "`limit` is a number from 1 to " + std::to_string(kPoliciesMax));
-  if (!read_count(call, "after", 0, call.set->policies.size(), after))
+  if (!call.read_count("after", 0, call.set->policies.size(), after))
     return problem(400, "`after` is what a page before gave as `next`");
   const std::string search(call.query.one("search").value_or(""));
   boost::json::array rows, disabled;

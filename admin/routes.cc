@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/chars/parse.h"
+
 namespace weir::admin {
 namespace {
 
@@ -132,6 +134,16 @@ std::optional<net::HttpReply> Call::refuse_unknown(
   for (const std::string_view word : known) words.append(words.empty() ? "" : ", ").append(word);
   return problem(400, "unknown parameter \"" + utf8_text(unknown->substr(0, 64)) + "\"" +
                           (words.empty() ? "; there are none here" : "; known are " + words));
+}
+
+bool Call::read_count(std::string_view name, std::size_t least, std::size_t most,
+                      std::size_t& out) const {
+  if (!query.has(name)) return true;
+  const auto text = query.one(name);
+  const auto number = text ? parse_whole<std::size_t>(*text) : std::nullopt;
+  if (!number || *number < least || *number > most) return false;
+  out = *number;
+  return true;
 }
 
 }  // namespace weir::admin

@@ -1,5 +1,5 @@
 #include <boost/json/array.hpp>
-#include <charconv>
+#include <cstdint>
 
 #include "admin/routes.h"
 #include "admin/views.h"
@@ -51,11 +51,8 @@ net::HttpReply get_verdicts(Call& call) {
   if (auto refused = call.refuse_unknown({"after"})) return std::move(*refused);
   std::optional<std::uint64_t> after;
   if (call.query.has("after")) {
-    const auto text = call.query.one("after");
-    std::uint64_t number = 0;
-    const char* const end = text ? text->data() + text->size() : nullptr;
-    const auto read = text ? std::from_chars(text->data(), end, number) : std::from_chars_result{};
-    if (!text || text->empty() || read.ptr != end || read.ec != std::errc{})
+    std::size_t number = 0;
+    if (!call.read_count("after", 0, SIZE_MAX, number))
       return problem(400, "`after` is what an answer before gave as `next`");
     after = number;
   }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
-#include <charconv>
 
 #include "admin/routes.h"
 #include "admin/views.h"
@@ -69,15 +68,9 @@ net::HttpReply get_view(Call& call) {
   const policies::View* const view = call.set->find_view(call.name());
   if (view == nullptr) return problem(404, "there is no view of that name");
   std::size_t windows = kWindowsDefault;
-  const auto given = call.query.all("windows");
-  if (!given.empty()) {
-    const std::string_view text = given.front();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), windows);
-    if (given.size() > 1 || error != std::errc() || end != text.data() + text.size() ||
-        windows > policies::LiveView::kResultsMax) {
-      return problem(400, "\"windows\" is a number from 0 to " +
-                              std::to_string(policies::LiveView::kResultsMax));
-    }
+  if (!call.read_count("windows", 0, policies::LiveView::kResultsMax, windows)) {
+    return problem(400, "\"windows\" is a number from 0 to " +
+                            std::to_string(policies::LiveView::kResultsMax));
   }
   policies::LiveView::Results results;
   if (view->live != nullptr) {

@@ -1,9 +1,9 @@
 // A check on its way from its head to the answer.
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "authz/door_session.h"
+#include "core/chars/parse.h"
 #include "net/http/content_coding.h"
 
 namespace weir::authz {
@@ -94,10 +94,8 @@ bool DoorSession::read_deadline(const net::RequestHead& check) noexcept {
   const HeaderField* const field = check.fields.find(
       door_->caller->envoy ? "x-envoy-expected-rq-timeout-ms" : "x-weir-timeout-ms");
   if (field == nullptr) return false;
-  std::uint32_t ms = 0;
-  const char* const end = field->value.data() + field->value.size();
-  const auto [at, error] = std::from_chars(field->value.data(), end, ms);
-  if (error != std::errc() || at != end || ms == 0) return false;
+  const std::uint32_t ms = parse_whole<std::uint32_t>(field->value).value_or(0);
+  if (ms == 0) return false;
   const milliseconds timeout{ms};
   deadline_ = time_ + std::max(milliseconds{0}, timeout - std::max(kMargin, timeout / 8));
   return true;

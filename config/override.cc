@@ -1,9 +1,9 @@
 #include "config/override.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 
 namespace weir::config {
 namespace {
@@ -17,10 +17,8 @@ std::string value_of(const Rung& rung) {
 
 // `2` of `2.over`: a position, from 1.
 std::optional<std::size_t> position_of(std::string_view selector) {
-  std::size_t number = 0;
-  const char* const end = selector.data() + selector.size();
-  const auto [read, error] = std::from_chars(selector.data(), end, number);
-  return error == std::errc{} && read == end && number > 0 ? std::optional(number) : std::nullopt;
+  const auto number = parse_whole<std::size_t>(selector);
+  return number.value_or(0) > 0 ? number : std::nullopt;
 }
 
 std::string_view action_of(const Rung& rung) { return row_of(rung.action.value).name; }

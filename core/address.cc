@@ -3,8 +3,9 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
+
+#include "core/chars/parse.h"
 
 namespace weir {
 namespace {
@@ -155,9 +156,9 @@ std::optional<Cidr> read_block(std::string_view text) noexcept {
     if (digits.empty() || digits.size() > 3 || (digits.size() > 1 && digits[0] == '0')) {
       return std::nullopt;
     }
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), out.bits);
-    if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+    const auto bits = parse_whole<unsigned>(digits);
+    if (!bits) return std::nullopt;
+    out.bits = *bits;
     // In an IPv4 address in an IPv6 one (`::ffff:10.0.0.0/104`), the first 96 bits are the
     // wrapping. `::ffff:0:0/96` means a kind of IPv6 addresses, and not the whole of IPv4.
     constexpr unsigned kWrapping = 96;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 
 namespace weir {
 namespace {
@@ -13,13 +14,11 @@ bool is_number_sign(char c) {
 }
 
 void append_plain_number(std::string& out, std::string_view number) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  const auto value = parse_whole<double>(number);
   char buffer[1200];  // the longest double has 1,077 characters
   const auto written =
-      error == std::errc{} && end == number.data() + number.size()
-          ? std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed)
-          : std::to_chars_result{nullptr, std::errc::invalid_argument};
+      value ? std::to_chars(buffer, buffer + sizeof buffer, *value, std::chars_format::fixed)
+            : std::to_chars_result{nullptr, std::errc::invalid_argument};
   if (written.ec == std::errc{}) {
     out.append(buffer, written.ptr);
   } else {

@@ -1,16 +1,17 @@
 #include "core/redis_url.h"
 
-#include <charconv>
-
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 #include "core/chars/percent.h"
 
 namespace weir {
 namespace {
 
 bool read_int(std::string_view text, int most, int& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size() && out >= 0 && out <= most;
+  const auto number = parse_whole<int>(text);
+  if (!number || *number < 0 || *number > most) return false;
+  out = *number;
+  return true;
 }
 
 bool decode(std::string_view text, std::string& out) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <utility>
 
 #include "core/assert.h"
 #include "core/chars/hex.h"
+#include "core/chars/parse.h"
 #include "core/no_memory.h"
 
 namespace weir::gate {
@@ -24,11 +24,7 @@ void put_hex(char* out, std::uint64_t value) noexcept {
 }
 
 std::optional<std::uint64_t> read_hex(std::string_view text) noexcept {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value, 16);
-  if (error != std::errc() || at != end) return std::nullopt;
-  return value;
+  return parse_whole<std::uint64_t>(text, 16);
 }
 
 }  // namespace

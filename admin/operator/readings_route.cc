@@ -3,7 +3,6 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json/array.hpp>
-#include <charconv>
 #include <memory>
 
 #include "admin/operator/counts.h"
@@ -13,6 +12,7 @@
 #include "admin/views.h"
 #include "config/table_edit.h"
 #include "config/text/units.h"
+#include "core/chars/parse.h"
 #include "core/text.h"
 #include "policies/set/describe.h"
 
@@ -39,25 +39,16 @@ struct Wish {
 };
 
 std::string read_wish(const Call& call, Wish& asked) {
-  if (call.query.has("bins")) {
-    const auto text = call.query.one("bins");
-    const char* const end = text ? text->data() + text->size() : nullptr;
-    const auto read =
-        text ? std::from_chars(text->data(), end, asked.bins) : std::from_chars_result{};
-    if (!text || read.ec != std::errc{} || read.ptr != end || asked.bins == 0 ||
-        asked.bins > kBinsMax)
-      return "`bins` is a number from 1 to " + std::to_string(kBinsMax);
-  }
+  if (!call.read_count("bins", 1, kBinsMax, asked.bins))
+    return "`bins` is a number from 1 to " + std::to_string(kBinsMax);
   const auto thresholds = call.query.all("at");
   if (thresholds.size() > kThresholdsMax)
     return "`at` is given " + std::to_string(kThresholdsMax) + " times at most";
   for (const std::string_view text : thresholds) {
+    const auto value = parse_whole<double>(text);
+    if (!value || !(std::abs(*value) < 1e15)) return "`at` is a threshold, a number below 1e15";
     Tried tried;
-    const char* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, tried.value);
-    if (text.empty() || read.ec != std::errc{} || read.ptr != end ||
-        !(std::abs(tried.value) < 1e15))
-      return "`at` is a threshold, a number below 1e15";
+    tried.value = *value;
     asked.tried.push_back(tried);
   }
   return {};

@@ -5,9 +5,9 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <charconv>
 #include <stdexcept>
 
+#include "core/chars/parse.h"
 #include "limiter/lists/lists.h"
 
 namespace weir::admin {
@@ -30,11 +30,9 @@ TimePoint own_time(const json::value& ms, milliseconds ahead) {
 }
 
 std::uint64_t half_of(std::string_view text) {
-  std::uint64_t out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
-  if (error != std::errc{} || end != text.data() + text.size() || text.size() != 16)
-    throw std::invalid_argument("key");
-  return out;
+  const auto half = parse_whole<std::uint64_t>(text, 16);
+  if (!half || text.size() != 16) throw std::invalid_argument("key");
+  return *half;
 }
 
 json::value number_json(const Number& number) {

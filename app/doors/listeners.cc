@@ -3,11 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <system_error>
+
+#include "core/chars/parse.h"
 
 namespace weir::app {
 namespace {
@@ -26,8 +27,7 @@ std::string inode_of(const char* table, std::uint16_t port) {
         timeout >> inode;
     const std::size_t colon = local.find(':');
     if (state != "0A" || colon == std::string::npos) continue;  // TCP_LISTEN
-    unsigned found = 0;
-    std::from_chars(local.data() + colon + 1, local.data() + local.size(), found, 16);
+    const auto found = parse_whole<unsigned>(std::string_view(local).substr(colon + 1), 16);
     if (found == port) return inode;
   }
   return {};
@@ -65,11 +65,9 @@ std::optional<ListeningProcess> owner_of(const std::string& inode) {
   for (fs::directory_iterator it("/proc", failed), end; !failed && it != end;
        it.increment(failed)) {
     const std::string name = it->path().filename().string();
-    std::int64_t pid = 0;
-    const auto read = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (read.ec != std::errc{} || read.ptr != name.data() + name.size()) continue;
-    if (!has_socket(it->path(), inode)) continue;
-    out.pid = pid;
+    const auto pid = parse_whole<std::int64_t>(name);
+    if (!pid || !has_socket(it->path(), inode)) continue;
+    out.pid = *pid;
     std::ifstream comm(it->path() / "comm");
     std::getline(comm, out.name);
     break;
@@ -95,10 +93,8 @@ std::string taken_text(std::string_view where) {
   if (where.starts_with(kUnix)) {
     listener = listener_of(std::string(where.substr(kUnix.size())));
   } else {
-    std::uint16_t port = 0;
     const std::size_t colon = std::min(where.rfind(':'), where.size() - 1);
-    std::from_chars(where.data() + colon + 1, where.data() + where.size(), port);
-    listener = listener_of(port);
+    listener = listener_of(parse_whole<std::uint16_t>(where.substr(colon + 1)).value_or(0));
   }
   if (!listener || listener->pid == 0) return "another weir, or the app itself?";
   if (listener->pid == ::getpid()) return "another door of this weir has it";

@@ -5,10 +5,10 @@
 #include <sys/un.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 
+#include "core/chars/parse.h"
 #include "core/monotonic.h"
 #include "core/no_memory.h"
 
@@ -20,11 +20,7 @@ constexpr suseconds_t kPatienceUs = 200'000;
 
 std::optional<std::int64_t> number(const char* text) noexcept {
   if (text == nullptr) return std::nullopt;
-  std::int64_t out = 0;
-  const char* const last = text + std::strlen(text);
-  const auto [end, error] = std::from_chars(text, last, out);
-  if (error != std::errc{} || end != last) return std::nullopt;
-  return out;
+  return parse_whole<std::int64_t>(text);
 }
 
 /// A line ends the value: what follows it would be another word of the protocol.

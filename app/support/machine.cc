@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 
 #include "app/support/files.h"
+#include "core/chars/parse.h"
 
 namespace weir::app {
 namespace {
@@ -26,10 +26,7 @@ std::string_view first_word(std::string_view text) noexcept {
 }
 
 std::optional<std::uint64_t> number(std::string_view word) noexcept {
-  std::uint64_t out = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
-  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return out;
+  return parse_whole<std::uint64_t>(word);
 }
 
 template <class T>

@@ -1,12 +1,12 @@
 #include "app/support/webhook.h"
 
 #include <boost/asio/ssl/context.hpp>
-#include <charconv>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "app/support/wire.h"
+#include "core/chars/parse.h"
 #include "net/deadline.h"
 #include "net/http/response_head.h"
 
@@ -107,9 +107,7 @@ std::optional<Url> Url::parse(std::string_view text) {
 }
 
 std::uint16_t Url::port_number() const noexcept {
-  std::uint16_t number = 0;
-  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
-  return parsed.ec == std::errc{} ? number : std::uint16_t{0};
+  return parse_whole<std::uint16_t>(port).value_or(0);
 }
 
 std::string Url::authority() const {

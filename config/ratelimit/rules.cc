@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -15,6 +14,7 @@
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 
 namespace weir::config {
 namespace {
@@ -41,15 +41,12 @@ std::optional<std::uint32_t> peer_number(std::string_view spelled) {
   const char letter = prefixed ? static_cast<char>(text[1] | 0x20) : '\0';
   const int base = letter == 'x' ? 16 : letter == 'b' ? 2 : prefixed ? 8 : 10;
   const std::size_t begin = letter == 'x' || letter == 'b' || letter == 'o' ? 2 : 0;
-  const char* const end = text.data() + text.size();
-  std::uint32_t whole = 0;
-  const auto read = std::from_chars(text.data() + begin, end, whole, base);
-  if (read.ec == std::errc{} && read.ptr == end) return whole;
-  double real = 0;  // also `09`, which is no octal number
-  const auto as_real = std::from_chars(text.data(), end, real);
-  const bool fits = as_real.ec == std::errc{} && as_real.ptr == end && real >= 0 &&
-                    real <= std::numeric_limits<std::uint32_t>::max() && std::trunc(real) == real;
-  return fits ? std::optional(static_cast<std::uint32_t>(real)) : std::nullopt;
+  const std::string_view digits = std::string_view(text).substr(begin);
+  if (const auto whole = parse_whole<std::uint32_t>(digits, base)) return whole;
+  const auto real = parse_whole<double>(text);  // also `09`, which is no octal number
+  const bool fits = real && *real >= 0 && *real <= std::numeric_limits<std::uint32_t>::max() &&
+                    std::trunc(*real) == *real;
+  return fits ? std::optional(static_cast<std::uint32_t>(*real)) : std::nullopt;
 }
 
 /// Reads the tree of one file.

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "config/sections/sections.h"
 #include "config/text/fields.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 
 /// Doors at which other proxies ask: `api.ext_authz`, `api.forward_auth` and `authz`.
 namespace weir::config {
@@ -38,11 +38,8 @@ constexpr Row<Text> kExtAuthz[] = {
 
 /// A status written as a map's key.
 std::optional<int> status_of(std::string_view text) {
-  int status = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, status);
-  if (error != std::errc() || at != end || status < 300 || status > 599) return std::nullopt;
-  return status;
+  const auto status = parse_whole<int>(text);
+  return status && *status >= 300 && *status <= 599 ? status : std::nullopt;
 }
 
 constexpr Row<Server::Api::ForwardAuth> kForwardAuth[] = {

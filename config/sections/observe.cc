@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <charconv>
 
 #include "config/sections/sections.h"
 #include "config/text/fields.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/parse.h"
 
 /// What weir tells of its work: `access_log`, `tracing`, `audit`.
 namespace weir::config {
@@ -20,14 +20,11 @@ void read_part(Reader& r, const Member& m, double& out) {
   std::string_view text = *word;
   const bool percent = text.ends_with('%');
   if (percent) text.remove_suffix(1);
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (percent) value /= 100;
-  const bool good = !text.empty() && read.ec == std::errc{} &&
-                    read.ptr == text.data() + text.size() && value >= 0 && value <= 1;
-  if (!good)
+  auto value = parse_whole<double>(text);
+  if (value && percent) *value /= 100;
+  if (!value || !(*value >= 0 && *value <= 1))
     return r.error(*m.value, quoted(*word) + " is not a share", "write 1%, or 0.01; 1 is all");
-  out = value;
+  out = *value;
 }
 
 void read_fields_of_lines(Reader& r, const Member& m, Server::AccessLog& out) {

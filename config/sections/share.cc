@@ -1,10 +1,10 @@
 #include "config/sections/share.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "config/sections/sections.h"
 #include "config/text/shapes.h"
+#include "core/chars/parse.h"
 #include "core/text.h"
 
 namespace weir::config {
@@ -13,13 +13,12 @@ namespace {
 void read_part(Reader& r, const Member& m, OnErrorDef& out) {
   const auto text = r.scalar(m);
   if (!text) return;
-  double part = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), part);
-  if (error != std::errc{} || end != text->data() + text->size() || !(part > 0 && part <= 1)) {
+  const auto part = parse_whole<double>(*text);
+  if (!part || !(*part > 0 && *part <= 1)) {
     return r.error(*m.value, "\"" + std::string(*text) + "\" is not a part of the limits",
                    "write a number over 0, up to 1: with 5 replicas 0.2 keeps to the limit in all");
   }
-  out.part = part;
+  out.part = *part;
 }
 
 constexpr Row<OnErrorDef> kOnError[] = {

@@ -7,6 +7,7 @@
 
 #include "config/text/yaml_text.h"
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 #include "core/text.h"
 
 namespace weir::config {
@@ -142,12 +143,9 @@ std::string_view unit_of_word(std::string_view word) {
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
-  if (text.empty() || text.size() > 5 || !std::all_of(text.begin(), text.end(), ascii::is_digit))
-    return std::nullopt;
-  unsigned value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  if (value == 0 || value > 65535) return std::nullopt;
-  return static_cast<std::uint16_t>(value);
+  if (text.size() > 5) return std::nullopt;
+  const auto port = parse_whole<std::uint16_t>(text);
+  return port.value_or(0) == 0 ? std::nullopt : port;
 }
 
 /// Host characters of RFC 1123 and underscores, which container networks use.
@@ -405,16 +403,13 @@ Parsed<Number> parse_number(std::string_view text) {
 
 Parsed<Number> parse_data_number(std::string_view text) {
   if (const auto integer = parse_integer(text)) return {Number{*integer.value}, "", ""};
-  double value = 0;
   const bool starts =
       !text.empty() && (ascii::is_digit(text.front()) ||
                         (text.size() > 1 && text.front() == '-' && ascii::is_digit(text[1])));
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (!starts || error != std::errc{} || end != text.data() + text.size() ||
-      !std::isfinite(value)) {
+  const auto value = parse_whole<double>(text);
+  if (!starts || !value || !std::isfinite(*value))
     return {std::nullopt, quoted(text) + " is not a number", hint_of_number(text)};
-  }
-  return {Number::real(value), "", ""};
+  return {Number::real(*value), "", ""};
 }
 
 Parsed<Endpoint> parse_listen(std::string_view text) {

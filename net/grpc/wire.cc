@@ -1,9 +1,9 @@
 #include "net/grpc/wire.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 #include "core/chars/percent.h"
 
 namespace weir::net::grpc {
@@ -27,15 +27,14 @@ void write_prefix(char* to, const Prefix& prefix) noexcept {
 std::optional<milliseconds> parse_timeout(std::string_view text) noexcept {
   constexpr std::size_t kDigitsMax = 8;
   if (text.size() < 2 || text.size() > kDigitsMax + 1) return std::nullopt;
-  const char* const end = text.data() + text.size() - 1;
-  std::uint64_t n = 0;
-  const auto read = std::from_chars(text.data(), end, n);
-  if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+  const auto number = parse_whole<std::uint64_t>(text.substr(0, text.size() - 1));
+  if (!number) return std::nullopt;
+  const std::uint64_t n = *number;
   const auto up = [n](std::uint64_t of_a_millisecond) {
     return milliseconds(static_cast<std::int64_t>((n + of_a_millisecond - 1) / of_a_millisecond));
   };
   const auto count = static_cast<std::int64_t>(n);
-  switch (*end) {
+  switch (text.back()) {
     case 'H':
       return milliseconds(count * 3'600'000);
     case 'M':

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <utility>
 
 #include "config/text/time_form.h"
 #include "core/assert.h"
+#include "core/chars/parse.h"
 #include "policies/lang/extractors.h"
 #include "replay/formats.h"
 #include "replay/formats/log_splitter.h"
@@ -22,16 +22,13 @@ constexpr std::string_view kBadPath = "a path that the proxy refuses";
 constexpr std::string_view kBadStatus = "this is not a status";
 
 std::optional<int> status_of(std::string_view text) noexcept {
-  int code = 0;
   if (text.size() == 3) [[likely]] {
     const auto digit = [&](std::size_t i) { return static_cast<unsigned char>(text[i]) - '0'; };
     const int a = digit(0), b = digit(1), c = digit(2);
     if (a >= 0 && a <= 9 && b >= 0 && b <= 9 && c >= 0 && c <= 9) return a * 100 + b * 10 + c;
   }
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, code);
-  const bool good = error == std::errc{} && stop == end && code >= 0 && code <= 999;
-  return good ? std::optional(code) : std::nullopt;
+  const auto code = parse_whole<int>(text);
+  return code && *code >= 0 && *code <= 999 ? code : std::nullopt;
 }
 
 /// How the times of this format are written.

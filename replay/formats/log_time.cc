@@ -1,6 +1,6 @@
 #include "replay/formats/log_time.h"
 
-#include <charconv>
+#include "core/chars/parse.h"
 
 namespace weir::replay {
 
@@ -28,14 +28,9 @@ std::optional<TimePoint> LogTime::read(const Value& value) noexcept {
   if (value.is_number()) return number(value.as_number());
   if (!value.is(Type::text)) return std::nullopt;
   const std::string_view text = value.as_text();
-  const auto whole = [&](auto& into) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-    return error == std::errc{} && end == text.data() + text.size();
-  };
-  std::int64_t integer = 0;  // exact: a double has no room for nanoseconds
-  if (whole(integer)) return number(integer);
-  double real = 0;
-  if (whole(real)) return number(Number::real(real));
+  // An integer is exact: a double has no room for nanoseconds.
+  if (const auto integer = parse_whole<std::int64_t>(text)) return number(*integer);
+  if (const auto real = parse_whole<double>(text)) return number(Number::real(*real));
   for (std::size_t i = 0; i < patterns_.size(); ++i) {
     const std::size_t at = (last_ + i) % patterns_.size();
     std::size_t used = 0;

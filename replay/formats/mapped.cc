@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <charconv>
 
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 #include "core/http_status.h"
 #include "core/key.h"
 #include "core/text.h"
@@ -287,11 +287,9 @@ class Mapped final : public Format {
   Got take_mapped_answer(Row& row) {
     row.answer = {};
     if (const std::string_view status = text_of(MappedPart::status); !status.empty()) {
-      int code = 0;
-      const auto [end, error] = std::from_chars(status.data(), status.data() + status.size(), code);
-      if (error != std::errc{} || end != status.data() + status.size() || code < 0 || code > 999)
-        return bad(0, kNoMappedStatus);
-      row.answer.status = code;
+      const auto code = parse_whole<int>(status);
+      if (!code || *code < 0 || *code > 999) return bad(0, kNoMappedStatus);
+      row.answer.status = *code;
     }
     static_cast<void>(
         headers(MappedPart::answer_header, MappedPart::answer_body, answer_headers_, unused_));

@@ -1,8 +1,9 @@
 #include "store/board/board_sync.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
+
+#include "core/chars/parse.h"
 
 namespace weir::store {
 namespace {
@@ -32,9 +33,10 @@ class BoardWords {
   bool number(std::int64_t& out) {
     std::string word;
     if (!text(word)) return false;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
-    return error == std::errc{} && end == word.data() + word.size() && out >= -kNumberMax &&
-           out <= kNumberMax;
+    const auto number = parse_whole<std::int64_t>(word);
+    if (!number || *number < -kNumberMax || *number > kNumberMax) return false;
+    out = *number;
+    return true;
   }
   /// A count of things of `words` each.
   bool count(std::int64_t& out, std::size_t words) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "core/chars/parse.h"
 #include "limiter/kinds/amounts.h"
 #include "store/redis/near_reading.h"
 #include "store/redis/packer.h"
@@ -102,11 +102,9 @@ bool read_number(const Reply& answer, std::size_t at, bool real, Number& out) {
     return true;
   }
   if (node.type != Reply::Type::string) return false;
-  const std::string_view text = answer.text(node);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  out = Number::real(value);
+  const auto value = parse_whole<double>(answer.text(node));
+  if (!value) return false;
+  out = Number::real(*value);
   return true;
 }
 

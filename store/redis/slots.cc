@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "core/chars/parse.h"
+
 namespace weir::store {
 namespace {
 
@@ -61,12 +63,10 @@ std::optional<Redirect> parse_redirect(std::string_view error) {
   // Addresses of IPv6 stand there without brackets.
   const std::size_t colon = error.rfind(':');
   if (colon == error.npos) return std::nullopt;
-  unsigned port = 0;
-  const char* const last = error.data() + error.size();
-  const auto read = std::from_chars(error.data() + colon + 1, last, port);
-  if (read.ec != std::errc() || read.ptr != last || port == 0 || port > 65535) return std::nullopt;
+  const std::uint16_t port = parse_whole<std::uint16_t>(error.substr(colon + 1)).value_or(0);
+  if (port == 0) return std::nullopt;
   out.to.host = error.substr(0, colon);
-  out.to.port = static_cast<std::uint16_t>(port);
+  out.to.port = port;
   return out;
 }
 

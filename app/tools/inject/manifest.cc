@@ -3,7 +3,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <climits>
 #include <iterator>
 #include <map>
@@ -14,17 +13,14 @@
 #include "app/tools/inject/marks.h"
 #include "app/tools/inject/objects.h"
 #include "app/tools/inject/stream.h"
+#include "core/chars/parse.h"
 #include "embedded/sidecar.h"
 
 namespace weir::app {
 namespace {
 
 /// For a text that is not a number: very long.
-int whole_seconds(const std::string& text) {
-  int out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc{} && end == text.data() + text.size() ? out : INT_MAX;
-}
+int whole_seconds(const std::string& text) { return parse_whole<int>(text).value_or(INT_MAX); }
 
 std::string filled_in(std::string text, const std::string& word, const std::string& with) {
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += with.size())

@@ -1,11 +1,11 @@
 #include "app/tools/inject/objects.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 
 namespace weir::app {
 namespace {
@@ -136,10 +136,7 @@ bool selects_pod(const YAML::Node& service, const Pod& pod) {
 }
 
 bool is_port_number(const std::string& text) {
-  std::uint16_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && read == end && number != 0;
+  return parse_whole<std::uint16_t>(text).value_or(0) != 0;
 }
 
 std::string port_number(const Pod& pod, const std::string& port) {

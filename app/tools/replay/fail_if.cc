@@ -1,10 +1,10 @@
 #include "app/tools/replay/fail_if.h"
 
-#include <charconv>
 #include <cmath>
 
 #include "app/tools/ctl/action_word.h"
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 
 namespace weir::app {
 std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem) {
@@ -32,12 +32,12 @@ std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem)
     out.percent = true;
     rest = ascii::trimmed(rest.substr(0, rest.size() - 1));
   }
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), out.bound);
-  if (error != std::errc{} || end != rest.data() + rest.size() || !std::isfinite(out.bound) ||
-      out.bound < 0) {
+  const auto bound = parse_whole<double>(rest);
+  if (!bound || !std::isfinite(*bound) || *bound < 0) {
     problem = "\"" + std::string(rest) + "\" is not a number";
     return std::nullopt;
   }
+  out.bound = *bound;
   return out;
 }
 

@@ -1,10 +1,10 @@
 #include "app/tools/replay/replay_bounds.h"
 
-#include <charconv>
 #include <cmath>
 
 #include "app/support/command.h"
 #include "app/support/files.h"
+#include "core/chars/parse.h"
 
 namespace weir::app {
 
@@ -14,10 +14,10 @@ std::optional<BadBound> BadBound::parse(std::string_view text) {
     out.percent = true;
     text.remove_suffix(1);
   }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.bound);
-  const bool good = error == std::errc{} && end == text.data() + text.size() && !text.empty() &&
-                    std::isfinite(out.bound) && out.bound >= 0;
-  return good ? std::optional(out) : std::nullopt;
+  const auto bound = parse_whole<double>(text);
+  if (!bound || !std::isfinite(*bound) || *bound < 0) return std::nullopt;
+  out.bound = *bound;
+  return out;
 }
 
 std::uint64_t rows_read(const replay::Report& report) noexcept { return report.rows + report.bad; }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/chars/parse.h"
 #include "core/geo.h"
 #include "core/number.h"
 #include "policies/lang/extractors/blank.h"
@@ -28,13 +29,12 @@ Value to_integer(double d) noexcept {
 }
 
 template <class T>
-bool parse_number(std::string_view text, T& out) noexcept {
+std::optional<T> parse_number(std::string_view text) noexcept {
   if (!text.empty() && text[0] == '+') {
     text.remove_prefix(1);
-    if (!text.empty() && text[0] == '-') return false;
+    if (!text.empty() && text[0] == '-') return std::nullopt;
   }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc{} && end == text.data() + text.size();
+  return parse_whole<T>(text);
 }
 
 Value call_int(const Call& c) noexcept {
@@ -45,18 +45,18 @@ Value call_int(const Call& c) noexcept {
   if (x.is(Type::real)) {
     return std::trunc(x.as_real()) == x.as_real() ? to_integer(x.as_real()) : Value::error();
   }
-  std::int64_t out = 0;
-  return parse_number(x.as_text(), out) ? Value::integer(out) : Value::error();
+  const auto integer = parse_number<std::int64_t>(x.as_text());
+  return integer ? Value::integer(*integer) : Value::error();
 }
 
 Value call_double(const Call& c) noexcept {
   const Value& x = c.args[0];
   if (x.is(Type::real)) return x;
   if (x.is(Type::integer)) return Value::real(static_cast<double>(x.as_integer()));
-  double out = 0;
   const std::string_view text = x.as_text();
   if (text.find('(') != std::string_view::npos) return Value::error();  // from_chars' nan(...)
-  return parse_number(text, out) ? Value::real(out) : Value::error();
+  const auto real = parse_number<double>(text);
+  return real ? Value::real(*real) : Value::error();
 }
 
 Value call_string(const Call& c) noexcept {
