@@ -8,6 +8,7 @@
 #include "app/doctor/redis_talk.h"
 #include "app/support/shared_store.h"
 #include "core/chars/ascii.h"
+#include "core/chars/parse.h"
 #include "core/text.h"
 #include "core/ticks.h"
 
@@ -187,6 +188,7 @@ class ServerCheck {
     if (version.empty()) {
       return out_.ok("redis", seen + "; its version can't be asked (+info would allow it)");
     }
+    // A fork may have letters behind the digits: `6.2-fork`.
     int major = 0, minor = 0;
     const auto read = std::from_chars(version.data(), version.data() + version.size(), major);
     if (read.ptr != version.data() + version.size())
@@ -298,8 +300,9 @@ class ServerCheck {
   }
 
   static bool read(const Reply& reply, std::size_t i, std::int64_t& out) {
-    const std::string_view text = reply.text(reply[i]);
-    return std::from_chars(text.data(), text.data() + text.size(), out).ec == std::errc{};
+    const auto number = parse_whole<std::int64_t>(reply.text(reply[i]));
+    if (number) out = *number;
+    return number.has_value();
   }
 
   /// The key of the test belongs to another node: that one says what the user may do.

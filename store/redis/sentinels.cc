@@ -1,8 +1,8 @@
 #include "store/redis/sentinels.h"
 
-#include <charconv>
 #include <utility>
 
+#include "core/chars/parse.h"
 #include "store/resp/resp_writer.h"
 
 namespace weir::store {
@@ -38,11 +38,8 @@ void Sentinels::on_reply(const Reply& reply) {
   Endpoint master;
   if (reply.size() == 3 && reply.root().type == Reply::Type::array) {
     master.host = reply.text(reply[1]);
-    const std::string_view port = reply.text(reply[2]);
-    unsigned n = 0;
-    const auto read = std::from_chars(port.data(), port.data() + port.size(), n);
-    if (read.ec == std::errc() && n > 0 && n <= 65535 && !master.host.empty()) {
-      master.port = static_cast<std::uint16_t>(n);
+    master.port = parse_whole<std::uint16_t>(reply.text(reply[2])).value_or(0);
+    if (master.port != 0 && !master.host.empty()) {
       connection_.worked();
       refusal_.clear();
       owner_.on_master(master);

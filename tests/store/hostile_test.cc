@@ -202,6 +202,27 @@ TEST(Hostile, EverySentinelIsAskedUntilOneKnowsTheMaster) {
   }
 }
 
+TEST(Hostile, APortWithMoreBehindItsDigitsNamesNoMaster) {
+  const SocketPath first, second;
+  std::atomic<int> asked{0};
+  const auto odd = [&](Stream& stream, int) {
+    std::vector<std::string> words;
+    while (read_command(stream, words)) {
+      const bool where = words[0] == "SENTINEL";
+      stream.write(where ? "*2\r\n$9\r\n127.0.0.1\r\n$3\r\n1@2\r\n" : "+PONG\r\n");
+      if (where) ++asked;
+    }
+  };
+  OriginServer a(odd, first.path), b(odd, second.path);
+  World world;
+  RedisStore store(world.worker, sentinels_at({first.path, second.path}), 1);
+  world.turn([&] { store.start(); });
+  ASSERT_TRUE(world.until([&] { return asked >= 2; })) << "both";
+  EXPECT_TRUE(world.until([&] {
+    return store.why() == "Sentinel: no master is known as \"counters\"";
+  })) << store.why();
+}
+
 TEST(Hostile, SentinelsThatKnowNoMasterAreAskedOnceASecond) {
   const SocketPath first, second;
   std::atomic<int> asked{0};
