@@ -83,10 +83,8 @@ std::string read_url(std::string_view url, Made& made) {
   }
   made.target = url.starts_with('/') ? std::string(url) : "/" + std::string(url);
   if (authority.empty() && !url.starts_with('/')) return "`url` is /PATH or http://HOST/PATH";
-  const bool bad = std::any_of(made.target.begin(), made.target.end(), [](char c) {
-    return static_cast<unsigned char>(c) <= 0x20 || c == '#' || c == 0x7f;
-  });
-  if (bad) return "`url` has a blank, a control character or a fragment";
+  if (net::lacks_escapes(made.target))
+    return "`url` has a blank, a control character or a fragment";
   const std::string* const field = find_field(made, "host");
   if (field != nullptr) authority = *field;
   if (authority.empty()) authority = "localhost";

@@ -23,12 +23,6 @@ constexpr std::int64_t kLastMillisecond = 253'402'300'799'999;  // of the year 9
 
 JsonWrong wrong(const JsonMember& member, std::string what) { return {member.at, std::move(what)}; }
 
-bool has_control(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
-  });
-}
-
 }  // namespace
 
 EventReader::Wrong EventReader::read_time(const Member& member) {
@@ -89,7 +83,7 @@ EventReader::Wrong EventReader::read_method(const Member& member) {
 
 EventReader::Wrong EventReader::normalise(std::string_view path, const Member& member) {
   const bool bad = !path.starts_with('/') || path.find('#') != std::string_view::npos ||
-                   has_control(path) || path.find(' ') != std::string_view::npos;
+                   ascii::has_control_but_tab(path) || path.find(' ') != std::string_view::npos;
   if (bad) {
     return wrong(member, "a path begins with `/` and has no blank, control character or fragment");
   }
@@ -131,7 +125,7 @@ EventReader::Wrong EventReader::read_url(const Member& member) {
   if (question != std::string_view::npos) {
     const std::string_view query = url.substr(question + 1);
     if (has_query_) return wrong(member, "the query is given twice");
-    if (has_control(query) || query.find(' ') != std::string_view::npos) {
+    if (ascii::has_control_but_tab(query) || query.find(' ') != std::string_view::npos) {
       return wrong(member, "the query has a blank or a control character");
     }
     request_.query = query;
@@ -164,7 +158,7 @@ EventReader::Wrong EventReader::read_query(const Member& member) {
   if (member.kind == Kind::text) {
     std::string_view query = member.text;
     if (query.starts_with('?')) query.remove_prefix(1);
-    if (has_control(query) || query.find(' ') != std::string_view::npos) {
+    if (ascii::has_control_but_tab(query) || query.find(' ') != std::string_view::npos) {
       return wrong(member, "the query has a blank or a control character");
     }
     request_.query = query;
@@ -191,7 +185,8 @@ EventReader::Wrong EventReader::add_header(const Member& name, const Member& val
                                            std::vector<HeaderField>& out) {
   const auto text = text_of(value);
   if (!text) return wrong(value, "a header's value is a text, a number or a boolean");
-  if (has_control(*text)) return wrong(value, "a header's value has no control characters");
+  if (ascii::has_control_but_tab(*text))
+    return wrong(value, "a header's value has no control characters");
   if (out.size() == net::FieldList::kMax) return wrong(value, "too many headers");
   std::string spelt(name.name);
   std::replace(spelt.begin(), spelt.end(), '_', '-');
@@ -226,7 +221,7 @@ EventReader::Wrong EventReader::read_cookie(const Member& member) {
   for (const Member& cookie : innermost_.members()) {
     if (cookie.kind == Kind::null) continue;
     const auto text = text_of(cookie);
-    if (!text || text->find(';') != std::string_view::npos || has_control(*text)) {
+    if (!text || text->find(';') != std::string_view::npos || ascii::has_control_but_tab(*text)) {
       return wrong(cookie, "a cookie's value is a text without `;`, a number or a boolean");
     }
     if (!is_token(cookie.name)) return JsonWrong{cookie.name_at, "this is not a cookie name"};

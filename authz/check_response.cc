@@ -22,10 +22,8 @@ bool is_sound(std::string_view text, bool lines) noexcept {
   while (!text.empty()) {
     const Utf8 character = decode_utf8(text);
     if (character.length == 0) return false;
-    const bool control = character.code < 0x20 || character.code == 0x7f;
-    const bool fine =
-        character.code == '\t' || (lines && (character.code == '\n' || character.code == '\r'));
-    if (control && !fine) return false;
+    const char c = text.front();
+    if (ascii::is_control_but_tab(c) && !(lines && (c == '\n' || c == '\r'))) return false;
     text.remove_prefix(character.length);
   }
   return true;

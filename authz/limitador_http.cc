@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/chars/ascii.h"
 #include "core/no_memory.h"
 #include "core/text.h"
 #include "net/http/json_reply.h"
@@ -272,7 +273,8 @@ class LimitadorHttp::Active final : private RateLimitCall::Waiting {
       all += ", " + std::to_string(one.limit->most) + ";w=" + std::to_string(one.limit->seconds);
       if (!one.limit->name) continue;
       all += ";name=\"";
-      for (const char c : *one.limit->name) all += c == '"' ? '\'' : c < ' ' || c == 127 ? '?' : c;
+      for (const char c : *one.limit->name)
+        all += c == '"' ? '\'' : ascii::is_printable(c) ? c : '?';
       all += '"';
     }
     reply.fields.emplace_back("X-RateLimit-Limit", all);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "core/chars/ascii.h"
 #include "core/utf8.h"
 #include "core/visible.h"
 
@@ -15,7 +16,7 @@ constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 void append_safe(std::string& out, std::string_view text, bool json) {
   for (std::size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 || c == 0x7f) {
+    if (ascii::is_control(text[i])) {
       append_escape(out, c);
       ++i;
       continue;

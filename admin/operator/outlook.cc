@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 
 #include "config/table_edit.h"
+#include "core/chars/ascii.h"
 #include "core/utf8.h"
 #include "core/visible.h"
 #include "policies/set/describe.h"
@@ -154,11 +155,11 @@ bool has_hidden(std::string_view word) noexcept {
 void append_escaped(std::string& out, std::string_view word) {
   out += "$'";
   for (const char c : word) {
-    const auto byte = static_cast<unsigned char>(c);
     if (c == '\'' || c == '\\') {
       out += '\\';
       out += c;
-    } else if (byte < 0x20 || byte >= 0x7f) {
+    } else if (!ascii::is_printable(c)) {
+      const auto byte = static_cast<unsigned char>(c);
       out += '\\';
       for (const int shift : {6, 3, 0}) out += static_cast<char>('0' + (byte >> shift & 7));
     } else {

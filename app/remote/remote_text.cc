@@ -32,10 +32,7 @@ bool is_sha256(std::string_view text) noexcept {
 
 /// Bytes of a header that go back to the server: no line ends, not too long.
 std::string tame(std::string_view field) {
-  if (field.size() > kFieldMax) return {};
-  for (const char c : field) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) return {};
-  }
+  if (field.size() > kFieldMax || ascii::has_control(field)) return {};
   return std::string(field);
 }
 

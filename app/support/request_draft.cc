@@ -36,11 +36,8 @@ std::string RequestDraft::take_url(const policies::PolicySet& set) {
     rest.remove_prefix(path);
   }
   target_ = rest.starts_with('/') ? std::string(rest) : "/" + std::string(rest);
-  for (const char c : target_) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '#') {
-      return "the URL holds a blank, a control character or a fragment; escape it, as a browser "
-             "does";
-    }
+  if (net::lacks_escapes(target_)) {
+    return "the URL holds a blank, a control character or a fragment; escape it, as a browser does";
   }
   path_room_.resize(net::normal_path_room(target_.size()));
   if (net::normalise_target(target_, set.path_rules, path_room_, normal_) !=

@@ -9,6 +9,7 @@
 #include "core/chars/parse.h"
 #include "net/deadline.h"
 #include "net/http/response_head.h"
+#include "net/http/uri.h"
 
 namespace weir::app {
 namespace {
@@ -77,9 +78,7 @@ std::optional<Url> Url::parse(std::string_view text) {
   const std::size_t path = std::min(text.find_first_of("/?"), text.size());
   std::string_view authority = text.substr(0, path);
   std::string_view target = text.substr(path);
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == '#' || c == 0x7f) return std::nullopt;
-  }
+  if (net::lacks_escapes(text)) return std::nullopt;
   if (authority.find('@') != std::string_view::npos) return std::nullopt;
   out.port = out.tls ? "443" : "80";
   std::string_view port;

@@ -11,8 +11,6 @@
 namespace weir::config {
 namespace {
 
-bool is_printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
-
 /// Characters that the loader refuses: bytes that are not text, invisible characters, and
 /// characters that change the direction of the line.
 bool is_shown(Utf8 c) {
@@ -34,7 +32,7 @@ std::string in_quotes(std::string_view text) {
     }
     text.remove_prefix(1);
     if (c == '"' || c == '\\') out += '\\';
-    if (is_printable(c)) {
+    if (!ascii::is_control(c)) {
       out += c;
       continue;
     }
@@ -67,7 +65,7 @@ std::string shown(std::string_view text) {
   for (const char c : text.substr(0, kMost)) {
     brackets = c == '[' || c == '{' ? brackets + 1 : c == ' ' ? brackets : 0;
     // Bytes of UTF-8 could be cut in two, or no text at all.
-    const bool plain = is_printable(c) && static_cast<unsigned char>(c) < 0x80;
+    const bool plain = ascii::is_printable(c);
     out += plain && brackets <= kInARow ? c : '?';
   }
   return text.size() > kMost ? out + " ..." : out;

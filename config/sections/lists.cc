@@ -4,6 +4,7 @@
 #include "config/text/merge.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 #include "core/chars/network_text.h"
 
 namespace weir::config {
@@ -29,8 +30,7 @@ void read_refusal_body(Reader& reader, const Member& m, std::string& out) {
 std::optional<std::string> read_header_text(Reader& reader, const Member& m) {
   auto text = reader.text(m);
   if (!text) return std::nullopt;
-  if (std::any_of(text->value.begin(), text->value.end(),
-                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; })) {
+  if (ascii::has_control(text->value)) {
     reader.error(*m.value, "a header value has no control characters");
     return std::nullopt;
   }

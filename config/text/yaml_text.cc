@@ -243,13 +243,12 @@ std::string quoted(std::string_view text) {
     text = text.substr(0, end);
   }
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
     if (c == '\n') {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      append_hex(out += "\\x", byte, 2);
+    } else if (ascii::is_control(c)) {
+      append_hex(out += "\\x", static_cast<unsigned char>(c), 2);
     } else {
       out += c;
     }

@@ -5,6 +5,8 @@
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
+
+#include "core/chars/ascii.h"
 #endif
 
 /// Scanning for the end of what may stand in a part of a head: 16 bytes a step with SSE2 (every
@@ -12,11 +14,8 @@
 /// and AVX2 does not pay: the median field is 30 bytes long), one byte a step elsewhere.
 namespace weir::net::scan {
 
-/// NUL to US and DEL, but not the tab: what may stand in no part of a head.
-constexpr bool is_control(char c) noexcept {
-  const auto u = static_cast<unsigned char>(c);
-  return (u < 0x20 && u != '\t') || u == 0x7f;
-}
+/// What may stand in no part of a head.
+constexpr bool is_control(char c) noexcept { return ascii::is_control_but_tab(c); }
 /// Characters of a request target: 0x21..0x7e except '#'.
 constexpr bool is_target(char c) noexcept { return c > 0x20 && c < 0x7f && c != '#'; }
 /// Characters of nearly every field name: letters, digits, '-'.

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/assert.h"
+#include "core/chars/ascii.h"
 #include "core/chars/hex.h"
 
 namespace weir::net {
@@ -114,7 +115,7 @@ enum class Odd : std::uint8_t { none, slash, other };
 Odd oddness(std::string_view text, std::size_t i, unsigned char byte, std::size_t& bytes) noexcept {
   bytes = 1;
   if (byte == '/' || byte == '\\') return Odd::slash;
-  if (byte < 0x20 || byte == 0x7f) return Odd::other;
+  if (ascii::is_control(static_cast<char>(byte))) return Odd::other;
   if (byte < 0x80) return Odd::none;
   const std::size_t size = utf8_size(text, i, byte);
   if (size == 0) return Odd::other;

@@ -48,6 +48,11 @@ std::optional<Query> Query::parse(std::string_view text) {
   return out;
 }
 
+bool lacks_escapes(std::string_view url) noexcept {
+  return std::any_of(url.begin(), url.end(),
+                     [](char c) { return c == ' ' || c == '#' || ascii::is_control(c); });
+}
+
 std::vector<std::string_view> Query::all(std::string_view name) const {
   std::vector<std::string_view> out;
   for (const auto& [key, value] : parameters_) {

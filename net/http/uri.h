@@ -14,6 +14,10 @@ namespace weir::net {
 /// for `//`, a trailing `/`, `.`, `..`, or a broken escape.
 std::optional<std::vector<std::string>> split_path(std::string_view path);
 
+/// Whether a URL or a part of it has what an escape should stand for: a blank, a control character,
+/// or `#`, which begins a fragment. Bytes from 0x80 on may stand as they are.
+bool lacks_escapes(std::string_view url) noexcept;
+
 /// Parameters of a query in their order.
 class Query {
  public:

@@ -25,6 +25,20 @@ TEST(Ascii, knows_letters_and_digits_among_all_bytes) {
   }
 }
 
+TEST(Ascii, knows_control_characters_among_all_bytes) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    EXPECT_EQ(ascii::is_control(c), byte < 32 || byte == 127) << byte;
+    EXPECT_EQ(ascii::is_control_but_tab(c), (byte < 32 && byte != 9) || byte == 127) << byte;
+    EXPECT_EQ(ascii::is_printable(c), byte >= 32 && byte < 127) << byte;
+  }
+  EXPECT_TRUE(ascii::has_control("a\tb"));
+  EXPECT_FALSE(ascii::has_control_but_tab("a\tb"));
+  EXPECT_TRUE(ascii::has_control_but_tab("a\x7f"));
+  EXPECT_FALSE(ascii::has_control("a \xc2\x80"));
+  EXPECT_FALSE(ascii::has_control(""));
+}
+
 TEST(Ascii, lowers_the_letters_of_a_text_and_nothing_else) {
   EXPECT_EQ(ascii::lowered("X-Device_Id: [42]@`{"), "x-device_id: [42]@`{");
   EXPECT_EQ(ascii::lowered("GR\xc3\x9c\xc3\x9f\xc0"), "gr\xc3\x9c\xc3\x9f\xc0");

@@ -16,6 +16,7 @@
 #include "app/support/webhook.h"
 #include "config/text/problem.h"
 #include "core/address.h"
+#include "core/chars/ascii.h"
 #include "core/chars/network_text.h"
 #include "core/chars/percent.h"
 #include "core/json_numbers.h"
@@ -58,9 +59,7 @@ std::optional<Found> find_door(std::string given, std::string& problem) {
 
 /// A field is one line.
 std::string reason_line(std::string reason) {
-  for (char& c : reason) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
+  std::replace_if(reason.begin(), reason.end(), ascii::is_control, ' ');
   return "X-Weir-Reason: " + reason + "\r\n";
 }
 

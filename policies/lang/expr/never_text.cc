@@ -38,8 +38,7 @@ std::string escaped_path(std::string_view path) {
   std::string out;
   for (std::size_t i = 0; i < path.size(); ++i) {
     const char c = path[i];
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte <= ' ' || byte >= 0x7f || kOdd.find(c) != std::string_view::npos) {
+    if (c == ' ' || !ascii::is_printable(c) || kOdd.find(c) != std::string_view::npos) {
       append_percent(out, c);
     } else if (c == '%') {
       out += c;

@@ -20,15 +20,14 @@ bool is_identifier(std::string_view text) noexcept {
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out.append({'\\', c});
     } else if (c == '\n') {
       out.append("\\n");
     } else if (c == '\t') {
       out.append("\\t");
-    } else if (byte < 0x20 || byte == 0x7f) {
-      append_hex(out += "\\u", byte, 4);
+    } else if (ascii::is_control(c)) {
+      append_hex(out += "\\u", static_cast<unsigned char>(c), 4);
     } else {
       out.push_back(c);
     }

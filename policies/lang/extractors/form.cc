@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/chars/ascii.h"
 #include "core/utf8.h"
 #include "policies/lang/extractors/arena.h"
 #include "policies/lang/extractors/escapes.h"
@@ -113,9 +114,10 @@ MissReason compare_in_seven_bits(std::string_view encoded, const Parameter& foun
   return same ? found.why : MissReason::ambiguous;
 }
 
-bool has_control(std::string_view text) noexcept {
+/// Servers read DEL as they read a letter; what they do at the others differs.
+bool may_end_early(std::string_view text) noexcept {
   return std::any_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+                     [](char c) { return ascii::is_control(c) && c != '\x7f'; });
 }
 
 /// The value of the only parameter that `match` takes.
@@ -132,7 +134,7 @@ Extracted find_matching(Arena& arena, std::string_view encoded, Match match) noe
   // Netty ends a value at a raw line end, older Rack cuts a NUL off, aiohttp blanks at the end of
   // the body.
   const bool at_end = found.raw.data() + found.raw.size() == encoded.data() + encoded.size();
-  if (has_control(found.raw) || (at_end && found.raw.ends_with(' ')))
+  if (may_end_early(found.raw) || (at_end && found.raw.ends_with(' ')))
     return Extracted::miss(MissReason::unreadable);
   return decoded_value(arena, found.raw, true);
 }

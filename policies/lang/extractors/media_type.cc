@@ -182,10 +182,7 @@ bool next_header_parameter(std::string_view& rest, std::string_view& name, std::
     if (close == std::string_view::npos) return false;
     value = rest.substr(0, close);
     rest.remove_prefix(close + 1);
-    const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
-      return c != '\\' && static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
-    });
-    if (!plain) return false;
+    if (ascii::has_control(value) || value.find('\\') != std::string_view::npos) return false;
   }
   broken = false;
   return true;

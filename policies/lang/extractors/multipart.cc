@@ -26,12 +26,6 @@ std::size_t find_delimiter(std::string_view body, std::string_view boundary, std
   return std::string_view::npos;
 }
 
-bool line_has_control(std::string_view line) noexcept {
-  return std::any_of(line.begin(), line.end(), [](char c) {
-    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
-  });
-}
-
 bool is_header_name(std::string_view name) noexcept {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     const char lower = ascii::lower(c);
@@ -110,7 +104,7 @@ bool Multipart::read_part(std::string_view part) {
     part.remove_prefix(end + kLineEnd.size());
     if (line.empty()) break;
     const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos || line_has_control(line)) return false;
+    if (colon == std::string_view::npos || ascii::has_control_but_tab(line)) return false;
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = ascii::trimmed(line.substr(colon + 1));
     if (!is_header_name(name)) return false;
