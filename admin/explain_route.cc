@@ -36,10 +36,7 @@ std::string add_field(std::string_view name, const json::value& value, Made& mad
   if (!is_token(name)) return "a name in `headers` is not a field name";
   if (!value.is_string()) return "a value in `headers` is a text, or a list of texts";
   const std::string_view text = ascii::trimmed(text_of(value));
-  if (std::any_of(text.begin(), text.end(),
-                  [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; })) {
-    return "a value in `headers` has a control character";
-  }
+  if (ascii::has_control_but_tab(text)) return "a value in `headers` has a control character";
   if (made.field_texts.size() == kFieldsMax) return "`headers` has too many fields";
   made.field_texts.emplace_back(name, text);
   return {};

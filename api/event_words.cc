@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::int64_t kLastMillisecond = 253'402'300'799'999;  // of the year 9999
 
+constexpr const char* kBadQuery = "the query has a blank, a control character or a fragment";
+
 JsonWrong wrong(const JsonMember& member, std::string what) { return {member.at, std::move(what)}; }
 
 }  // namespace
@@ -82,9 +84,7 @@ EventReader::Wrong EventReader::read_method(const Member& member) {
 }
 
 EventReader::Wrong EventReader::normalise(std::string_view path, const Member& member) {
-  const bool bad = !path.starts_with('/') || path.find('#') != std::string_view::npos ||
-                   ascii::has_control_but_tab(path) || path.find(' ') != std::string_view::npos;
-  if (bad) {
+  if (!path.starts_with('/') || net::lacks_escapes(path)) {
     return wrong(member, "a path begins with `/` and has no blank, control character or fragment");
   }
   path_room_.resize(net::normal_path_room(path.size()));
@@ -125,9 +125,7 @@ EventReader::Wrong EventReader::read_url(const Member& member) {
   if (question != std::string_view::npos) {
     const std::string_view query = url.substr(question + 1);
     if (has_query_) return wrong(member, "the query is given twice");
-    if (ascii::has_control_but_tab(query) || query.find(' ') != std::string_view::npos) {
-      return wrong(member, "the query has a blank or a control character");
-    }
+    if (net::lacks_escapes(query)) return wrong(member, kBadQuery);
     request_.query = query;
     has_query_ = true;
   }
@@ -158,9 +156,7 @@ EventReader::Wrong EventReader::read_query(const Member& member) {
   if (member.kind == Kind::text) {
     std::string_view query = member.text;
     if (query.starts_with('?')) query.remove_prefix(1);
-    if (ascii::has_control_but_tab(query) || query.find(' ') != std::string_view::npos) {
-      return wrong(member, "the query has a blank or a control character");
-    }
+    if (net::lacks_escapes(query)) return wrong(member, kBadQuery);
     request_.query = query;
     return std::nullopt;
   }

@@ -71,14 +71,26 @@ TEST_F(ApiTest, ExplainAnswersInWordsIfAsked) {
 }
 
 TEST_F(ApiTest, ExplainRefusesWhatIsNoRequest) {
-  for (const char* body :
-       {R"({})", R"({"url":7})", R"({"url":"api"})", R"({"url":"/a b"})", R"({"url":"/a#b"})",
-        R"({"url":"/a\nb"})", R"({"url":"/%zz"})", R"({"url":"http:///x"})",
-        R"({"url":"http://a:b:c/x"})", R"({"url":"/","method":"GE T"})", R"({"url":"/","ip":"me"})",
-        R"({"url":"/","headers":[]})", R"({"url":"/","headers":{"a b":"c"}})",
-        R"({"url":"/","headers":{"a":"c\r\nd: e"}})", R"({"url":"/","headers":{"a":1}})",
-        R"({"url":"/","headers":{"a":[1]}})", R"({"url":"/","body":1})",
-        R"({"url":"/","time":"now"})", R"({"url":"/","who":"me"})"}) {
+  for (const char* body : {R"({})",
+                           R"({"url":7})",
+                           R"({"url":"api"})",
+                           R"({"url":"/a b"})",
+                           R"({"url":"/a#b"})",
+                           R"({"url":"/a\nb"})",
+                           R"({"url":"/%zz"})",
+                           R"({"url":"http:///x"})",
+                           R"({"url":"http://a:b:c/x"})",
+                           R"({"url":"/","method":"GE T"})",
+                           R"({"url":"/","ip":"me"})",
+                           R"({"url":"/","headers":[]})",
+                           R"({"url":"/","headers":{"a b":"c"}})",
+                           R"({"url":"/","headers":{"a":"c\r\nd: e"}})",
+                           R"({"url":"/","headers":{"a":"b\u007f"}})",
+                           R"({"url":"/","headers":{"a":1}})",
+                           R"({"url":"/","headers":{"a":[1]}})",
+                           R"({"url":"/","body":1})",
+                           R"({"url":"/","time":"now"})",
+                           R"({"url":"/","who":"me"})"}) {
     EXPECT_EQ(call("POST", "/v1/explain", body).status, 400) << body;
   }
 }

@@ -285,6 +285,10 @@ TEST_F(LineJudgeTest, SaysWhatIsWrongAndWhere) {
            {R"({"path":"/%zz"})", "9 the proxy refuses this path"},
            {R"({"path":"/a","url":"/b"})", "20 give `path` or `url`, not both"},
            {R"({"url":"/a?b","query":"c"})", "23 the query is given twice"},
+           {R"({"path":"/a\tb"})", "9 a path begins with `/` and has no blank, control character"},
+           {R"({"url":"/a?b=\t"})", "8 the query has a blank, a control character"},
+           {R"({"path":"/","query":"b=\t"})", "21 the query has a blank, a control character"},
+           {R"({"path":"/","query":"b#c"})", "21 the query has a blank, a control character"},
            {R"({"url":"http:///a"})", "8 the host of `url`"},
            {R"({"host":"a:b"})", "9 `host` is neither HOST nor HOST:PORT"},
            {R"({"method":"Get","path":"/"})", "11 a method is written in capitals"},
@@ -313,7 +317,7 @@ TEST_F(LineJudgeTest, SaysWhatIsWrongAndWhere) {
        }) {
     EXPECT_THAT(api.ask(c.event), StartsWith(c.wrong)) << c.event;
   }
-  EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_bad), 41);
+  EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_bad), 45);
   EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_events), 0);
 }
 
