@@ -1,11 +1,11 @@
 #include "config/environment.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "config/sections/sections.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -41,8 +41,7 @@ void collect(const TableDoc& table, const std::vector<TableDoc>& tables,
     Setting setting{"WEIR", inner, doc.schema == shape::kTexts};
     for (const std::string& part : inner) {
       setting.name += '_';
-      for (const char c : part)
-        setting.name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+      for (const char c : part) setting.name += ascii::upper(c);
     }
     out.push_back(std::move(setting));
   }
@@ -65,11 +64,9 @@ bool is_foreign(std::string_view name) {
 
 const Node* value_node(const Setting& setting, const std::string& value, Where where, Tree& tree) {
   const auto scalar = [&](std::string_view text) -> const Node* {
-    while (text.starts_with(' ')) text.remove_prefix(1);
-    while (text.ends_with(' ')) text.remove_suffix(1);
     Node& node = tree.make(Node::Kind::scalar, where);
     node.plain = true;
-    node.text = tree.keep(text);
+    node.text = tree.keep(ascii::trimmed(text, " "));
     return &node;
   };
   if (!setting.list) return scalar(value);

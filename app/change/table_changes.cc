@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/chars/ascii.h"
 #include "core/key.h"
 #include "net/deadline.h"
 #include "net/http/fields.h"
@@ -15,12 +16,7 @@ namespace {
 /// `by` is a claim, not a login. Names that differ only in surrounding blanks and in the case of
 /// letters are one person's.
 bool same_person(std::string_view a, std::string_view b) {
-  const auto bare = [](std::string_view name) {
-    while (name.starts_with(' ')) name.remove_prefix(1);
-    while (name.ends_with(' ')) name.remove_suffix(1);
-    return name;
-  };
-  return net::same_ignoring_case(bare(a), bare(b));
+  return net::same_ignoring_case(ascii::trimmed(a, " "), ascii::trimmed(b, " "));
 }
 
 constexpr std::size_t kSaidMax = 200;  // tables that ours() tells of

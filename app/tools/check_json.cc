@@ -1,8 +1,9 @@
 #include "app/tools/check_json.h"
 
 #include <boost/json/parse.hpp>
-#include <cctype>
 #include <stdexcept>
+
+#include "core/chars/ascii.h"
 
 namespace weir::app {
 namespace {
@@ -19,8 +20,7 @@ std::string camel(std::string_view snake) {
   for (std::size_t i = 0; i < snake.size(); ++i) {
     const bool raised = snake[i] == '_' && i + 1 < snake.size();
     if (raised) ++i;
-    out +=
-        raised ? static_cast<char>(std::toupper(static_cast<unsigned char>(snake[i]))) : snake[i];
+    out += raised ? ascii::upper(snake[i]) : snake[i];
   }
   return out;
 }

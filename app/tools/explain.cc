@@ -23,6 +23,7 @@
 #include "app/tools/explain_call.h"
 #include "authz/check_request.h"
 #include "config/text/render.h"
+#include "core/chars/ascii.h"
 #include "policies/explain/explain.h"
 
 namespace weir::app {
@@ -54,10 +55,8 @@ std::vector<std::pair<std::string, std::string>> headers_of(const ExplainFlags& 
       wrong = "a header looks like 'Name: value', not \"" + line + "\"";
       return {};
     }
-    std::string value = line.substr(colon + 1);
-    value.erase(0, std::min(value.find_first_not_of(" \t"), value.size()));
-    while (value.ends_with(' ') || value.ends_with('\t')) value.pop_back();
-    out.emplace_back(line.substr(0, colon), std::move(value));
+    out.emplace_back(line.substr(0, colon),
+                     ascii::trimmed(std::string_view(line).substr(colon + 1)));
   }
   return out;
 }

@@ -1,7 +1,6 @@
 #include "config/import/cel_negation.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -74,13 +73,8 @@ std::optional<std::vector<std::string_view>> split(std::string_view text, std::s
   return out;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0)
-    text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-    text.remove_suffix(1);
-  return text;
-}
+/// In every locale: what CEL skips between words.
+std::string_view trimmed(std::string_view text) { return ascii::trimmed(text, " \t\r\n\f\v"); }
 
 std::string pushed(std::string_view text, int depth);
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <utility>
 
@@ -337,8 +336,7 @@ class EnvironmentWriter {
     }
     begin("redis");
     const bool tls = is_on("REDIS_TLS");
-    std::string kind = text("REDIS_TYPE", "SINGLE");  // of any case, as there
-    for (char& c : kind) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    const std::string kind = ascii::uppered(text("REDIS_TYPE", "SINGLE"));
     const bool there = kind == "SENTINEL"  ? write_sentinel()
                        : kind == "CLUSTER" ? write_cluster()
                                            : write_server(tls);

@@ -99,10 +99,7 @@ std::string matches(const std::string& field, const std::string& pattern) {
 
 /// A word between delimiters, as -m dir and -m dom look for it; its own at the ends go.
 std::string word_pattern(std::string_view word, std::string_view delimiters) {
-  while (!word.empty() && delimiters.find(word.front()) != std::string_view::npos)
-    word.remove_prefix(1);
-  while (!word.empty() && delimiters.find(word.back()) != std::string_view::npos)
-    word.remove_suffix(1);
+  word = ascii::trimmed(word, delimiters);
   if (word.empty()) return {};
   const std::string set(delimiters);
   return "(^|[" + set + "])" + quoted_pattern(word) + "([" + set + "]|$)";

@@ -135,9 +135,7 @@ std::string parts_of_key(std::string_view text) {
   std::string out;
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t end = std::min(text.find_first_of(",+:|", from), text.size());
-    std::string_view part = text.substr(from, end - from);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
+    const std::string_view part = ascii::trimmed(text.substr(from, end - from), " ");
     const std::size_t dot = std::min(part.find('.'), part.size());
     const std::string_view rest = part.substr(std::min(dot + 1, part.size()));
     if (!is_name(part.substr(0, dot), false) || (!rest.empty() && !is_name(rest, false))) return {};

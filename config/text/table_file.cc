@@ -7,6 +7,7 @@
 
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
+#include "core/chars/ascii.h"
 
 namespace weir::config {
 namespace {
@@ -37,10 +38,7 @@ bool split(std::string_view line, std::vector<std::string>& out) {
       if (at < line.size() && line[at] != ',') return false;
     } else {
       const std::size_t comma = std::min(line.find(',', at), line.size());
-      std::string_view plain = line.substr(at, comma - at);
-      while (plain.starts_with(' ')) plain.remove_prefix(1);
-      while (plain.ends_with(' ')) plain.remove_suffix(1);
-      cell = plain;
+      cell = ascii::trimmed(line.substr(at, comma - at), " ");
       at = comma;
     }
     out.push_back(std::move(cell));

@@ -78,10 +78,7 @@ bool is_grpc(std::string_view content_type) noexcept {
 bool names_coding(std::string_view list, std::string_view coding) noexcept {
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    std::string_view one = list.substr(0, comma);
-    while (!one.empty() && (one.front() == ' ' || one.front() == '\t')) one.remove_prefix(1);
-    while (!one.empty() && (one.back() == ' ' || one.back() == '\t')) one.remove_suffix(1);
-    if (one == coding) return true;
+    if (ascii::trimmed(list.substr(0, comma)) == coding) return true;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   return false;

@@ -8,15 +8,10 @@
 #include <new>
 
 #include "core/assert.h"
+#include "core/chars/ascii.h"
 
 namespace weir::net {
 namespace {
-
-constexpr std::string_view bare_member(std::string_view text) noexcept {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 /// Calls `use` with every member of all comma-separated lines of this name; empty members count as
 /// absent (RFC 9110, 5.6.1). Aliases are the same name to CGI and its heirs.
@@ -27,7 +22,7 @@ void for_members(const FieldList& fields, std::string_view name, Use use) {
     std::string_view rest = field.value;
     while (!rest.empty()) {
       const std::size_t comma = rest.find(',');
-      const std::string_view member = bare_member(rest.substr(0, comma));
+      const std::string_view member = ascii::trimmed(rest.substr(0, comma));
       rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
       if (!member.empty()) use(member);
     }
@@ -47,7 +42,7 @@ ContentCoding coding_named(std::string_view name) noexcept {
 bool is_refused(std::string_view parameters) noexcept {
   const std::size_t equals = parameters.find('=');
   if (equals == std::string_view::npos) return false;
-  const std::string_view weight = bare_member(parameters.substr(equals + 1));
+  const std::string_view weight = ascii::trimmed(parameters.substr(equals + 1));
   return !weight.empty() && weight.find_first_not_of("0.") == std::string_view::npos;
 }
 
@@ -70,13 +65,13 @@ void append_readable_codings(std::string& out, const FieldList& fields) {
   bool names_gzip = false;  // by its name; then `*` does not speak of it
   for_members(fields, "accept-encoding", [&](std::string_view member) {
     any = true;
-    const std::string_view name = bare_member(member.substr(0, member.find(';')));
+    const std::string_view name = ascii::trimmed(member.substr(0, member.find(';')));
     names_gzip = names_gzip || coding_named(name) == ContentCoding::gzip;
   });
   if (!any) return;
   for_members(fields, "accept-encoding", [&](std::string_view member) {
     const std::size_t end = member.find(';');
-    const std::string_view name = bare_member(member.substr(0, end));
+    const std::string_view name = ascii::trimmed(member.substr(0, end));
     const std::string_view parameters =
         end == std::string_view::npos ? std::string_view{} : member.substr(end);
     const bool refused = is_refused(parameters);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/chars/ascii.h"
 #include "net/fd.h"
 #include "net/http/fields.h"
 #include "net/http/uri.h"
@@ -15,19 +16,13 @@ namespace {
 
 constexpr std::size_t kTokenBytesMax = 4096;
 
-std::string_view without_blanks(std::string_view text) noexcept {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 /// The token in a file that is open: without the blanks around it.
 std::optional<std::string> read_token_of(int fd) {
   std::array<char, kTokenBytesMax + 1> bytes;
   const ssize_t n = ::read(fd, bytes.data(), bytes.size());
   if (n <= 0 || static_cast<std::size_t>(n) > kTokenBytesMax) return std::nullopt;
-  const std::string_view token = without_blanks({bytes.data(), static_cast<std::size_t>(n)});
+  const std::string_view token =
+      ascii::trimmed({bytes.data(), static_cast<std::size_t>(n)}, " \t\r\n");
   if (token.empty()) return std::nullopt;
   return std::string(token);
 }
@@ -129,7 +124,7 @@ std::optional<DoorGuard::Refusal> DoorGuard::check_token(const HttpRequest& requ
   const bool bearer = request.count("authorization") == 1 && credentials.size() > 7 &&
                       same_ignoring_case(credentials.substr(0, 7), "bearer ");
   const Result<void> checked =
-      token_->check(bearer ? without_blanks(credentials.substr(7)) : std::string_view{});
+      token_->check(bearer ? ascii::trimmed(credentials.substr(7)) : std::string_view{});
   if (!checked && checked.error() == Error::unavailable) {
     return Refusal{503, "the token file cannot be read or is empty: nobody can be let in"};
   }

@@ -19,10 +19,7 @@ constexpr std::size_t kPartsMax = 32;
 constexpr std::int64_t kSecondsUpTo = 100'000'000'000;  // more are milliseconds
 
 std::string_view trimmed_of(std::string_view text) noexcept {
-  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
+  return ascii::trimmed_if(text, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
 }
 
 /// `192.0.2.1` and nothing else, at a tenth of what the general way takes.

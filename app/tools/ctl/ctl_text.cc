@@ -4,13 +4,13 @@
 #include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
-#include <cctype>
 #include <cstdio>
 #include <map>
 
 #include "app/support/columns.h"
 #include "app/support/verdict_line.h"
 #include "config/text/units.h"
+#include "core/chars/ascii.h"
 #include "core/json_numbers.h"
 #include "core/text.h"
 #include "core/words.h"
@@ -36,12 +36,6 @@ std::int64_t sum_of(const json::value& by_action) {
   std::int64_t sum = 0;
   for (const ActionRow& action : kActions) sum += count_of(by_action, action.name);
   return sum;
-}
-
-std::string upper(std::string_view word) {
-  std::string out(word);
-  for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return out;
 }
 
 std::string numbered(std::int64_t n, const char* one, const char* many) {
@@ -372,7 +366,7 @@ std::string top_table(const json::value& answer, const json::value& before, doub
   });
   std::vector<std::string> head{"POLICY", "MODE", "A SECOND"};
   for (const ActionRow& action : kActions) {
-    if (action.action != Action::none) head.push_back(upper(action.name));
+    if (action.action != Action::none) head.push_back(ascii::uppered(action.name));
   }
   head.insert(head.end(), {"SHADOW", "LISTED", "MISSING"});
   Rows rows{std::move(head)};

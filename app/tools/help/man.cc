@@ -6,6 +6,7 @@
 #include "app/tools/help/roff.h"
 #include "config/environment.h"
 #include "config/schema.h"
+#include "core/chars/ascii.h"
 #include "policies/set/reference.h"
 
 /// The man pages, written from the tables of the command line and the configuration.
@@ -19,11 +20,10 @@ constexpr std::string_view kManExamples =
     "  weir man weir.yaml | man -l -        read it at once";
 
 std::string page_title(std::string_view name, int section, std::string_view about) {
-  std::string upper(name);
-  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return "." + std::string("TH ") + roff_text(upper) + " " + std::to_string(section) +
-         " \"\" \"weir " + std::string(kVersion) + "\" \"weir\"\n.nh\n.ad l\n.SH NAME\n" +
-         roff_text(name) + " \\- " + roff_text(about) + "\n";
+  return "." + std::string("TH ") + roff_text(ascii::uppered(name)) + " " +
+         std::to_string(section) + " \"\" \"weir " + std::string(kVersion) +
+         "\" \"weir\"\n.nh\n.ad l\n.SH NAME\n" + roff_text(name) + " \\- " + roff_text(about) +
+         "\n";
 }
 
 /// `-c, --config FILE`, and a positional as it is written.

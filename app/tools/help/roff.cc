@@ -1,19 +1,12 @@
 #include "app/tools/help/roff.h"
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 #include "core/chars/ascii.h"
 
 namespace weir::app {
 namespace {
-
-std::string_view without_blanks(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
 
 void append_roff(std::string_view text, std::string& out) {
   for (const char c : text) {
@@ -80,7 +73,7 @@ std::vector<std::string_view> cells_of(std::string_view row) {
     if (row[i] == '`') code = !code;
     const bool escaped = i > 0 && row[i - 1] == '\\';
     if (row[i] != '|' || escaped) continue;
-    out.push_back(without_blanks(row.substr(from, i - from)));
+    out.push_back(ascii::trimmed(row.substr(from, i - from), " "));
     from = i + 1;
   }
   return out;
@@ -97,8 +90,7 @@ void append_row(const std::vector<std::string_view>& heads,
   for (std::size_t i = 1; i + 1 < cells.size(); ++i) {
     if (cells[i].empty()) continue;
     std::string head(i < heads.size() ? heads[i] : std::string_view());
-    if (!head.empty())
-      head[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(head[0])));
+    if (!head.empty()) head[0] = ascii::upper(head[0]);
     if (!about.empty()) about += "\n.br\n";
     about += (head.empty() ? "" : inline_text(head) + ": ") + inline_text(cells[i]);
   }
@@ -150,12 +142,11 @@ std::string roff_of_markdown(std::string_view markdown) {
       in_paragraph = false;  // the page has a title
     } else if (line.starts_with("## ")) {
       std::string head(line.substr(3));
-      std::transform(head.begin(), head.end(), head.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+      std::transform(head.begin(), head.end(), head.begin(), ascii::upper);
       out += ".SH \"" + inline_text(head) + "\"\n";
       in_paragraph = false;
     } else if (line.starts_with("###")) {
-      out += ".SS \"" + inline_text(without_blanks(line.substr(line.find(' ')))) + "\"\n";
+      out += ".SS \"" + inline_text(ascii::trimmed(line.substr(line.find(' ')), " ")) + "\"\n";
       in_paragraph = false;
     } else if (line.starts_with("- ")) {
       out += ".IP \\(bu 2\n" + inline_text(line.substr(2)) + "\n";
@@ -163,7 +154,7 @@ std::string roff_of_markdown(std::string_view markdown) {
     } else {
       if (!in_paragraph) out += ".PP\n";
       in_paragraph = true;
-      out += inline_text(without_blanks(line)) + "\n";
+      out += inline_text(ascii::trimmed(line, " ")) + "\n";
     }
   }
   return out;

@@ -34,9 +34,7 @@ Pieces split(std::string_view text, std::string_view marks) {
   Pieces out;
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t end = std::min(text.find_first_of(marks, from), text.size());
-    std::string_view part = text.substr(from, end - from);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
+    const std::string_view part = ascii::trimmed(text.substr(from, end - from), " ");
     if (part.empty()) return {};
     out.push_back(part);
     from = end + 1;
