@@ -53,8 +53,7 @@ std::string RequestDraft::take_url(const policies::PolicySet& set) {
 
 RequestDraft::Headers::const_iterator RequestDraft::find(std::string_view name) const {
   return std::find_if(text_.headers.begin(), text_.headers.end(), [&](const auto& line) {
-    return std::equal(line.first.begin(), line.first.end(), name.begin(), name.end(),
-                      [](char a, char b) { return ascii::lower(a) == b; });
+    return ascii::equals_ignoring_case(line.first, name);
   });
 }
 

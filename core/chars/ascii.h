@@ -51,6 +51,15 @@ inline std::string uppered(std::string_view text) {
   return out;
 }
 
+/// Whether `text`, in any letter case, is `lower_text` (which is in lower case).
+constexpr bool equals_ignoring_case(std::string_view text, std::string_view lower_text) noexcept {
+  if (text.size() != lower_text.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (lower(text[i]) != lower_text[i]) return false;
+  }
+  return true;
+}
+
 constexpr bool has_control(std::string_view text) noexcept {
   return std::any_of(text.begin(), text.end(), [](char c) { return is_control(c); });
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 #include "core/chars/ascii.h"
 
@@ -20,6 +22,13 @@ inline constexpr std::array<char, 256> kFoldedInHeaderName = [] {
 }();
 constexpr char folded_in_header_name(char c) noexcept {
   return kFoldedInHeaderName[static_cast<unsigned char>(c)];
+}
+
+/// Whether some app takes both names for one: CGI and what follows it make one variable of them.
+constexpr bool same_cgi_name(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return folded_in_header_name(x) == folded_in_header_name(y);
+         });
 }
 
 }  // namespace weir

@@ -147,11 +147,7 @@ std::string_view media_type(std::string_view content_type) noexcept {
   return end == std::string_view::npos ? std::string_view() : type.substr(0, end + 1);
 }
 
-bool aliases(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-           return folded_in_header_name(x) == folded_in_header_name(y);
-         });
-}
+bool aliases(std::string_view a, std::string_view b) noexcept { return same_cgi_name(a, b); }
 
 const HeaderField* FieldList::find(std::string_view name) const noexcept {
   for (const HeaderField& field : span()) {

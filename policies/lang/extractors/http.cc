@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "core/chars/header_name.h"
 #include "policies/lang/extractors/cookies.h"
 #include "policies/lang/extractors/form.h"
@@ -20,13 +18,6 @@ Extracted read_text(Frame& frame, const Argument&) noexcept {
   return {Value::text(text)};
 }
 
-/// Whether some app takes both names for one: CGI and its heirs make one variable of them.
-bool is_one_variable(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-           return folded_in_header_name(x) == folded_in_header_name(y);
-         });
-}
-
 template <class Same>
 Extracted find_header(std::span<const HeaderField> headers, std::string_view name,
                       Same same) noexcept {
@@ -42,7 +33,9 @@ Extracted find_header(std::span<const HeaderField> headers, std::string_view nam
 
 Extracted read_header(Frame& frame, const Argument& argument) noexcept {
   if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
-  return find_header(frame.request()->headers, argument.name, is_one_variable);
+  return find_header(
+      frame.request()->headers, argument.name,
+      [](std::string_view a, std::string_view b) noexcept { return same_cgi_name(a, b); });
 }
 
 Extracted read_answer_header(Frame& frame, const Argument& argument) noexcept {

@@ -11,14 +11,7 @@ namespace weir::policies {
 /// U+FEFF in UTF-8, which some programs write before a text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-/// Whether `text`, in any letter case, is `lower` (which is in lower case).
-constexpr bool equals_ignoring_case(std::string_view text, std::string_view lower) noexcept {
-  if (text.size() != lower.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (ascii::lower(text[i]) != lower[i]) return false;
-  }
-  return true;
-}
+using ascii::equals_ignoring_case;
 
 /// Cuts off and returns what stands before the first `separator`, or everything.
 constexpr std::string_view next_part(std::string_view& rest, char separator) noexcept {
