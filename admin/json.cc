@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/words.h"
 #include "limiter/lists/lists.h"
 #include "policies/set/describe.h"
 
@@ -89,7 +90,7 @@ std::string read_threshold(const json::value& value, std::string_view name, Numb
 
 json::value number_value(Number number) {
   if (!number.is_real()) return number.integer();
-  if (!number.is_finite()) return "unlimited";
+  if (!number.is_finite()) return json::value(kUnlimited);
   return number.as_real();
 }
 

@@ -6,6 +6,7 @@
 
 #include "config/checks/exactness.h"
 #include "config/table_check.h"
+#include "core/words.h"
 
 namespace weir::config {
 namespace {
@@ -249,7 +250,7 @@ std::string path_text(const std::vector<std::string>& path) {
 
 std::string limit_text(const std::optional<Number>& limit) {
   if (!limit) return "none";
-  return limit->is_finite() ? limit->to_string() : "unlimited";
+  return limit->is_finite() ? limit->to_string() : std::string(kUnlimited);
 }
 
 }  // namespace weir::config

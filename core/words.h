@@ -19,6 +19,9 @@ struct Word {
   std::string_view alias = {};  ///< another spelling of it in the configuration; may be empty
 };
 
+/// A limit that nothing reaches, in files, in the admin API and for people.
+inline constexpr std::string_view kUnlimited = "unlimited";
+
 enum class Mode : std::uint8_t { enforce, shadow, disabled };
 inline constexpr std::array kModes{
     Word<Mode>{Mode::enforce, "enforce"},

@@ -6,6 +6,7 @@
 #include "admin/routes.h"
 #include "admin/views.h"
 #include "config/table_check.h"
+#include "core/words.h"
 
 /// Tables: thresholds that people keep, with their history.
 namespace weir::admin {
@@ -96,7 +97,7 @@ std::optional<TableFacts> table_named(const Call& call, std::string_view name) {
 std::string read_limit(const json::value& value, const std::string& name,
                        std::optional<Number>& out) {
   if (value.is_null()) return {};
-  if (value.is_string() && value.get_string() == "unlimited") {
+  if (value.is_string() && value.get_string() == kUnlimited) {
     out = Number::real(std::numeric_limits<double>::infinity());
     return {};
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/change/fleet.h"
+#include "app/support/json_members.h"
 
 /// What replicas write on the board, and how it is read. What comes from there is another
 /// version's, perhaps: a member that is missing or of another kind makes it nothing.
@@ -27,15 +28,11 @@ std::optional<json::object> object_of(std::string_view text) {
 }
 
 std::string said_text(const json::object& from, const char* name) {
-  const json::value* const value = from.if_contains(name);
-  if (value == nullptr || !value->is_string()) return {};
-  return std::string(value->get_string()).substr(0, kTextMax);
+  return text_in(from, name).substr(0, kTextMax);
 }
 
 std::int64_t said_number(const json::object& from, const char* name) {
-  const json::value* const value = from.if_contains(name);
-  if (value == nullptr || !value->is_int64()) return 0;
-  const std::int64_t number = value->get_int64();
+  const std::int64_t number = count_of(from, name);
   return number < -kNumberMax || number > kNumberMax ? 0 : number;
 }
 
@@ -93,8 +90,7 @@ std::optional<config::Override> read_override_words(std::string_view text) {
     limit.rung = said_text(each.get_object(), "rung");
     limit.action = said_text(each.get_object(), "action");
     limit.former = said_text(each.get_object(), "former");
-    const json::value* const alone = each.get_object().if_contains("alone");
-    limit.alone = alone != nullptr && alone->is_bool() && alone->get_bool();
+    limit.alone = is_true(each, "alone");
     if (number != nullptr && number->is_int64()) {
       limit.limit = Number(number->get_int64());
     } else if (number != nullptr && number->is_double() && std::isfinite(number->get_double())) {

@@ -9,7 +9,9 @@
 #include <boost/json/serialize.hpp>
 #include <limits>
 
+#include "admin/json.h"
 #include "app/support/files.h"
+#include "core/words.h"
 
 namespace weir::app {
 namespace {
@@ -18,9 +20,7 @@ namespace json = boost::json;
 using admin::TableRecord;
 
 json::value limit_json(const std::optional<Number>& limit) {
-  if (!limit) return nullptr;
-  if (!limit->is_finite()) return "unlimited";
-  return limit->is_real() ? json::value(limit->as_real()) : json::value(limit->integer());
+  return limit ? admin::number_value(*limit) : json::value();
 }
 
 bool read_limit(const json::value& value, std::optional<Number>& out) {
@@ -30,7 +30,7 @@ bool read_limit(const json::value& value, std::optional<Number>& out) {
     out = Number(value.get_int64());
   } else if (value.is_double()) {
     out = Number::real(value.get_double());
-  } else if (value.is_string() && value.get_string() == "unlimited") {
+  } else if (value.is_string() && value.get_string() == kUnlimited) {
     out = Number::real(std::numeric_limits<double>::infinity());
   } else {
     return false;

@@ -68,10 +68,6 @@ std::string columns(const Rows& rows, std::string_view indent, bool heading) {
   return out;
 }
 
-const json::value* member(const json::value& of, std::string_view name) {
-  return of.is_object() ? of.get_object().if_contains(name) : nullptr;
-}
-
 std::string cell(const json::value& of, std::string_view name) {
   const json::value* found = member(of, name);
   return found != nullptr ? plain(*found) : std::string();
@@ -86,22 +82,6 @@ std::string key_cell(const json::value& of, std::string_view name) {
   std::string out;
   append_plain(out, key_text(parts));
   return out;
-}
-
-const json::array& items(const json::value& of, std::string_view name) {
-  static const json::array kNone;
-  const json::value* found = member(of, name);
-  return found != nullptr && found->is_array() ? found->get_array() : kNone;
-}
-
-std::int64_t count_of(const json::value& of, std::string_view name) {
-  const json::value* found = member(of, name);
-  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
-}
-
-bool is_true(const json::value& of, std::string_view name) {
-  const json::value* found = member(of, name);
-  return found != nullptr && found->is_bool() && found->get_bool();
 }
 
 }  // namespace weir::app

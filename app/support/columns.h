@@ -1,9 +1,10 @@
 #pragma once
 
-#include <boost/json/fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "app/support/json_members.h"
 
 /// Answers of the admin API in columns, for people. Escapes texts from elsewhere; members that are
 /// missing or of another shape are empty.
@@ -17,15 +18,8 @@ std::string columns(const Rows& rows, std::string_view indent = {}, bool heading
 
 /// A value as it stands in a cell: numbers in shortest form, lists joined by commas, null nothing.
 std::string plain(const boost::json::value& value);
-/// Null: there is none.
-const boost::json::value* member(const boost::json::value& of, std::string_view name);
 std::string cell(const boost::json::value& of, std::string_view name);
 /// A member that is a key, as one text for people (core/chars/key_text.h); empty: it has no parts.
 std::string key_cell(const boost::json::value& of, std::string_view name);
-/// The items of a list member; none if it is not a list.
-const boost::json::array& items(const boost::json::value& of, std::string_view name);
-/// An integer member, else 0.
-std::int64_t count_of(const boost::json::value& of, std::string_view name);
-bool is_true(const boost::json::value& of, std::string_view name);
 
 }  // namespace weir::app

@@ -5,6 +5,7 @@
 #include "app/remote/included_texts.h"
 #include "app/support/configuration.h"
 #include "app/support/exit_code.h"
+#include "app/support/json_members.h"
 #include "core/text.h"
 
 namespace weir::app {
@@ -17,16 +18,6 @@ bool is_door(const std::string& given) {
   return given.find("://") != std::string::npos || given.starts_with("unix:");
 }
 
-std::string text_at(const json::object& row, const char* name) {
-  const json::value* const value = row.if_contains(name);
-  if (value == nullptr || !value->is_string()) return {};
-  return std::string(value->get_string());
-}
-std::int64_t number_at(const json::object& row, const char* name) {
-  const json::value* const value = row.if_contains(name);
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
-}
-
 std::optional<std::vector<policies::Lineage>> read(const json::value& body) {
   using Kind = policies::Lineage::Kind;
   const json::object* const object = body.if_object();
@@ -37,18 +28,17 @@ std::optional<std::vector<policies::Lineage>> read(const json::value& body) {
     const json::object* const row = value.if_object();
     if (row == nullptr) return std::nullopt;
     policies::Lineage line;
-    const std::string kind = text_at(*row, "kind");
+    const std::string kind = text_in(*row, "kind");
     line.kind = kind == "list" ? Kind::list : kind == "pattern" ? Kind::pattern : Kind::counter;
-    line.owner = text_at(*row, "owner");
-    line.text = text_at(*row, "text");
-    line.identity = text_at(*row, "identity");
-    const json::value* const shared = row->if_contains("shared");
-    line.shared = shared != nullptr && shared->is_bool() && shared->get_bool();
-    line.what = text_at(*row, "what");
-    line.form = text_at(*row, "form");
-    line.quantum_ms = number_at(*row, "quantum_ms");
-    line.kept_ms = number_at(*row, "kept_ms");
-    line.length_ms = number_at(*row, "length_ms");
+    line.owner = text_in(*row, "owner");
+    line.text = text_in(*row, "text");
+    line.identity = text_in(*row, "identity");
+    line.shared = is_true(*row, "shared");
+    line.what = text_in(*row, "what");
+    line.form = text_in(*row, "form");
+    line.quantum_ms = count_of(*row, "quantum_ms");
+    line.kept_ms = count_of(*row, "kept_ms");
+    line.length_ms = count_of(*row, "length_ms");
     out.push_back(std::move(line));
   }
   return out;

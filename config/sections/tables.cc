@@ -4,6 +4,7 @@
 #include "config/text/merge.h"
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
+#include "core/words.h"
 
 namespace weir::config {
 namespace {
@@ -52,7 +53,7 @@ void read_node(Reader& reader, const Member& m, std::size_t depth, std::size_t d
   }
   const auto word = reader.scalar(m);
   if (!word) return;
-  if (*word == "unlimited") {
+  if (*word == kUnlimited) {
     out.limit = Number::real(std::numeric_limits<double>::infinity());
     return;
   }

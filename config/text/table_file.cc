@@ -8,6 +8,7 @@
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
 #include "core/chars/ascii.h"
+#include "core/words.h"
 
 namespace weir::config {
 namespace {
@@ -102,7 +103,7 @@ void fill_table(TableDef& table, std::string_view text, Problems& problems) {
       continue;
     }
     std::optional<Number> limit;
-    if (cells.back() == "unlimited") {
+    if (cells.back() == kUnlimited) {
       limit = Number::real(std::numeric_limits<double>::infinity());
     } else if (const auto number = parse_number(cells.back())) {
       limit = *number.value;

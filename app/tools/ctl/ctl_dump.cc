@@ -18,13 +18,6 @@ namespace {
 
 namespace json = boost::json;
 
-// A text of several lines: columns.h's cells are for one.
-std::string raw_text(const json::value& of, std::string_view name) {
-  const json::value* const value = member(of, name);
-  if (value == nullptr || !value->is_string()) return {};
-  return {value->get_string().data(), value->get_string().size()};
-}
-
 // Texts from files may contain control characters: they do not reach the terminal.
 std::string lines_made_plain(const std::string& text) {
   std::string out;
@@ -91,7 +84,7 @@ int run_config(const AdminDoor& door, const Globals& globals) {
   std::string text = "# configuration " + cell(answer.body, "hash") + ", secrets masked\n";
   if (tables.code == kOk) text += tables_changed(tables.body);
   for (const json::value& file : items(answer.body, "files"))
-    text += "# --- " + cell(file, "name") + "\n" + lines_made_plain(raw_text(file, "text"));
+    text += "# --- " + cell(file, "name") + "\n" + lines_made_plain(text_in(file, "text"));
   show(globals, answer.body, text);
   return kOk;
 }
@@ -106,7 +99,7 @@ int run_reloads(const AdminDoor& door, const Globals& globals) {
     if (const std::string why = cell(load, "first_problem"); !why.empty())
       text += "    " + why + "\n";
     for (const json::value& diff : items(load, "diffs")) {
-      text += "  " + cell(diff, "file") + "\n" + lines_made_plain(raw_text(diff, "diff"));
+      text += "  " + cell(diff, "file") + "\n" + lines_made_plain(text_in(diff, "diff"));
     }
   }
   show(globals, answer.body, text);

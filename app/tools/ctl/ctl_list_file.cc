@@ -184,12 +184,6 @@ std::string csv_cell(const std::string& text) {
   return out + '"';
 }
 
-std::string text_in(const json::value& of, std::string_view name) {
-  const json::value* const value = member(of, name);
-  if (value == nullptr || !value->is_string()) return {};
-  return {value->get_string().data(), value->get_string().size()};
-}
-
 std::string reason_of(const json::value& entry) {
   const std::string why = text_in(entry, "why");
   if (!why.empty() || text_in(entry, "policy").empty()) return why;

@@ -9,6 +9,7 @@
 #include "app/tools/ctl/ctl_text.h"
 #include "config/text/units.h"
 #include "core/text.h"
+#include "core/words.h"
 
 namespace weir::app {
 namespace {
@@ -38,7 +39,7 @@ std::string read_cells_of(const std::vector<std::string>& words, json::object& s
     const std::string key = words[i].substr(0, equals);
     if (set.contains(key)) return "there are two limits for \"" + key + "\"";
     const std::string text = words[i].substr(equals + 1);
-    if (text == "unlimited") {
+    if (text == kUnlimited) {
       set[key] = text;
       continue;
     }
