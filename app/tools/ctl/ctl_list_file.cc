@@ -7,10 +7,10 @@
 
 #include "app/support/columns.h"
 #include "config/text/units.h"
+#include "core/chars/csv.h"
 #include "core/utf8.h"
 #include "core/visible.h"
 #include "limiter/lists/list_records.h"
-#include "replay/formula.h"
 
 namespace weir::app {
 namespace {
@@ -30,43 +30,6 @@ bool is_shown(std::string_view name) {
 
 bool is_known(std::string_view name) {
   return std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
-}
-
-// What a spreadsheet takes for a formula gets a quote before it, since keys are whatever a client
-// has sent; and so does what has such a quote already, for the import takes one off.
-bool needs_quote(std::string_view text) noexcept {
-  return replay::is_formula(text.substr(std::min(text.find_first_not_of('\''), text.size())));
-}
-
-// Takes the next record off `rest`. False: a quote is not closed.
-bool take_record(std::string_view& rest, std::vector<std::string>& cells) {
-  cells.assign(1, {});
-  bool quoted = false;
-  std::size_t i = 0;
-  for (; i < rest.size(); ++i) {
-    const char c = rest[i];
-    if (quoted) {
-      if (c != '"') {
-        cells.back() += c;
-      } else if (i + 1 < rest.size() && rest[i + 1] == '"') {
-        cells.back() += '"';
-        ++i;
-      } else {
-        quoted = false;
-      }
-    } else if (c == '"' && cells.back().empty()) {
-      quoted = true;
-    } else if (c == ',') {
-      cells.emplace_back();
-    } else if (c == '\n') {
-      ++i;
-      break;
-    } else if (c != '\r') {
-      cells.back() += c;
-    }
-  }
-  rest.remove_prefix(i);
-  return !quoted;
 }
 
 /// The sign that seems to separate the cells of the first record instead of commas; empty: none.
@@ -109,10 +72,10 @@ std::string read_csv(std::string_view text, const std::vector<std::string>& part
   std::vector<std::string> columns, cells;
   for (std::size_t line = 1; !text.empty(); ++line) {
     const std::string place = "record " + std::to_string(line) + ": ";
-    if (!take_record(text, cells)) return place + "a quote is not closed";
+    if (!take_csv_record(text, cells)) return place + "a quote is not closed";
     if (cells.size() == 1 && cells.front().empty()) continue;
     for (std::string& cell : cells) {
-      if (cell.starts_with('\'') && needs_quote(cell)) cell.erase(0, 1);
+      if (cell.starts_with('\'') && is_formula(cell)) cell.erase(0, 1);
     }
     if (columns.empty()) {
       if (const auto sign = other_separator(cells, parts); !sign.empty())
@@ -172,16 +135,10 @@ std::string read_json(std::string_view text, json::array& entries) {
   return {};
 }
 
-std::string csv_cell(const std::string& text) {
-  const bool formula = needs_quote(text);
-  if (!formula && text.find_first_of(",\"\r\n") == std::string::npos && !text.starts_with(' '))
-    return text;
-  std::string out = formula ? "\"'" : "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
+std::string csv_cell(std::string_view text) {
+  std::string out;
+  append_csv_cell(out, text);
+  return out;
 }
 
 std::string reason_of(const json::value& entry) {
@@ -258,8 +215,7 @@ std::string ListFileWriter::page(const json::value& answer) {
       row["times"] = count_of(entry, "times");
       out += (rows_ == 0 ? "\n" : ",\n") + escape_hidden(json::serialize(row));
     } else {
-      for (const json::value& part : items(entry, "key"))
-        out += csv_cell(std::string(part.get_string().data(), part.get_string().size())) + ",";
+      for (const json::value& part : items(entry, "key")) out += csv_cell(part.get_string()) + ",";
       out += text_in(entry, "until") + "," + csv_cell(reason_of(entry)) +
              (several_ ? "," + text_in(entry, "effect") : "") + "," + text_in(entry, "since") +
              "," + csv_cell(text_in(entry, "by")) + "," + std::to_string(count_of(entry, "times")) +
