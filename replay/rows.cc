@@ -3,28 +3,14 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/chars/csv.h"
 #include "core/text.h"
 #include "core/words.h"
-#include "replay/formula.h"
 
 namespace weir::replay {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{64} << 10;
-
-/// A value of csv: in quotes where it needs them. What a spreadsheet takes for a formula gets a
-/// quote before it: keys are whatever a client has sent.
-void append_csv(std::string& out, std::string_view text) {
-  const bool formula = is_formula(text);
-  const bool quoted = formula || text.find_first_of(",\"\n\r") != std::string_view::npos;
-  if (!quoted) {
-    out += text;
-    return;
-  }
-  out += formula ? "\"'" : "\"";
-  for (const char c : text) out.append(c == '"' ? 2 : 1, c);
-  out += '"';
-}
 
 void append_integer(std::string& out, std::int64_t value) { append_number(out, Number{value}); }
 
@@ -118,9 +104,9 @@ void RowWriter::written(Kind kind, std::size_t begin, std::size_t policy, bool a
 /// `verdict,login-per-ip,login,7,1714521600762,203.0.113.7,6`: the columns that both rows have.
 void RowWriter::csv_head(std::string& out, std::string_view type, const Row& row) const {
   out.append(type).append(",");
-  append_csv(out, row.policy->name);
+  append_csv_cell(out, row.policy->name);
   out += ',';
-  append_csv(out, row.event->name);
+  append_csv_cell(out, row.event->name);
   out += ',';
   append_integer(out, static_cast<std::int64_t>(line_));
   out += ',';
@@ -133,12 +119,12 @@ void RowWriter::csv_head(std::string& out, std::string_view type, const Row& row
     first = false;
     append_canonical(key, part);
   }
-  append_csv(out, key);
+  append_csv_cell(out, key);
   out += ',';
   std::string value;
   const bool is_real = row.value.is(Type::real);
   const Value told = is_real ? Value::number(row.value.as_number().finite()) : row.value;
-  if (append_canonical(value, told)) append_csv(out, value);
+  if (append_canonical(value, told)) append_csv_cell(out, value);
 }
 
 void RowWriter::head(std::string& out, std::string_view type, const Row& row) const {

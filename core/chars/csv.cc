@@ -43,7 +43,7 @@ bool take_csv_record(std::string_view& rest, std::vector<std::string>& cells) {
     } else if (c == '\n') {
       ++i;
       break;
-    } else if (c != '\r') {
+    } else if (c != '\r' || (i + 1 < rest.size() && rest[i + 1] != '\n')) {
       cells.back() += c;
     }
   }

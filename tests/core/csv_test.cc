@@ -43,6 +43,11 @@ TEST(Csv, TakesOneRecordAfterTheOther) {
   EXPECT_TRUE(take_csv_record(rest, cells));
   EXPECT_THAT(cells, ElementsAre("last"));
   EXPECT_TRUE(rest.empty());
+  rest = "a\rb,\"c\"\rd\r\ne\r";
+  EXPECT_TRUE(take_csv_record(rest, cells));
+  EXPECT_THAT(cells, ElementsAre("a\rb", "c\rd")) << "not \"ab\", which is another key";
+  EXPECT_TRUE(take_csv_record(rest, cells));
+  EXPECT_THAT(cells, ElementsAre("e"));
   rest = "\"open";
   EXPECT_FALSE(take_csv_record(rest, cells));
 }

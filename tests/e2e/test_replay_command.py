@@ -318,9 +318,11 @@ policies:
 
     def test_a_spreadsheet_is_given_no_formula(self):
         self.write("weir.yaml", LOGINS.replace("key: ip", "key: header.user_agent").replace("window: 10m\n    then", "window: 10m\n    missing: skip\n    then"))
-        self.write("app.ndjson", "".join(json.dumps({"t": n, "i": "198.51.100.1", "m": "POST", "p": "/login", "s": 401, "ua": "=1+1"}) + "\n" for n in range(4)))
+        self.write("app.ndjson", "".join(json.dumps({"t": n, "i": "198.51.100.1", "m": "POST", "p": "/login", "s": 401, "ua": ("=1+1", "'=1+1")[n % 2]}) + "\n"
+                                         for n in range(8)))
         out = self.good("--event", "request=app.ndjson", "--map", "ts=t,ip=i,method=m,path=p,status=s,header.user-agent=ua", "-o", "csv")
         self.assertTrue(re.search(r",\"'=1\+1\",", out), out)
+        self.assertTrue(re.search(r",\"''=1\+1\",", out), f"another key, so another cell: {out}")
 
     def test_gray_and_graylist_are_one_word(self):
         self.access_log([(n, "198.51.100.1", 401) for n in range(9)])
