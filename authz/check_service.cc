@@ -1,6 +1,5 @@
 #include "authz/check_service.h"
 
-#include <chrono>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "authz/check_response.h"
+#include "authz/hold.h"
 #include "core/no_memory.h"
 
 namespace weir::authz {
@@ -138,11 +138,8 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   void hold(const Effect& effect, TimePoint now) {
     state_ = State::held;
     if (now + effect.hold > deadline_) {  // the caller would have left before the hold ends
-      const auto seconds = std::chrono::ceil<std::chrono::seconds>(effect.hold).count();
-      const std::string retry = "Retry-After: " + std::to_string(seconds) + "\r\n";
-      Effect refusal = effect;
-      refusal.status = 429;
-      refusal.response_headers = retry;
+      std::string lines;
+      const Effect refusal = refusal_instead_of(effect, lines);
       state_ = State::judging;
       service_.judge_.end_hold();
       drop_ticket(now);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "authz/door_session.h"
+#include "authz/hold.h"
 #include "core/chars/parse.h"
 #include "net/http/content_coding.h"
 
@@ -210,13 +211,8 @@ void DoorSession::hold(const Effect& effect) {
   const TimePoint now = ctx_.worker.now();
   const State before = std::exchange(state_, State::held);
   if (now + effect.hold > deadline_) {  // the caller would have left before the hold ends
-    const auto seconds = std::chrono::ceil<std::chrono::seconds>(effect.hold).count();
-    const std::string retry = "Retry-After: " + std::to_string(seconds) + "\r\n";
-    Effect refusal;
-    refusal.kind = Effect::Kind::answer;
-    refusal.status = 429;
-    refusal.response_headers = retry;
-    append_refused(ctx_.answer, *door_, refusal, frame());
+    std::string lines;
+    append_refused(ctx_.answer, *door_, refusal_instead_of(effect, lines), frame());
     state_ = before;
     ctx_.judge.end_hold();
     if (ticket_ != nullptr)
