@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "admin/process_facts.h"
+#include "telemetry/prometheus_text.h"
 
 namespace weir::admin {
 namespace {
@@ -50,15 +51,11 @@ void set_shared_list_gauges(const SharedListFacts& facts, telemetry::MetricCells
 using Label = std::pair<std::string_view, std::string_view>;
 void write_info(std::string& out, std::string_view name, std::string_view help,
                 std::initializer_list<Label> labels) {
-  out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
-  out.append(name).append(" gauge\n").append(name);
-  char mark = '{';
-  for (const auto& [label, value] : labels) {
-    out += mark;
-    out.append(label).append("=\"").append(telemetry::escape_label(value)).append("\"");
-    mark = ',';
-  }
-  out.append("} 1\n");
+  telemetry::append_family(out, name, "gauge", help);
+  std::string all;
+  for (const auto& [label, value] : labels)
+    all += (all.empty() ? "" : ",") + telemetry::label(label, value);
+  telemetry::append_sample(out, name, all, 1);
 }
 
 /// What is left of the page for lists and views, which a configuration may have by the thousand; as
@@ -78,20 +75,35 @@ struct SeriesBudget {
   std::size_t dropped = 0;
 };
 
+struct Family {
+  std::string_view name, kind, help;
+};
+
+/// A family with a series for each item, as far as the budget goes. `labels_of`: the item's labels.
+template <class Items, class LabelsOf, class ValueOf>
+void write_family(std::string& out, SeriesBudget& budget, const Items& items, const Family& family,
+                  LabelsOf labels_of, ValueOf value_of) {
+  telemetry::append_family(out, family.name, family.kind, family.help);
+  for (const auto& item : items) {
+    const std::uint64_t value = value_of(item);
+    if (budget.take(value, items.size()))
+      telemetry::append_sample(out, family.name, labels_of(item), value);
+  }
+}
+
 /// What dashboards of envoyproxy/ratelimit ask for, by its names.
 void write_rate_limits(std::string& out, const telemetry::Metrics& metrics) {
   metrics.rules().write(out);
   const auto counter = [&](std::string_view name, std::string_view help, std::string_view labels,
                            std::int64_t value) {
-    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name);
-    out.append(" counter\n").append(name).append(labels).append(" ");
-    out.append(std::to_string(value)).append("\n");
+    telemetry::append_family(out, name, "counter", help);
+    telemetry::append_sample(out, name, labels, value);
   };
   const std::int64_t errors = metrics.sum(Metric::rate_limit_errors);
   counter("ratelimit_service_total_requests", "Calls of the rate limit service over gRPC.",
-          "{grpc_method=\"ShouldRateLimit\"}", metrics.sum(Metric::rate_limit_grpc));
+          "grpc_method=\"ShouldRateLimit\"", metrics.sum(Metric::rate_limit_grpc));
   counter("ratelimit_service_should_rate_limit_error", "Calls that could not be judged.",
-          "{err_type=\"service_error\"}", errors);
+          "err_type=\"service_error\"", errors);
   // Unlike weir's own count of reloads, this one counts the load at the start, too.
   counter("ratelimit_service_config_load_success", "Configurations loaded.", "",
           1 + metrics.sum(Metric::reloads_ok));
@@ -105,23 +117,18 @@ void write_rate_limits(std::string& out, const telemetry::Metrics& metrics) {
 // Only the lists of the set in use: their names come from the configuration, never from a client.
 void write_lists(std::string& out, SeriesBudget& budget, const policies::PolicySet& set,
                  const Stores& stores) {
-  const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,
-                          auto value_of) {
-    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
-    out.append(name).append(" ").append(kind).append("\n");
-    for (const policies::List& list : set.lists) {
-      const std::uint64_t value = value_of(list);
-      if (!budget.take(value, set.lists.size())) continue;
-      out.append(name).append("{list=\"").append(telemetry::escape_label(list.name));
-      out.append("\"} ").append(std::to_string(value)).append("\n");
-    }
+  const auto family = [&](const Family& one, auto value_of) {
+    const auto labels_of = [](const policies::List& list) {
+      return telemetry::label("list", list.name);
+    };
+    write_family(out, budget, set.lists, one, labels_of, value_of);
   };
-  family("weir_list_entries", "gauge", "Entries of a list, those of the configuration included.",
+  family({"weir_list_entries", "gauge", "Entries of a list, those of the configuration included."},
          [&](const policies::List& list) {
            return stores.lists.size(list.id) + list.fixed.size() +
                   (list.bulk != nullptr ? list.bulk->size() : 0);
          });
-  family("weir_list_refused_total", "counter", "New entries refused because the list was full.",
+  family({"weir_list_refused_total", "counter", "New entries refused because the list was full."},
          [&](const policies::List& list) { return stores.lists.refused(list.id); });
 }
 
@@ -129,106 +136,91 @@ void write_lists(std::string& out, SeriesBudget& budget, const policies::PolicyS
 // configuration names.
 void write_sources(std::string& out, SeriesBudget& budget, const StatusFacts& status,
                    TimePoint now) {
-  const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,
-                          auto value_of) {
-    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
-    out.append(name).append(" ").append(kind).append("\n");
-    for (const SourceFacts& source : status.sources) {
-      const std::uint64_t value = value_of(source);
-      if (!budget.take(value, status.sources.size())) continue;
-      out.append(name).append("{kind=\"").append(source.kind).append("\",name=\"");
-      out.append(telemetry::escape_label(source.name)).append("\"} ");
-      out.append(std::to_string(value)).append("\n");
-    }
+  const auto family = [&](const Family& one, auto value_of) {
+    const auto labels_of = [](const SourceFacts& source) {
+      return telemetry::label("kind", source.kind) + "," + telemetry::label("name", source.name);
+    };
+    write_family(out, budget, status.sources, one, labels_of, value_of);
   };
-  family("weir_source_entries", "gauge", "Entries in force of a list's file or URL.",
+  family({"weir_source_entries", "gauge", "Entries in force of a list's file or URL."},
          [](const SourceFacts& source) { return source.entries; });
-  family("weir_source_memory_bytes", "gauge", "Memory of those entries.",
+  family({"weir_source_memory_bytes", "gauge", "Memory of those entries."},
          [](const SourceFacts& source) { return source.bytes; });
-  family("weir_source_age_seconds", "gauge",
-         "How long ago what is in force was loaded; since the start, if nothing was.",
+  family({"weir_source_age_seconds", "gauge",
+          "How long ago what is in force was loaded; since the start, if nothing was."},
          [&](const SourceFacts& source) {
            const auto age = now - (source.loaded == TimePoint{} ? status.started : source.loaded);
            return static_cast<std::uint64_t>(std::max<std::int64_t>(0, age.count() / 1000));
          });
-  family("weir_source_loads_total", "counter", "Texts that were put in force.",
+  family({"weir_source_loads_total", "counter", "Texts that were put in force."},
          [](const SourceFacts& source) { return source.loads; });
-  family("weir_source_failures_total", "counter",
-         "Texts that could not be fetched or were rejected; the previous text stays in use.",
+  family({"weir_source_failures_total", "counter",
+          "Texts that could not be fetched or were rejected; the previous text stays in use."},
          [](const SourceFacts& source) { return source.failures; });
 }
 
 void write_shared_views(std::string& out, SeriesBudget& budget, const policies::PolicySet& set) {
-  std::vector<std::pair<std::string, limiter::ViewSharing>> views;
+  std::vector<std::pair<std::string_view, limiter::ViewSharing>> views;
   for (const policies::View& view : set.views) {
     if (view.live == nullptr || !view.live->is_shared()) continue;
-    views.emplace_back(telemetry::escape_label(view.name), view.live->sharing());
+    views.emplace_back(view.name, view.live->sharing());
   }
   if (views.empty()) return;
-  const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,
-                          auto value_of) {
-    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
-    out.append(name).append(" ").append(kind).append("\n");
-    for (const auto& [label, sharing] : views) {
-      const std::uint64_t value = value_of(sharing);
-      if (!budget.take(value, views.size())) continue;
-      out.append(name).append("{view=\"").append(label).append("\"} ");
-      out.append(std::to_string(value)).append("\n");
-    }
+  const auto family = [&](const Family& one, auto value_of) {
+    write_family(
+        out, budget, views, one,
+        [](const auto& view) { return telemetry::label("view", view.first); },
+        [&](const auto& view) { return value_of(view.second); });
   };
   using Sharing = limiter::ViewSharing;
-  family("weir_view_shared_up", "gauge", "1 if the latest exchange with the other replicas worked.",
-         [](const Sharing& sharing) { return std::uint64_t{sharing.up}; });
-  family("weir_view_shared_replicas", "gauge", "Replicas that share the view, this one included.",
+  family(
+      {"weir_view_shared_up", "gauge", "1 if the latest exchange with the other replicas worked."},
+      [](const Sharing& sharing) { return std::uint64_t{sharing.up}; });
+  family({"weir_view_shared_replicas", "gauge", "Replicas that share the view, this one included."},
          [](const Sharing& sharing) { return sharing.replicas; });
-  family("weir_view_shared_silent_replicas", "gauge",
-         "Replicas that have fallen silent within a minute.",
+  family({"weir_view_shared_silent_replicas", "gauge",
+          "Replicas that have fallen silent within a minute."},
          [](const Sharing& sharing) { return sharing.silent; });
-  family("weir_view_shared_pending_bytes", "gauge", "Counts that wait for Redis, about.",
+  family({"weir_view_shared_pending_bytes", "gauge", "Counts that wait for Redis, about."},
          [](const Sharing& sharing) { return sharing.pending; });
-  family("weir_view_shared_sent_bytes_total", "counter", "Bytes of counts that Redis has taken.",
+  family({"weir_view_shared_sent_bytes_total", "counter", "Bytes of counts that Redis has taken."},
          [](const Sharing& sharing) { return sharing.sent; });
-  family("weir_view_shared_received_bytes_total", "counter",
-         "Bytes of other replicas' counts that came from Redis.",
+  family({"weir_view_shared_received_bytes_total", "counter",
+          "Bytes of other replicas' counts that came from Redis."},
          [](const Sharing& sharing) { return sharing.received; });
-  family("weir_view_shared_lost_total", "counter",
-         "Counts of keys that other replicas do not see because memory was full.",
+  family({"weir_view_shared_lost_total", "counter",
+          "Counts of keys that other replicas do not see because memory was full."},
          [](const Sharing& sharing) { return sharing.lost; });
 }
 
 // The views of the set in use: their names come from the configuration, as those of lists.
 void write_views(std::string& out, SeriesBudget& budget, const policies::PolicySet& set) {
-  std::vector<std::pair<std::string, policies::LiveView::Stats>> views;
+  std::vector<std::pair<std::string_view, policies::LiveView::Stats>> views;
   for (const policies::View& view : set.views) {
     if (view.live != nullptr) {
-      views.emplace_back(telemetry::escape_label(view.name), view.live->stats());
+      views.emplace_back(view.name, view.live->stats());
     }
   }
-  const auto family = [&](std::string_view name, std::string_view kind, std::string_view help,
-                          auto value_of) {
-    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
-    out.append(name).append(" ").append(kind).append("\n");
-    for (const auto& [label, stats] : views) {
-      const std::uint64_t value = value_of(stats);
-      if (!budget.take(value, views.size())) continue;
-      out.append(name).append("{view=\"").append(label).append("\"} ");
-      out.append(std::to_string(value)).append("\n");
-    }
+  const auto family = [&](const Family& one, auto value_of) {
+    write_family(
+        out, budget, views, one,
+        [](const auto& view) { return telemetry::label("view", view.first); },
+        [&](const auto& view) { return value_of(view.second); });
   };
   using Stats = policies::LiveView::Stats;
-  family("weir_view_keys", "gauge", "Keys that a view holds.",
+  family({"weir_view_keys", "gauge", "Keys that a view holds."},
          [](const Stats& stats) { return stats.counted.keys; });
-  family("weir_view_memory_bytes", "gauge", "Memory that a view takes of limits.views, about.",
+  family({"weir_view_memory_bytes", "gauge", "Memory that a view takes of limits.views, about."},
          [](const Stats& stats) { return stats.counted.bytes; });
-  family("weir_view_events_total", "counter", "Events that a view has counted.",
+  family({"weir_view_events_total", "counter", "Events that a view has counted."},
          [](const Stats& stats) { return stats.counted.events; });
-  family("weir_view_dropped_total", "counter",
-         "Events not counted for their key because memory was full (limits.views).",
+  family({"weir_view_dropped_total", "counter",
+          "Events not counted for their key because memory was full (limits.views)."},
          [](const Stats& stats) { return stats.counted.dropped; });
-  family("weir_view_late_total", "counter", "Events that came after all their windows had ended.",
+  family({"weir_view_late_total", "counter", "Events that came after all their windows had ended."},
          [](const Stats& stats) { return stats.counted.late; });
-  family("weir_view_missing_total", "counter",
-         "Events without a value for a key part, amount or member.",
+  family({"weir_view_missing_total", "counter",
+          "Events without a value for a key part, amount or member."},
          [](const Stats& stats) { return stats.missing; });
   write_shared_views(out, budget, set);
 }
@@ -237,9 +229,8 @@ void write_views(std::string& out, SeriesBudget& budget, const policies::PolicyS
 void write_fleet(std::string& out, const FleetFacts& fleet) {
   const auto write = [&out](std::string_view name, std::string_view kind, std::string_view help,
                             std::uint64_t value) {
-    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
-    out.append(name).append(" ").append(kind).append("\n").append(name).append(" ");
-    out.append(std::to_string(value)).append("\n");
+    telemetry::append_family(out, name, kind, help);
+    telemetry::append_sample(out, name, {}, value);
   };
   const auto count = [&fleet](auto is_meant) {
     const auto n = std::count_if(fleet.replicas.begin(), fleet.replicas.end(), is_meant);

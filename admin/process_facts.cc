@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "telemetry/prometheus_text.h"
+
 namespace weir::admin {
 namespace {
 
@@ -54,9 +56,8 @@ double seconds(const timeval& t) {
 void write(std::string& out, const char* name, const char* kind, const char* help, double value) {
   char text[64];
   std::snprintf(text, sizeof text, "%.17g", value);
-  out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
-  out.append(name).append(" ").append(kind).append("\n");
-  out.append(name).append(" ").append(text).append("\n");
+  telemetry::append_family(out, name, kind, help);
+  telemetry::append_sample(out, name, {}, std::string_view(text));
 }
 
 }  // namespace

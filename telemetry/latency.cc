@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "telemetry/metrics.h"
+#include "telemetry/prometheus_text.h"
 
 namespace weir::telemetry {
 namespace {
@@ -46,13 +47,11 @@ std::size_t Latency::route(std::string_view event) {
 void Latency::write(std::string& out, std::string_view upstream) const {
   const std::scoped_lock hold(mutex_);
   const auto head = [&](std::string_view name, std::string_view help) {
-    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
-    out.append(name).append(" histogram\n");
+    append_family(out, name, "histogram", help);
   };
   const auto series = [&](std::string_view name, std::string_view label, std::string_view value,
                           std::size_t row) {
-    std::string labels(label);
-    labels.append("=\"").append(escape_label(value)).append("\"");
+    const std::string labels = telemetry::label(label, value);
     std::uint64_t so_far = 0;
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i <= LatencyCells::kBoundsUs.size(); ++i) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 
+#include "telemetry/prometheus_text.h"
+
 namespace weir::telemetry {
 namespace {
 
@@ -52,8 +54,7 @@ void Metrics::write(std::string& out) const {
   for (std::size_t i = 0; i < kRows.size(); ++i) {
     const MetricRow& row = kRows[i];
     if (row.name != previous) {
-      out.append("# HELP ").append(row.name).append(" ").append(row.help).append("\n# TYPE ");
-      out.append(row.name).append(" ").append(type_name(row.kind)).append("\n");
+      append_family(out, row.name, type_name(row.kind), row.help);
       previous = row.name;
       so_far = 0;
     }
@@ -93,6 +94,10 @@ std::string escape_label(std::string_view value) {
     }
   }
   return out;
+}
+
+std::string label(std::string_view name, std::string_view value) {
+  return std::string(name).append("=\"").append(escape_label(value)).append("\"");
 }
 
 }  // namespace weir::telemetry

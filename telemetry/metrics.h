@@ -72,5 +72,7 @@ class Metrics {
 
 /// Escapes a label value: backslash, quote, newline.
 std::string escape_label(std::string_view value);
+/// `name="value"`, with the value escaped.
+std::string label(std::string_view name, std::string_view value);
 
 }  // namespace weir::telemetry

@@ -4,6 +4,7 @@
 
 #include "core/chars/ascii.h"
 #include "telemetry/metrics.h"
+#include "telemetry/prometheus_text.h"
 
 namespace weir::telemetry {
 namespace {
@@ -106,15 +107,12 @@ void RuleStats::write_limitador(std::string& out) const {
   };
   const std::lock_guard lock(mutex_);
   for (const Family& family : kFamilies) {
-    out.append("# HELP ").append(family.name).append(" ").append(family.help);
-    out.append("\n# TYPE ").append(family.name).append(" counter\n");
-    for (const auto& [label, row] : spaces_) {
-      out.append(family.name).append("{").append(label).append("} ");
-      out.append(std::to_string((row.*family.cell).load(std::memory_order_relaxed))).append("\n");
-    }
+    append_family(out, family.name, "counter", family.help);
+    for (const auto& [label, row] : spaces_)
+      append_sample(out, family.name, label, (row.*family.cell).load(std::memory_order_relaxed));
   }
-  out.append(
-      "# HELP limitador_up Limitador is running\n# TYPE limitador_up gauge\nlimitador_up 1\n");
+  append_family(out, "limitador_up", "gauge", "Limitador is running");
+  append_sample(out, "limitador_up", {}, 1);
 }
 
 void RuleStats::write(std::string& out) const {
@@ -132,12 +130,9 @@ void RuleStats::write(std::string& out) const {
   const std::lock_guard lock(mutex_);
   for (const Family& family : kFamilies) {
     const std::string name = "ratelimit_service_rate_limit_" + std::string(family.name);
-    out.append("# HELP ").append(name).append(" ").append(family.help);
-    out.append("\n# TYPE ").append(name).append(" counter\n");
-    for (const auto& [labels, row] : by_labels_) {
-      out.append(name).append("{").append(labels).append("} ");
-      out.append(std::to_string((row->*family.cell).load(std::memory_order_relaxed))).append("\n");
-    }
+    append_family(out, name, "counter", family.help);
+    for (const auto& [labels, row] : by_labels_)
+      append_sample(out, name, labels, (row->*family.cell).load(std::memory_order_relaxed));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/words.h"
 #include "telemetry/metrics.h"
+#include "telemetry/prometheus_text.h"
 
 namespace weir::policies {
 namespace {
@@ -62,8 +63,7 @@ void StatsBank::write(std::string& out, std::size_t dropped) const {
   const bool zeros = entries_.size() <= kZerosUpTo;
   std::size_t rows = 0;
   const auto head = [&](std::string_view name, std::string_view help) {
-    out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
-    out.append(name).append(" counter\n");
+    telemetry::append_family(out, name, "counter", help);
   };
   const auto row = [&](std::string_view name, const Name& key, std::string_view label,
                        std::string_view label_value, std::uint64_t value) {
@@ -73,16 +73,9 @@ void StatsBank::write(std::string& out, std::size_t dropped) const {
       return;
     }
     ++rows;
-    out.append(name).append("{").append(key.first).append("=\"");
-    out.append(telemetry::escape_label(key.second)).append("\"");
-    if (!label.empty()) {
-      out.append(",")
-          .append(label)
-          .append("=\"")
-          .append(telemetry::escape_label(label_value))
-          .append("\"");
-    }
-    out.append("} ").append(std::to_string(value)).append("\n");
+    std::string labels = telemetry::label(key.first, key.second);
+    if (!label.empty()) labels += "," + telemetry::label(label, label_value);
+    telemetry::append_sample(out, name, labels, value);
   };
   const auto by_action = [&](std::string_view name, std::string_view help, auto member) {
     head(name, help);
@@ -126,11 +119,9 @@ void StatsBank::write(std::string& out, std::size_t dropped) const {
             "Events that came later than the policy's `late` allows, and did not count.",
             &Totals::late);
   by_policy("weir_listed_total", "Entries that a policy made or extended.", &Totals::listed);
-  out.append(
-      "# HELP weir_series_dropped Series of policies, lists and views left out, to bound this "
-      "page.\n");
-  out.append("# TYPE weir_series_dropped gauge\nweir_series_dropped ");
-  out.append(std::to_string(dropped)).append("\n");
+  telemetry::append_family(out, "weir_series_dropped", "gauge",
+                           "Series of policies, lists and views left out, to bound this page.");
+  telemetry::append_sample(out, "weir_series_dropped", {}, dropped);
 }
 
 }  // namespace weir::policies
