@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of core/case_fold.cc: `python3 tools/make_case_fold.py > core/case_fold_table.inc`.
+"""Writes the table of core/chars/case_fold.cc: `python3 tools/make_case_fold.py > core/chars/case_fold_table.inc`.
 
 Two characters are one if lower, upper or title case, or case folding, leads from one to the other in a
 single character. That is the union of what Go, .NET and Java take for equal without regard to case:

@@ -1,4 +1,4 @@
-#include "core/case_fold.h"
+#include "core/chars/case_fold.h"
 
 #include <gtest/gtest.h>
 

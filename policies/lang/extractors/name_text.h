@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/case_fold.h"
+#include "core/chars/case_fold.h"
 #include "core/chars/hex.h"
 #include "core/utf8.h"
 #include "policies/lang/extractors/blank.h"

@@ -1,4 +1,4 @@
-#include "core/case_fold.h"
+#include "core/chars/case_fold.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Range {
 };
 
 constexpr Range kRanges[] = {
-#include "core/case_fold_table.inc"
+#include "core/chars/case_fold_table.inc"
 };
 
 char32_t lower(char32_t code) noexcept { return code >= U'A' && code <= U'Z' ? code | 0x20 : code; }
