@@ -122,7 +122,7 @@ std::string read_description(const json::object& from, Made& made) {
   if (const json::value* body = from.if_contains("body")) {
     if (std::string wrong = read_body(*body, made); !wrong.empty()) return wrong;
   }
-  made.request.client = Address::v4(0x7f000001);
+  made.request.client = Address::loopback();
   if (const json::value* ip = from.if_contains("ip")) {
     const auto address = Address::parse(text_of(*ip));
     if (!address) return "`ip` is not an IP address";

@@ -4,6 +4,7 @@
 
 #include "config/text/problem.h"
 #include "core/kept_memory.h"
+#include "core/number.h"
 
 namespace weir::api {
 
@@ -52,7 +53,7 @@ std::string_view kind_text(Kind kind) {
 
 /// A double that is a whole number and fits.
 std::optional<std::int64_t> whole(double real) {
-  constexpr double kMost = 9'007'199'254'740'992;  // up to here every integer is a double
+  constexpr double kMost = kExactInteger;
   if (real < -kMost || real > kMost) return std::nullopt;
   const auto integer = static_cast<std::int64_t>(real);
   if (static_cast<double>(integer) != real) return std::nullopt;

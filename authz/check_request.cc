@@ -6,6 +6,7 @@
 #include "core/chars/own_headers.h"
 #include "core/chars/token.h"
 #include "core/kept_memory.h"
+#include "core/number.h"
 #include "net/http/client_address.h"
 #include "net/http/fields.h"
 #include "net/http/scan.h"
@@ -19,7 +20,7 @@ namespace {
 
 /// As the same number in a JSON body: a whole one is an integer.
 Value number(double value) noexcept {
-  constexpr double kMost = 9'007'199'254'740'992;
+  constexpr double kMost = kExactInteger;
   const bool whole = value >= -kMost && value <= kMost && std::trunc(value) == value;
   return whole ? Value::integer(static_cast<std::int64_t>(value)) : Value::real(value);
 }

@@ -7,6 +7,7 @@
 #include "core/chars/ascii.h"
 #include "core/chars/own_headers.h"
 #include "core/http_status.h"
+#include "core/number.h"
 #include "core/utf8.h"
 #include "net/http/fields.h"
 
@@ -88,7 +89,7 @@ void put_metadata(CheckResponse& out, std::string_view key, std::string_view tex
 
 /// Numbers beyond 2^53 lose digits as doubles, so they are sent as texts.
 void put_metadata(CheckResponse& out, std::string_view key, Number number) {
-  constexpr double kMost = 9'007'199'254'740'992;
+  constexpr double kMost = kExactInteger;
   const double real = number.as_real();
   if (number.is_finite() && real > -kMost && real < kMost) {
     (*out.mutable_dynamic_metadata()->mutable_fields())[std::string(key)].set_number_value(real);

@@ -43,7 +43,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
         comes_as_metadatum(header) ? call.metadata(header) : std::string_view();
     const std::string_view trouble = reader_.read(word, service_.rules_, now);
     if (!reader_.client_known()) {
-      reader_.request().client = call.peer() == Address{} ? Address::v4(0x7f000001) : call.peer();
+      reader_.request().client = call.peer() == Address{} ? Address::loopback() : call.peer();
       service_.metrics_.add(Metric::check_client_unknown);
     }
     if (!trouble.empty()) {

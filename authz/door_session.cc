@@ -25,7 +25,7 @@ void DoorSession::out_of_memory() noexcept {
 
 void DoorSession::open(net::Fd fd, const Address& peer) {
   start(std::move(fd));
-  peer_ = peer == Address{} ? Address::v4(0x7f000001) : peer;  // a Unix socket: this machine
+  peer_ = peer == Address{} ? Address::loopback() : peer;  // a Unix socket: this machine
   link_newest();
   ++ctx_.open_count;
   ctx_.metrics.add(Metric::check_connections);

@@ -8,6 +8,7 @@
 
 #include "core/chars/ascii.h"
 #include "core/no_memory.h"
+#include "core/number.h"
 #include "core/text.h"
 #include "net/http/json_reply.h"
 
@@ -18,7 +19,7 @@ namespace json = boost::json;
 using Limit = config::Server::LimitadorLimit;
 
 // What counters hold: a larger delta is over every limit, too.
-constexpr std::int64_t kDeltaMax = std::int64_t{1} << 53;
+constexpr std::int64_t kDeltaMax = kExactInteger;
 
 /// The body of a call.
 struct Question {

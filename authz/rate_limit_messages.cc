@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "authz/wire_fields.h"
+#include "core/number.h"
 #include "core/utf8.h"
 
 namespace weir::authz {
@@ -16,7 +17,7 @@ namespace rls = envoy::service::ratelimit::v3;
 using envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 using google::protobuf::Struct;
 
-constexpr std::int64_t kHitsMax = std::int64_t{1} << 53;
+constexpr std::int64_t kHitsMax = kExactInteger;
 constexpr std::int64_t kUint32Max = std::numeric_limits<std::uint32_t>::max();
 
 std::uint32_t narrow(std::int64_t number) {

@@ -16,6 +16,8 @@ class Address {
  public:
   constexpr Address() noexcept = default;  // ::
   static Address v4(std::uint32_t host_order) noexcept;
+  /// 127.0.0.1: this machine; also the client of a request that came over a Unix socket.
+  static Address loopback() noexcept { return v4(0x7f000001); }
   static Address v6(const std::array<std::uint8_t, 16>& bytes) noexcept;
   /// Accepts dotted IPv4 (four plain decimal parts, no leading zeros) and RFC 4291 IPv6 text,
   /// without brackets, port or zone. Anything else: nullopt.

@@ -3,6 +3,7 @@
 #include "core/chars/ascii.h"
 #include "core/chars/parse.h"
 #include "core/chars/percent.h"
+#include "core/unix_path.h"
 
 namespace weir {
 namespace {
@@ -92,7 +93,8 @@ Result<RedisUrl> parse_redis_url(std::string_view text, std::string* why) {
     const std::size_t query = rest.find('?');
     out.endpoint.path = rest.substr(0, query);
     if (!out.endpoint.path.starts_with('/')) return fail("unix:// is followed by an absolute path");
-    if (out.endpoint.path.size() > 107) return fail("the path of a socket has at most 107 bytes");
+    if (out.endpoint.path.size() > kUnixPathMax)
+      return fail("the path of a socket has at most 107 bytes");
     if (query == rest.npos) return out;
     const std::string_view option = rest.substr(query + 1);
     if (!option.starts_with("db=") || !read_int(option.substr(3), 1 << 20, out.database))

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/unix_path.h"
+
 namespace weir::net {
 namespace {
 
@@ -90,7 +92,7 @@ SocketAddress SocketAddress::tcp(const Address& address, std::uint16_t port) noe
 Result<SocketAddress> SocketAddress::unix_path(std::string_view path) noexcept {
   sockaddr_un un{};
   un.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof(un.sun_path)) return Error::too_large;
+  if (path.empty() || path.size() > kUnixPathMax) return Error::too_large;
   std::memcpy(un.sun_path, path.data(), path.size());
   SocketAddress out;
   std::memcpy(&out.storage_, &un, sizeof(un));

@@ -20,7 +20,7 @@ class SocketAddress {
  public:
   SocketAddress() noexcept = default;
   static SocketAddress tcp(const Address& address, std::uint16_t port) noexcept;
-  /// Error::too_large: the path does not fit into a sockaddr_un (107 bytes).
+  /// Error::too_large: the path is over kUnixPathMax.
   static Result<SocketAddress> unix_path(std::string_view path) noexcept;
   /// The address that a socket is bound to (with the port that 0 became).
   static Result<SocketAddress> of_socket(int fd) noexcept;

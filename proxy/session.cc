@@ -14,8 +14,7 @@ using telemetry::Metric;
 void Session::open(net::Fd fd, const Address& peer, bool counted) {
   start(std::move(fd));
   counted_ = counted;
-  peer_.address =
-      peer == Address{} ? Address::v4(0x7f000001) : peer;  // a Unix socket: this machine
+  peer_.address = peer == Address{} ? Address::loopback() : peer;  // a Unix socket: this machine
   peer_.trusted = ctx_.settings.client_rules.trusts(peer_.address);
   peer_text_size_ = static_cast<std::uint8_t>(peer_.address.to_chars(peer_text_));
   previous_open_ = nullptr;

@@ -7,6 +7,7 @@
 
 #include "app/change/fleet.h"
 #include "app/support/json_members.h"
+#include "core/number.h"
 
 /// What replicas write on the board, and how it is read. What comes from there is another
 /// version's, perhaps: a member that is missing or of another kind makes it nothing.
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::size_t kTextMax = 1'024, kLimitsRead = 64;
 // Beyond it lies no time that anybody means; sums of two within do not overflow.
-constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
+constexpr std::int64_t kNumberMax = kExactInteger;
 
 std::optional<json::object> object_of(std::string_view text) {
   boost::system::error_code broken;

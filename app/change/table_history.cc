@@ -11,6 +11,7 @@
 
 #include "admin/json.h"
 #include "app/support/files.h"
+#include "core/number.h"
 #include "core/words.h"
 
 namespace weir::app {
@@ -57,9 +58,8 @@ std::string member_text(const json::object& from, std::string_view name) {
 // Times and counts of a file or another replica: within what a double holds exactly, so that one
 // more or less is no overflow.
 std::int64_t member_number(const json::object& from, std::string_view name) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 53;
   const auto out = from.at(name).to_number<std::int64_t>();
-  if (out < -kMost || out > kMost) throw std::invalid_argument("number");
+  if (out < -kExactInteger || out > kExactInteger) throw std::invalid_argument("number");
   return out;
 }
 

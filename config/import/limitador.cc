@@ -11,6 +11,7 @@
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
 #include "core/key.h"
+#include "core/number.h"
 #include "core/text.h"
 
 /// Limits of limitador as policies: its descriptors are events of their namespace, its conditions
@@ -141,7 +142,7 @@ class LimitadorReader {
     const std::string domain(space != nullptr && space->is_scalar() ? space->text : "");
     if (domain.empty()) return broken(node, "a limit needs \"namespace\", a text");
     const auto most = member(node, "max_value") != nullptr
-                          ? number(node, "max_value", std::int64_t{1} << 53)
+                          ? number(node, "max_value", kExactInteger)
                           : std::optional<std::int64_t>(0);  // as there: it refuses all
     const auto seconds = number(node, "seconds", kSecondsMax);
     if (!most || !seconds) return;

@@ -9,6 +9,7 @@
 #include "core/chars/ascii.h"
 #include "core/chars/parse.h"
 #include "core/text.h"
+#include "core/unix_path.h"
 
 namespace weir::config {
 namespace {
@@ -203,13 +204,12 @@ std::string hint_of_upstream(std::string_view text) {
 }
 
 Parsed<Endpoint> unix_endpoint(std::string_view text) {
-  constexpr std::size_t kSunPath = 107;  // sizeof(sockaddr_un::sun_path) - 1
   const std::string_view path = text.substr(5);
   if (path.empty() || path.front() != '/') {
     return {std::nullopt, "a Unix socket needs an absolute path",
             "write unix:/run/weir/admin.sock"};
   }
-  if (path.size() > kSunPath)
+  if (path.size() > kUnixPathMax)
     return {std::nullopt, "the path of a Unix socket has at most 107 bytes", ""};
   Endpoint out;
   out.path = path;

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "core/chars/parse.h"
+#include "core/number.h"
 
 namespace weir::store {
 namespace {
@@ -17,7 +18,7 @@ constexpr std::size_t kReplicasABeat = 16;
 constexpr milliseconds kSameClock{250};
 // Numbers of a script are doubles. What is beyond their integers is no time and no sequence of one,
 // and differences of two that are within do not overflow.
-constexpr std::int64_t kNumberMax = std::int64_t{1} << 53;
+constexpr std::int64_t kNumberMax = kExactInteger;
 // An end that has travelled is the same end.
 constexpr milliseconds kSameEnd{2'000};
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/number.h"
 #include "limiter/exchange/shared_key.h"
 #include "limiter/lists/list_records.h"
 #include "store/resp/resp_writer.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::size_t kKeyBytes = 16;
 constexpr char kNoKey[kKeyBytes] = {};  // the asker knows which key it was
-constexpr std::int64_t kIntegerMax = std::int64_t{1} << 53;
+constexpr std::int64_t kIntegerMax = kExactInteger;
 constexpr std::size_t kRecordHead = 4 * sizeof(double) + 8;
 
 std::string key_bytes(const Hash128& key) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/chars/parse.h"
+#include "core/number.h"
 #include "limiter/kinds/amounts.h"
 #include "store/redis/near_reading.h"
 #include "store/redis/packer.h"
@@ -28,7 +29,7 @@ using limiter::SharedReply;
 using limiter::SharedVerb;
 using limiter::Window;
 
-constexpr double kMost = 9'007'199'254'740'992.0;  // 2^53
+constexpr double kMost = kExactInteger;
 constexpr std::int64_t kFlightsMax = 10'000;
 
 bool has_real_amounts(const limiter::CounterSpec& spec) noexcept { return spec.real; }

@@ -4,12 +4,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/number.h"
 #include "store/redis/packer.h"
 
 namespace weir::store {
 
 namespace {
-constexpr double kSumMax = 9007199254740992;  // where integers stop, as in the scripts
+constexpr double kSumMax = kExactInteger;  // where integers stop, as in the scripts
 }  // namespace
 
 void append_cell(std::string& out, std::string_view value, std::string_view settled) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "core/number.h"
 #include "store/resp/resp_writer.h"
 
 namespace weir::store {
@@ -15,7 +16,7 @@ constexpr std::size_t kOldMax = 24;         // pieces of a fold: an answer holds
 constexpr std::size_t kBasesOfCall = 512;   // keys
 constexpr std::size_t kBaseBytesOfCall = std::size_t{2} << 20;
 constexpr std::size_t kBaseBytesMax = std::size_t{7} << 20;
-constexpr std::int64_t kSequenceMax = std::int64_t{1} << 53;
+constexpr std::int64_t kSequenceMax = kExactInteger;
 
 std::string bytes_of(std::uint64_t number) {
   std::string out(sizeof number, '\0');

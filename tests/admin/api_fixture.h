@@ -60,7 +60,7 @@ views:
   - {name: visitors, watch: request, metric: distinct(ip), window: {calendar: day}}
 )";
 
-inline net::SocketAddress loopback() { return net::SocketAddress::tcp(Address::v4(0x7f000001), 0); }
+inline net::SocketAddress loopback() { return net::SocketAddress::tcp(Address::loopback(), 0); }
 
 /// The answer of a route is as docs/openapi.yaml describes it.
 inline void expect_described(std::string_view method, std::string_view target, const Reply& reply) {

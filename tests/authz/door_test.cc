@@ -68,7 +68,7 @@ class DoorTest : public ::testing::Test {
  protected:
   DoorTest() { settings.doors.push_back({&ext_authz_caller(), "/ext_authz", {}}); }
   void start() {
-    auto fds = net::open_listeners(net::SocketAddress::tcp(Address::v4(0x7f000001), 0), 1);
+    auto fds = net::open_listeners(net::SocketAddress::tcp(Address::loopback(), 0), 1);
     ASSERT_TRUE(fds);
     const net::Fd& fd = fds->front();
     ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);

@@ -95,9 +95,8 @@ struct StreamMethod final : net::grpc::Method {
 class GrpcFixture : public ::testing::Test {
  protected:
   void start(unsigned workers = 1) {
-    const net::SocketAddress where = path.empty()
-                                         ? net::SocketAddress::tcp(Address::v4(0x7f000001), 0)
-                                         : *net::SocketAddress::unix_path(path);
+    const net::SocketAddress where = path.empty() ? net::SocketAddress::tcp(Address::loopback(), 0)
+                                                  : *net::SocketAddress::unix_path(path);
     auto fds = net::open_listeners(where, workers);
     ASSERT_TRUE(fds) << fds.error().message();
     port = net::SocketAddress::of_socket(fds->front().get())->port();

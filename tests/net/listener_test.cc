@@ -29,7 +29,7 @@ struct Flood final : AcceptHandler {
 TEST(Listener, a_flood_does_not_keep_it_from_stopping) {
   boost::asio::io_context io;
   Reactor reactor(io);
-  auto fds = open_listeners(SocketAddress::tcp(Address::v4(0x7f000001), 0), 1);
+  auto fds = open_listeners(SocketAddress::tcp(Address::loopback(), 0), 1);
   ASSERT_TRUE(fds);
   Flood flood;
   flood.address = *SocketAddress::of_socket(fds->front().get());

@@ -37,9 +37,7 @@ class Connections : public ProxyFixture {
   void answering_app() {
     origin(OriginServer::answering([](std::string_view, std::string body) { return ok(body); }));
   }
-  net::SocketAddress live() {
-    return net::SocketAddress::tcp(Address::v4(0x7f000001), app().port());
-  }
+  net::SocketAddress live() { return net::SocketAddress::tcp(Address::loopback(), app().port()); }
   void use(std::vector<net::SocketAddress> addresses) {
     on_worker([&] { servers[0]->use_upstreams(addresses); });
   }
@@ -269,7 +267,7 @@ TEST_F(Connections, idle_ones_to_where_the_app_was_are_closed) {
       OriginServer::answering([](std::string_view, std::string) { return ok("elsewhere"); }));
   auto c = client();
   EXPECT_EQ(c.get("/").body, "");
-  use({net::SocketAddress::tcp(Address::v4(0x7f000001), elsewhere.port())});
+  use({net::SocketAddress::tcp(Address::loopback(), elsewhere.port())});
   EXPECT_EQ(c.get("/").body, "elsewhere");
 }
 

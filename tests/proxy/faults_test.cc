@@ -106,11 +106,11 @@ TEST_F(Faults, a_silent_app_is_a_504_at_the_answer_timeout) {
 TEST_F(Faults, an_app_that_does_not_take_connections_is_a_504_at_the_connect_timeout) {
   // A listener with a full backlog: the kernel drops further SYNs.
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  auto address = net::SocketAddress::tcp(Address::v4(0x7f000001), 0);
+  auto address = net::SocketAddress::tcp(Address::loopback(), 0);
   ASSERT_EQ(::bind(fd, address.raw(), address.size()), 0);
   ASSERT_EQ(::listen(fd, 0), 0);
   fixed_upstream_port = net::SocketAddress::of_socket(fd)->port();
-  address = net::SocketAddress::tcp(Address::v4(0x7f000001), fixed_upstream_port);
+  address = net::SocketAddress::tcp(Address::loopback(), fixed_upstream_port);
   std::vector<net::Fd> filling;
   for (int i = 0; i < 8; ++i) {
     filling.push_back(*net::make_socket(address));
@@ -507,7 +507,7 @@ TEST_F(Faults, out_of_descriptors_the_worker_rests_and_recovers) {
   ASSERT_TRUE(metric_becomes(Metric::connections_open, 5));
   auto late = Stream(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   std::optional<NoDescriptors> none(std::in_place);
-  const auto address = net::SocketAddress::tcp(Address::v4(0x7f000001), port());
+  const auto address = net::SocketAddress::tcp(Address::loopback(), port());
   ASSERT_EQ(::connect(late.fd(), address.raw(), address.size()), 0);
   rusage start_usage{}, end_usage{};
   on_worker([] {});

@@ -29,11 +29,11 @@ class ProxyFixture : public ::testing::Test {
 
   void start(unsigned workers = 1) {
     settings.upstream = upstream_path.empty()
-                            ? net::SocketAddress::tcp(Address::v4(0x7f000001), upstream_port())
+                            ? net::SocketAddress::tcp(Address::loopback(), upstream_port())
                             : *net::SocketAddress::unix_path(upstream_path);
     settings.upstream_authority = "app:80";
     const net::SocketAddress where = listen_path.empty()
-                                         ? net::SocketAddress::tcp(Address::v4(0x7f000001), 0)
+                                         ? net::SocketAddress::tcp(Address::loopback(), 0)
                                          : *net::SocketAddress::unix_path(listen_path);
     auto fds = net::open_listeners(where, workers);
     ASSERT_TRUE(fds) << fds.error().message();

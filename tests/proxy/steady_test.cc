@@ -71,7 +71,7 @@ TEST_F(Steady, a_request_allocates_nothing_after_warm_up) {
     sink.log(std::make_shared<const telemetry::AccessSettings>(wants));
     sink.trace(1);
     server->observe(&sink, &latency.cells(0));
-    auto fds = net::open_listeners(net::SocketAddress::tcp(Address::v4(0x7f000001), 0), 1);
+    auto fds = net::open_listeners(net::SocketAddress::tcp(Address::loopback(), 0), 1);
     own_port = net::SocketAddress::of_socket(fds->front().get())->port();
     ASSERT_TRUE(server->listen(std::move(fds->front())));
   });

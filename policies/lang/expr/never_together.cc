@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/number.h"
 #include "policies/lang/expr/ast.h"
 #include "policies/lang/expr/checker.h"
 #include "policies/lang/expr/functions.h"
@@ -219,7 +220,7 @@ struct Bounds {
 /// The first integer that is not below the bound, or the last that is not above; none: there is no
 /// such bound among them.
 std::optional<std::int64_t> whole(const std::optional<Number>& bound, bool open, bool low) {
-  constexpr double kMost = 9'007'199'254'740'992;  // from there on doubles are even
+  constexpr double kMost = kExactInteger;  // from there on doubles are even
   if (!bound) return std::nullopt;
   if (bound->is_real()) {
     const double real = bound->as_real();
