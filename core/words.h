@@ -224,6 +224,19 @@ constexpr bool takes_members(Metric metric) noexcept {
   return row_of(metric).takes == Takes::members;
 }
 
+/// The row with this name or alias; null: there is none.
+template <class Row, std::size_t N>
+constexpr const Row* find_word(const std::array<Row, N>& rows, std::string_view name) noexcept {
+  if (name.empty()) return nullptr;
+  for (const Row& row : rows) {
+    if (row.name == name) return &row;
+    if constexpr (requires { row.alias; }) {
+      if (row.alias == name) return &row;
+    }
+  }
+  return nullptr;
+}
+
 /// Whether each row stands where its enumerator points.
 template <class Rows, class Of>
 constexpr bool rows_in_order(const Rows& rows, Of of) noexcept {

@@ -102,8 +102,7 @@ bool begins_time_pattern(std::string_view text) {
   if (!begins_time_form(text)) return false;
   text.remove_prefix(text.find('.') + 1);
   const std::string_view form = text.substr(0, text.find_first_of("=,"));
-  return std::none_of(std::begin(kEpochUnits), std::end(kEpochUnits),
-                      [&](const EpochUnitRow& unit) { return unit.name == form; });
+  return find_word(kEpochUnits, form) == nullptr;
 }
 
 /// Whether the text behind a comma is another part, and not more of the pattern of a time: words

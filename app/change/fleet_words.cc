@@ -8,6 +8,7 @@
 #include "app/change/fleet.h"
 #include "app/support/json_members.h"
 #include "core/number.h"
+#include "core/words.h"
 
 /// What replicas write on the board, and how it is read. What comes from there is another
 /// version's, perhaps: a member that is missing or of another kind makes it nothing.
@@ -35,14 +36,6 @@ std::string said_text(const json::object& from, const char* name) {
 std::int64_t said_number(const json::object& from, const char* name) {
   const std::int64_t number = count_of(from, name);
   return number < -kNumberMax || number > kNumberMax ? 0 : number;
-}
-
-std::optional<config::Mode> mode_of(std::string_view name) {
-  for (const config::Mode mode :
-       {config::Mode::enforce, config::Mode::shadow, config::Mode::disabled}) {
-    if (name == name_of(mode)) return mode;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -78,8 +71,9 @@ std::optional<config::Override> read_override_words(std::string_view text) {
   config::Override out;
   out.policy = said_text(*from, "policy");
   if (from->contains("mode")) {
-    out.mode = mode_of(said_text(*from, "mode"));
-    if (!out.mode) return std::nullopt;
+    const auto* const mode = find_word(kModes, said_text(*from, "mode"));
+    if (mode == nullptr) return std::nullopt;
+    out.mode = mode->value;
   }
   const json::value* const limits = from->if_contains("limits");
   if (limits == nullptr || !limits->is_array() || limits->get_array().size() > kLimitsRead)

@@ -48,9 +48,8 @@ void read_metric(Reader& reader, const Member& m, MetricDef& out) {
   const std::string_view all = text->value;
   const std::size_t paren = all.find('(');
   const std::string_view name = all.substr(0, paren);
-  const auto* row = std::find_if(std::begin(kMetrics), std::end(kMetrics),
-                                 [&](const MetricRow& r) { return r.name == name; });
-  if (row == std::end(kMetrics)) {
+  const MetricRow* const row = find_word(kMetrics, name);
+  if (row == nullptr) {
     std::vector<std::string_view> allowed;
     for (const MetricRow& r : kMetrics) allowed.push_back(r.name);
     const ForeignWord foreign = foreign_word("metric", name);

@@ -14,11 +14,9 @@ std::string known_time_forms() {
 }
 
 std::optional<TimeForm> parse_time_form(std::string_view text, TimePattern::Problem& problem) {
+  if (const EpochUnitRow* const row = find_word(kEpochUnits, text)) return TimeForm{row->value, {}};
   std::vector<std::string_view> words;
-  for (const EpochUnitRow& row : kEpochUnits) {
-    if (text == row.name) return TimeForm{row.value, {}};
-    words.push_back(row.name);
-  }
+  for (const EpochUnitRow& row : kEpochUnits) words.push_back(row.name);
   if (text.find('%') == std::string_view::npos) {
     const std::string_view near = nearest(text, words);
     problem = {0, text.size(), "\"" + std::string(text) + "\" is not a time format",

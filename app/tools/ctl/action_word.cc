@@ -3,11 +3,9 @@
 namespace weir::app {
 
 std::optional<Action> action_called(std::string_view word) noexcept {
-  for (const ActionRow& row : kActions) {
-    if (row.action == Action::none || word.empty()) continue;
-    if (row.name == word || row.alias == word) return row.action;
-  }
-  return std::nullopt;
+  const ActionRow* const row = find_word(kActions, word);
+  if (row == nullptr || row->action == Action::none) return std::nullopt;
+  return row->action;
 }
 
 std::string known_actions() {
