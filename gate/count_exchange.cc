@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "gate/gate.h"
+#include "policies/judgement/count_push.h"
 
 namespace weir::gate {
 
@@ -75,14 +76,8 @@ void CountExchange::send() {
 
 void CountExchange::submit(PushBatch& batch) {
   under_way_ += batch.size;
-  for (std::size_t i = 0; i < batch.size; ++i) {
-    const limiter::SyncedBank::Push& push = batch.pushes[i];
-    policies::StoreOps::Item& item =
-        batch.operations.add(push.verb, push.name, {push.amount, push.member, nullptr}, push.id);
-    item.op.again = push.again;
-    item.op.lifetime = push.lifetime;
-    policies::StoreOps::add_part(item, {push.counter.get(), {}, 0});
-  }
+  for (std::size_t i = 0; i < batch.size; ++i)
+    policies::add_push(batch.operations, batch.pushes[i]);
   batch.ops = batch.operations.ops();
   batch.replies = batch.operations.replies();
   if (store_.submit(batch, now_ + kAnswersWithin)) take_in(batch);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policies/judgement/count_push.h"
+
 namespace weir::app {
 namespace {
 
@@ -63,14 +65,7 @@ void CaseStore::send_counts(TimePoint now) {
   synced_.begin_round(now);
   while (const std::size_t size = synced_.take({now, now}, id_, kSentAtOnce, pushes_)) {
     counts_.clear();
-    for (std::size_t i = 0; i < size; ++i) {
-      const limiter::SyncedBank::Push& push = pushes_[i];
-      policies::StoreOps::Item& item =
-          counts_.add(push.verb, push.name, {push.amount, push.member, nullptr}, push.id);
-      item.op.again = push.again;
-      item.op.lifetime = push.lifetime;
-      policies::StoreOps::add_part(item, {push.counter.get(), {}, 0});
-    }
+    for (std::size_t i = 0; i < size; ++i) policies::add_push(counts_, pushes_[i]);
     ask(counts_, now);
     for (std::size_t i = 0; i < size; ++i) {
       synced_.take_reply(pushes_[i], counts_.reply(i), {now, now});
