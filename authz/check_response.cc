@@ -4,6 +4,7 @@
 #include <string>
 
 #include "authz/answer.h"
+#include "authz/header_lines.h"
 #include "core/chars/ascii.h"
 #include "core/chars/own_headers.h"
 #include "core/http_status.h"
@@ -46,20 +47,6 @@ void put_text(std::string& out, std::string_view text, bool lines) {
       out.push_back('?');
     }
     text.remove_prefix(one.size());
-  }
-}
-
-template <class Use>
-void each_line(std::string_view lines, Use use) {
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find("\r\n"), lines.size());
-    const std::string_view line = lines.substr(0, end);
-    lines.remove_prefix(std::min(end + 2, lines.size()));
-    const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos) continue;
-    std::string_view value = line.substr(colon + 1);
-    while (value.starts_with(' ')) value.remove_prefix(1);
-    use(line.substr(0, colon), value);
   }
 }
 
@@ -127,7 +114,7 @@ void fill_allowed(CheckResponse& out, const Effect& effect,
     put_header(option, name, value);
     overwrite(option);
   };
-  each_line(effect.upstream_headers, set);
+  for_each_line(effect.upstream_headers, set);
   // After the headers are set, Envoy takes these away: so none that was set.
   const auto is_set = [&](std::string_view name) {
     return std::any_of(ok.headers().begin(), ok.headers().end(), [&](const auto& h) {
@@ -143,7 +130,7 @@ void fill_allowed(CheckResponse& out, const Effect& effect,
                     [name](auto header) { return net::same_ignoring_case(header, name); });
     if (!ours && is_sound(name, false)) ok.add_headers_to_remove()->assign(name);
   }
-  each_line(effect.response_headers, [&](std::string_view name, std::string_view value) {
+  for_each_line(effect.response_headers, [&](std::string_view name, std::string_view value) {
     put_header(*ok.add_response_headers_to_add(), name, value);
   });
   put_cause(out, effect.cause);
@@ -165,7 +152,7 @@ void fill_refused(CheckResponse& out, const Effect& effect) {
     set("content-type", effect.content_type);
     put_text(*denied.mutable_body(), effect.body, true);
   }
-  each_line(effect.response_headers, set);
+  for_each_line(effect.response_headers, set);
   put_cause(out, effect.cause);
 }
 

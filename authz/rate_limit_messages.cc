@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <limits>
 
+#include "authz/header_lines.h"
 #include "authz/wire_fields.h"
 #include "core/number.h"
 #include "core/utf8.h"
@@ -27,18 +28,13 @@ std::uint32_t narrow(std::int64_t number) {
 /// Each `Name: value` line as a header value.
 template <class Add>
 void add_lines(std::string_view lines, Add add) {
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find("\r\n"), lines.size());
-    const std::string_view line = lines.substr(0, end);
-    lines.remove_prefix(std::min(end + 2, lines.size()));
-    const std::size_t colon = line.find(": ");
-    if (colon == std::string_view::npos || !is_utf8(line)) continue;
+  for_each_line(lines, [&](std::string_view name, std::string_view value) {
+    if (!is_utf8(name) || !is_utf8(value)) return;
     auto* header = add();
     // Envoy's own are in lower case, and it refuses none that is not.
-    std::string* const name = header->mutable_key();
-    name->assign(line.substr(0, colon));
-    header->set_value(line.data() + colon + 2, line.size() - colon - 2);
-  }
+    header->mutable_key()->assign(name);
+    header->mutable_value()->assign(value);
+  });
 }
 
 void put(const boost::json::value& from, google::protobuf::Value& to, int depth);
