@@ -1,45 +1,20 @@
 #include "authz/answer.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 #include "core/chars/ascii.h"
 #include "core/chars/own_headers.h"
 #include "core/http_status.h"
+#include "net/http/answer_head.h"
 #include "net/http/fields.h"
 
 namespace weir::authz {
 namespace {
 
-void append_number(std::string& out, std::uint64_t n) {
-  std::array<char, 20> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), n).ptr;
-  out.append(text.data(), static_cast<std::size_t>(end - text.data()));
-}
-
-void append_start(std::string& out, int status, std::string_view date) {
-  out += "HTTP/1.1 ";
-  append_number(out, static_cast<std::uint64_t>(status));
-  out += ' ';
-  out += reason_phrase(status);
-  out += "\r\nDate: ";
-  out += date;
-  out += "\r\n";
-}
-
 void append_end(std::string& out, std::string_view content_type, std::string_view body,
                 const AnswerFrame& frame) {
-  if (!content_type.empty()) out.append("Content-Type: ").append(content_type).append("\r\n");
-  out += "Content-Length: ";
-  append_number(out, content_type.empty() ? 0 : body.size());
-  out += "\r\n";
-  if (!frame.keep_alive) {
-    out += "Connection: close\r\n";
-  } else if (frame.http_1_0) {
-    out += "Connection: keep-alive\r\n";
-  }
-  out += "\r\n";
+  net::append_content(out, content_type, body);
+  net::append_head_end(out, frame.keep_alive, frame.http_1_0);
   if (!content_type.empty() && !frame.head_only) out += body;
 }
 
@@ -92,7 +67,7 @@ void find_forged(const net::FieldList& fields, std::vector<std::string_view>& ou
 void append_allowed(std::string& out, const CallerRow& caller, const Effect& effect,
                     std::span<const std::string_view> forged, const gate::Unsettled::Id* id,
                     const AnswerFrame& frame) {
-  append_start(out, 200, frame.date);
+  net::append_status(out, 200, frame.date);
   out += effect.upstream_headers;
   if (id != nullptr) {
     out.append(kRequestIdHeader).append(": ").append(id->data(), id->size()).append("\r\n");
@@ -122,10 +97,10 @@ void append_allowed(std::string& out, const CallerRow& caller, const Effect& eff
 int append_refused(std::string& out, const Door& door, const Effect& effect,
                    const AnswerFrame& frame) {
   const int status = door.refusal_status(effect.status);
-  append_start(out, status, frame.date);
+  net::append_status(out, status, frame.date);
   if (status != effect.status) {
     out += "X-Weir-Status: ";
-    append_number(out, effect.status);
+    net::append_number(out, effect.status);
     out += "\r\n";
   }
   out += effect.response_headers;
@@ -135,7 +110,7 @@ int append_refused(std::string& out, const Door& door, const Effect& effect,
 
 void append_problem(std::string& out, int status, std::string_view detail, std::string_view lines,
                     const AnswerFrame& frame) {
-  append_start(out, status, frame.date);
+  net::append_status(out, status, frame.date);
   out += lines;
   std::string_view body = problem_body(status);
   const std::size_t end = body.rfind('}');

@@ -1,19 +1,13 @@
 #include "proxy/render.h"
 
 #include <array>
-#include <charconv>
 #include <string>
 
 #include "core/http_status.h"
+#include "net/http/answer_head.h"
 
 namespace weir::proxy {
 namespace {
-
-void append_number(HeadText& out, std::uint64_t n) {
-  std::array<char, 20> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), n).ptr;
-  out.append({text.data(), static_cast<std::size_t>(end - text.data())});
-}
 
 using RefusalBodies =
     std::array<std::string, static_cast<std::size_t>(net::HttpRefusal::unasked_upgrade) + 1>;
@@ -33,36 +27,16 @@ RefusalBodies make_refusal_bodies() {
 }  // namespace
 
 void append_answer(HeadText& out, const LocalAnswer& answer, std::string_view date) {
-  out.append("HTTP/1.1 ");
-  append_number(out, static_cast<std::uint64_t>(answer.status));
-  out.append(" ");
-  out.append(reason_phrase(answer.status));
-  out.append("\r\nDate: ");
-  out.append(date);
-  out.append("\r\n");
+  net::append_status(out, answer.status, date);
   const bool no_body = answer.status == 204 || answer.status == 304;
-  if (!no_body) {
-    if (!answer.content_type.empty()) {
-      out.append("Content-Type: ");
-      out.append(answer.content_type);
-      out.append("\r\n");
-    }
-    out.append("Content-Length: ");
-    append_number(out, answer.content_type.empty() ? 0 : answer.body.size());
-    out.append("\r\n");
-  }
+  if (!no_body) net::append_content(out, answer.content_type, answer.body);
   if (!answer.request_id.empty()) {
     out.append("X-Request-Id: ");
     out.append(answer.request_id);
     out.append("\r\n");
   }
   out.append(answer.lines);
-  if (!answer.keep_alive) {
-    out.append("Connection: close\r\n");
-  } else if (answer.http_1_0) {
-    out.append("Connection: keep-alive\r\n");
-  }
-  out.append("\r\n");
+  net::append_head_end(out, answer.keep_alive, answer.http_1_0);
   if (!no_body && !answer.head_only && !answer.content_type.empty()) out.append(answer.body);
 }
 
