@@ -219,6 +219,32 @@ boost::asio::awaitable<net::HttpReply> carry_out(Call& call, TableRequest asked)
   co_return json_reply(reply);
 }
 
+using Refusal = std::optional<net::HttpReply>;
+
+Refusal refusal_of(const std::string& wrong) {
+  return wrong.empty() ? Refusal() : problem(400, wrong);
+}
+
+/// The change of the path's table that a call asks for, or the refusal. The body may have
+/// `members`; `read(body, request)` reads all of them but `reason` and `by`.
+template <class Read>
+std::variant<TableRequest, net::HttpReply> read_table_request(
+    const Call& call, TableRequest::Verb verb, std::initializer_list<std::string_view> members,
+    Read read) {
+  if (auto wrong = call.refuse_unknown({})) return std::move(*wrong);
+  auto body = read_object(call.request.body, members);
+  if (auto* wrong = std::get_if<net::HttpReply>(&body)) return std::move(*wrong);
+  const json::object& object = std::get<json::object>(body);
+  TableRequest asked;
+  asked.verb = verb;
+  asked.table = call.name();
+  if (Refusal wrong = read(object, asked)) return std::move(*wrong);
+  std::string wrong = read_text(object, "reason", kReasonMax, asked.reason);
+  if (wrong.empty()) wrong = read_text(object, "by", kNameMax, asked.by);
+  if (!wrong.empty()) return problem(400, wrong);
+  return asked;
+}
+
 }  // namespace
 
 net::HttpReply get_tables(Call& call) {
@@ -237,57 +263,41 @@ net::HttpReply get_table(Call& call) {
 }
 
 boost::asio::awaitable<net::HttpReply> put_table(Call& call) {
-  if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
-  auto body = read_object(call.request.body, {"set", "values", "reason", "by"});
-  if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
-  const json::object& object = std::get<json::object>(body);
-  const auto facts = table_named(call, call.name());
-  if (!facts) co_return problem(404, "there is no table of that name");
-  TableRequest asked;
-  asked.verb = TableRequest::Verb::set;
-  asked.table = call.name();
-  std::string wrong = read_cells(object, facts->def, asked.cells);
-  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMax, asked.reason);
-  if (wrong.empty()) wrong = read_text(object, "by", kNameMax, asked.by);
-  if (!wrong.empty()) co_return problem(400, wrong);
-  co_return co_await carry_out(call, std::move(asked));
+  const auto read = [&](const json::object& body, TableRequest& asked) -> Refusal {
+    const auto facts = table_named(call, call.name());
+    if (!facts) return problem(404, "there is no table of that name");
+    return refusal_of(read_cells(body, facts->def, asked.cells));
+  };
+  auto asked =
+      read_table_request(call, TableRequest::Verb::set, {"set", "values", "reason", "by"}, read);
+  if (auto* wrong = std::get_if<net::HttpReply>(&asked)) co_return std::move(*wrong);
+  co_return co_await carry_out(call, std::move(std::get<TableRequest>(asked)));
 }
 
 boost::asio::awaitable<net::HttpReply> approve_table(Call& call) {
-  if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
-  auto body = read_object(call.request.body, {"change", "reject", "reason", "by"});
-  if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
-  const json::object& object = std::get<json::object>(body);
-  TableRequest asked;
-  asked.verb = TableRequest::Verb::approve;
-  asked.table = call.name();
-  if (const json::value* const reject = object.if_contains("reject"); reject != nullptr) {
-    if (!reject->is_bool()) co_return problem(400, "`reject` is true or false");
-    if (reject->get_bool()) {
-      asked.verb = TableRequest::Verb::reject;
-      call.entry.action = "table.reject";
+  const auto read = [&](const json::object& body, TableRequest& asked) -> Refusal {
+    if (const json::value* const reject = body.if_contains("reject"); reject != nullptr) {
+      if (!reject->is_bool()) return problem(400, "`reject` is true or false");
+      if (reject->get_bool()) {
+        asked.verb = TableRequest::Verb::reject;
+        call.entry.action = "table.reject";
+      }
     }
-  }
-  std::string wrong = read_text(object, "change", kNameMax, asked.id);
-  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMax, asked.reason);
-  if (wrong.empty()) wrong = read_text(object, "by", kNameMax, asked.by);
-  if (!wrong.empty()) co_return problem(400, wrong);
-  co_return co_await carry_out(call, std::move(asked));
+    return refusal_of(read_text(body, "change", kNameMax, asked.id));
+  };
+  auto asked = read_table_request(call, TableRequest::Verb::approve,
+                                  {"change", "reject", "reason", "by"}, read);
+  if (auto* wrong = std::get_if<net::HttpReply>(&asked)) co_return std::move(*wrong);
+  co_return co_await carry_out(call, std::move(std::get<TableRequest>(asked)));
 }
 
 boost::asio::awaitable<net::HttpReply> undo_table(Call& call) {
-  if (auto wrong = call.refuse_unknown({})) co_return std::move(*wrong);
-  auto body = read_object(call.request.body, {"change", "reason", "by"});
-  if (auto* wrong = std::get_if<net::HttpReply>(&body)) co_return std::move(*wrong);
-  const json::object& object = std::get<json::object>(body);
-  TableRequest asked;
-  asked.verb = TableRequest::Verb::undo;
-  asked.table = call.name();
-  std::string wrong = read_text(object, "change", kNameMax, asked.id);
-  if (wrong.empty()) wrong = read_text(object, "reason", kReasonMax, asked.reason);
-  if (wrong.empty()) wrong = read_text(object, "by", kNameMax, asked.by);
-  if (!wrong.empty()) co_return problem(400, wrong);
-  co_return co_await carry_out(call, std::move(asked));
+  const auto read = [](const json::object& body, TableRequest& asked) {
+    return refusal_of(read_text(body, "change", kNameMax, asked.id));
+  };
+  auto asked = read_table_request(call, TableRequest::Verb::undo, {"change", "reason", "by"}, read);
+  if (auto* wrong = std::get_if<net::HttpReply>(&asked)) co_return std::move(*wrong);
+  co_return co_await carry_out(call, std::move(std::get<TableRequest>(asked)));
 }
 
 }  // namespace weir::admin
