@@ -1,6 +1,7 @@
 #include "config/parse.h"
 
 #include "config/checks/references.h"
+#include "config/default_ports.h"
 #include "config/environment.h"
 #include "config/ratelimit/rules.h"
 #include "config/sections/descriptors.h"
@@ -127,9 +128,9 @@ void read_defaults_first(Reader& reader, const Node& root, FileDraft& draft) {
 }
 
 void set_defaults(Server& server) {
-  server.proxy.listen.value = {"0.0.0.0", 8480, ""};
-  server.admin.listen.value = {"127.0.0.1", 8481, ""};
-  server.health.listen.value = {"0.0.0.0", 8482, ""};
+  server.proxy.listen.value = {"0.0.0.0", kProxyPort, ""};
+  server.admin.listen.value = {"127.0.0.1", kAdminPort, ""};
+  server.health.listen.value = {"0.0.0.0", kHealthPort, ""};
 }
 
 void check_version(Reader& reader, const Tree& tree, std::uint32_t file) {

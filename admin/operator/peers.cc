@@ -10,6 +10,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <memory>
 
+#include "config/default_ports.h"
 #include "core/chars/hex.h"
 #include "core/key.h"
 #include "net/deadline.h"
@@ -24,7 +25,7 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr const char* kDefaultPort = "8481";
+const std::string kDefaultPort = std::to_string(config::kAdminPort);
 constexpr std::size_t kBodyMax = std::size_t{1} << 20;
 
 std::string new_id() {

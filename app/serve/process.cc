@@ -5,11 +5,12 @@
 #include <cstdlib>
 
 #include "app/serve/serving_worker.h"
+#include "config/default_ports.h"
 
 namespace weir::app {
 namespace {
 
-const config::Endpoint kApiDefault{"127.0.0.1", 8484, ""};
+const config::Endpoint kApiDefault{"127.0.0.1", config::kApiPort, ""};
 
 }  // namespace
 

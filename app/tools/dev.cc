@@ -15,6 +15,7 @@
 #include "app/tools/dev_envoy.h"
 #include "app/tools/dev_ports.h"
 #include "app/tools/dev_watch.h"
+#include "config/default_ports.h"
 #include "config/text/units.h"
 #include "core/text.h"
 #include "policies/set/describe.h"
@@ -179,8 +180,8 @@ int dev(const DevFlags& flags, const Globals& globals) {
     return kOk;
   }
   // Another weir may run on this machine: doors without a setting use other ports.
-  environment.emplace("WEIR_ADMIN_LISTEN", door_at("127.0.0.1", 8481));
-  environment.emplace("WEIR_HEALTH_LISTEN", door_at("127.0.0.1", 8482));
+  environment.emplace("WEIR_ADMIN_LISTEN", door_at("127.0.0.1", config::kAdminPort));
+  environment.emplace("WEIR_HEALTH_LISTEN", door_at("127.0.0.1", config::kHealthPort));
   const bool colour = globals.colours(STDOUT_FILENO);
   Serving::Options options;
   options.colours = globals.colours(STDERR_FILENO);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "config/default_ports.h"
+
 namespace weir::app {
 namespace {
 
@@ -105,7 +107,7 @@ std::string envoy_bootstrap(const Configuration& configuration, const config::En
   out += "                - {safe_regex: {regex: \"x.weir.*\"}}\n";
   out += kService;
   out += cluster("app", app);
-  out += cluster("weir", config::Endpoint{"127.0.0.1", 8484, ""});
+  out += cluster("weir", config::Endpoint{"127.0.0.1", config::kApiPort, ""});
   return out;
 }
 

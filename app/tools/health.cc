@@ -6,6 +6,7 @@
 #include "app/support/exit_code.h"
 #include "app/support/http_client.h"
 #include "app/support/webhook.h"
+#include "config/default_ports.h"
 #include "core/visible.h"
 
 namespace weir::app {
@@ -71,7 +72,8 @@ int health(const std::string& given) {
 }
 
 std::function<int()> declare_health(CLI::App& app, const Globals&) {
-  auto url = std::make_shared<std::string>("http://127.0.0.1:8482/readyz");
+  auto url = std::make_shared<std::string>(
+      "http://127.0.0.1:" + std::to_string(config::kHealthPort) + "/readyz");
   app.add_option("URL", *url, "The health door; /readyz unless it has a path")
       ->capture_default_str();
   return [url] { return health(*url); };

@@ -11,6 +11,7 @@
 #include "authz/check_service.h"
 #include "authz/health_service.h"
 #include "authz/rate_limit_service.h"
+#include "config/default_ports.h"
 #include "net/connection_budget.h"
 #include "net/grpc/server.h"
 #include "net/tls.h"
@@ -22,7 +23,7 @@ namespace {
 constexpr std::uint64_t kBytesOfCall = 8 << 10;
 constexpr std::uint32_t kStreamsMin = 100;
 
-const config::Endpoint kGrpcDefault{"127.0.0.1", 8483, ""};
+const config::Endpoint kGrpcDefault{"127.0.0.1", config::kGrpcPort, ""};
 
 /// What the gRPC servers of all workers have in common.
 struct GrpcCommon {

@@ -14,6 +14,7 @@
 #include "app/support/files.h"
 #include "app/support/http_client.h"
 #include "app/support/webhook.h"
+#include "config/default_ports.h"
 #include "config/text/problem.h"
 #include "core/address.h"
 #include "core/chars/ascii.h"
@@ -79,12 +80,13 @@ void wait_for(milliseconds time) {
 
 AdminDoor default_door() {
   const config::Environment environment = process_environment();
-  const auto from = [&](const char* name, const char* otherwise) {
+  const auto from = [&](const char* name, const std::string& otherwise) {
     const auto found = environment.find(name);
-    return found == environment.end() || found->second.empty() ? std::string(otherwise)
-                                                               : found->second;
+    return found == environment.end() || found->second.empty() ? otherwise : found->second;
   };
-  return {from("WEIR_ADMIN_LISTEN", "127.0.0.1:8481"), from("WEIR_ADMIN_TOKEN_FILE", ""), {}};
+  return {from("WEIR_ADMIN_LISTEN", "127.0.0.1:" + std::to_string(config::kAdminPort)),
+          from("WEIR_ADMIN_TOKEN_FILE", ""),
+          {}};
 }
 
 AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std::string& target,

@@ -5,6 +5,7 @@
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
 #include "app/tools/ctl/ctl_text.h"
+#include "config/default_ports.h"
 #include "core/chars/percent.h"
 
 namespace weir::app {
@@ -13,7 +14,7 @@ std::string dashboard_url(std::string_view door, std::string_view path) {
   constexpr std::string_view kScheme = "http://";
   std::string authority(door.starts_with(kScheme) ? door.substr(kScheme.size()) : door);
   while (authority.ends_with('/')) authority.pop_back();
-  if (door.starts_with("unix:")) authority = "localhost:8481";
+  if (door.starts_with("unix:")) authority = "localhost:" + std::to_string(config::kAdminPort);
   if (authority.starts_with(':')) authority.insert(0, "127.0.0.1");
   return std::string(kScheme) + authority + std::string(path);
 }
@@ -32,8 +33,8 @@ int run_dashboard(const AdminDoor& door, const std::string& person, const Global
   if (once) text += "works once, within " + seconds + " seconds";
   if (once) text += (person.empty() ? "" : ", for " + cell(answer.body, "as")) + "\n";
   if (door.address.starts_with("unix:")) {
-    text += "no browser opens a Unix socket: forward it first, for example by\n  ssh -L 8481:" +
-            door.address.substr(5) + " HOST\n";
+    text += "no browser opens a Unix socket: forward it first, for example by\n  ssh -L " +
+            std::to_string(config::kAdminPort) + ":" + door.address.substr(5) + " HOST\n";
   }
   boost::json::object out{{"url", url}, {"seconds", *member(answer.body, "seconds")}};
   show(globals, out, text);

@@ -10,6 +10,7 @@
 
 #include "app/support/columns.h"
 #include "app/support/exit_code.h"
+#include "config/default_ports.h"
 #include "core/text.h"
 #include "net/socket.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kDefaultPort = ":8481";
+const std::string kDefaultPort = ":" + std::to_string(config::kAdminPort);
 constexpr std::size_t kReplicasMax = 256;
 
 // All addresses of a name, with this port behind each.
@@ -92,7 +93,7 @@ std::vector<std::string> replica_doors(const std::string& list, std::string& pro
                           word.find_first_not_of("0123456789", colon + 1) == std::string::npos &&
                           (bracketed ? word[colon - 1] == ']' : word.find(':') == colon);
     std::string host = has_port ? word.substr(0, colon) : word;
-    const std::string port = has_port ? word.substr(colon) : std::string(kDefaultPort);
+    const std::string port = has_port ? word.substr(colon) : kDefaultPort;
     if (bracketed) host = host.substr(1, host.find(']') - 1);
     if (!add_addresses(host, port, out, problem)) return {};
   }

@@ -124,13 +124,13 @@ class Injector {
       }
       const YAML::Node given = at_path(port, {"targetPort"});
       if (!given.IsDefined()) {
-        edits_.add_key(port, "port", "targetPort", YAML::Node(8480));
-      } else if (!edits_.replace(port, "targetPort", std::string(kPort))) {
+        edits_.add_key(port, "port", "targetPort", YAML::Node(config::kProxyPort));
+      } else if (!edits_.replace(port, "targetPort", kPort)) {
         return title +
                ": its targetPort is empty, or has an anchor or an alias; write the port there" +
                (number.empty() ? std::string() : ", " + number);
       }
-      out_.notes.push_back(title + ": targetPort is weir's, " + std::string(kPort));
+      out_.notes.push_back(title + ": targetPort is weir's, " + kPort);
     }
     return {};
   }
@@ -208,7 +208,7 @@ class Injector {
       if (const std::string probes = probes_of(container, pod); !probes.empty()) {
         note(pod, "container " + scalar_of(at_path(container, {"name"})) + ": " + probes + " of " +
                       pod.port + " fails once the app listens on 127.0.0.1 only; let httpGet ask " +
-                      std::string(kPort) + ", from where weir passes it on, or use exec");
+                      kPort + ", from where weir passes it on, or use exec");
       }
     }
   }
@@ -324,7 +324,7 @@ std::string name_taken(const Pod& pod) {
   for (const YAML::Node& container : at_path(pod.spec, {"containers"})) {
     for (const YAML::Node& port : tcp_ports(container)) {
       const std::string number = scalar_of(at_path(port, {"containerPort"}));
-      if (std::find(std::begin(kPorts), std::end(kPorts), number) != std::end(kPorts))
+      if (is_own_port(number))
         return pod.title() + ": the app listens on " + number +
                ", which is weir's; let it listen elsewhere";
     }
@@ -339,7 +339,7 @@ std::string why_refused(const Pod& pod, const InjectOptions& options) {
            ": with --classic its pods would never complete; a native sidecar ends with the app";
   if (std::string problem = null_list(pod); !problem.empty()) return problem;
   if (std::string problem = name_taken(pod); !problem.empty()) return problem;
-  if (std::find(std::begin(kPorts), std::end(kPorts), pod.port) != std::end(kPorts))
+  if (is_own_port(pod.port))
     return pod.title() + ": the app can't listen on " + pod.port + ", which is weir's";
   if (!pod.port.empty() && !is_port_number(pod.port))
     return pod.title() + ": " + pod.port + " is not a port number (1 to 65535); pass --app-port";

@@ -135,6 +135,11 @@ bool selects_pod(const YAML::Node& service, const Pod& pod) {
   return true;
 }
 
+bool is_own_port(std::string_view text) {
+  const std::uint16_t port = parse_whole<std::uint16_t>(text).value_or(0);
+  return port >= config::kProxyPort && port <= config::kApiPort;
+}
+
 bool is_port_number(const std::string& text) {
   return parse_whole<std::uint16_t>(text).value_or(0) != 0;
 }

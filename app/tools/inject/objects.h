@@ -9,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "config/default_ports.h"
+
 /// What `weir inject` finds in manifests: pods, Services, and the ports between them. Pure.
 namespace weir::app {
 
-inline constexpr std::string_view kPort = "8480";  ///< where weir's proxy listens
-/// With its admin API, its probes, its gRPC and its HTTP door.
-inline constexpr std::string_view kPorts[] = {kPort, "8481", "8482", "8483", "8484"};
+/// Where weir's proxy listens.
+inline const std::string kPort = std::to_string(config::kProxyPort);
 
 /// Which `weir inject` puts on a pod.
 inline constexpr const char* kLabel = "weir.example/sidecar";
@@ -66,6 +67,8 @@ void collect(const YAML::Node& document, std::size_t from, Objects& out);
 
 /// Whether the Service's selector takes this pod.
 bool selects_pod(const YAML::Node& service, const Pod& pod);
+/// Whether weir listens on this port: its proxy, admin API, probes, gRPC or HTTP door.
+bool is_own_port(std::string_view text);
 bool is_port_number(const std::string& text);
 /// A container's port by its name, as a Service's targetPort may say it; a number is one.
 std::string port_number(const Pod& pod, const std::string& port);
