@@ -58,11 +58,11 @@ void look_at_configuration(const Configuration& configuration, const std::string
 
 int examine(const DoctorFlags& flags, const Globals& globals) {
   const config::Environment environment = process_environment();
-  if (flags.config.empty() && no_default_config(environment, "weir doctor FILE")) return kNo;
-  const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
-  const Configuration configuration = load_configuration(path, environment);
+  const auto path = find_config(flags.config, "weir doctor FILE", environment);
+  if (!path) return kNo;
+  const Configuration configuration = load_configuration(*path, environment);
   doctor::Findings out;
-  look_at_configuration(configuration, path, out);
+  look_at_configuration(configuration, *path, out);
   const Machine machine = look_at_machine();
   if (configuration.loaded.model) {
     const config::Model& model = configuration.model();

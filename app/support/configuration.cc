@@ -6,7 +6,9 @@
 
 #include "app/support/certificates.h"
 #include "app/support/command.h"
+#include "app/support/files.h"
 #include "app/support/route_check.h"
+#include "config/text/render.h"
 #include "policies/lang/expr/expression.h"
 #include "policies/lang/extractors.h"
 #include "policies/set/compile.h"
@@ -153,6 +155,19 @@ bool no_default_config(const config::Environment& environment, std::string_view 
       "/etc/weir/weir.yaml\nname a file (" +
       std::string(how) + "), begin with \"weir init\", or try \"weir dev PORT\" without one");
   return true;
+}
+
+std::optional<std::string> find_config(const std::string& flag, std::string_view how,
+                                       const config::Environment& environment) {
+  if (!flag.empty()) return flag;
+  if (no_default_config(environment, how)) return std::nullopt;
+  return default_config_path(environment);
+}
+
+void print_problems(const Configuration& configuration, bool colours) {
+  const std::string text =
+      config::render_human(configuration.loaded.problems, configuration.loaded.views(), colours);
+  static_cast<void>(write_all(STDERR_FILENO, text).has_value());
 }
 
 admin::LoadReport report_of(const Configuration& configuration, TimePoint at) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,13 @@ std::string default_config_path(const config::Environment& environment);
 /// Whether that leads nowhere; then it has been said where weir has looked, and `how` a command
 /// line names a file.
 bool no_default_config(const config::Environment& environment, std::string_view how);
+
+/// The main file: what the flag --config says, else the default. nullopt: there is none, and it has
+/// been said; `how` is as above.
+std::optional<std::string> find_config(const std::string& flag, std::string_view how,
+                                       const config::Environment& environment);
+/// Writes all problems to stderr, for people.
+void print_problems(const Configuration& configuration, bool colours);
 
 /// How the last load went, for the admin API.
 admin::LoadReport report_of(const Configuration& configuration, TimePoint at);

@@ -22,7 +22,6 @@
 #include "app/tools/check_json.h"
 #include "app/tools/explain_call.h"
 #include "authz/check_request.h"
-#include "config/text/render.h"
 #include "core/chars/ascii.h"
 #include "policies/explain/explain.h"
 
@@ -172,14 +171,11 @@ int explain(const ExplainFlags& flags, const Globals& globals) {
   }
   if (flags.live) return explain_live(flags, flags.admin, globals);
   const config::Environment environment = process_environment();
-  if (flags.config.empty() && no_default_config(environment, "--config FILE")) return kNo;
-  const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
-  const Configuration configuration = load_configuration(path, environment);
+  const auto path = find_config(flags.config, "--config FILE", environment);
+  if (!path) return kNo;
+  const Configuration configuration = load_configuration(*path, environment);
   if (!configuration.good()) {
-    const std::string text =
-        config::render_human(configuration.loaded.problems, configuration.loaded.views(),
-                             globals.colours(STDERR_FILENO));
-    static_cast<void>(write_all(STDERR_FILENO, text).has_value());
+    print_problems(configuration, globals.colours(STDERR_FILENO));
     return kNo;
   }
   Fresh fresh(configuration.model().server.limits);
