@@ -69,8 +69,6 @@ LONG_FUNCTIONS = {
     ("app/change/table_history.cc", "TableHistory::merge"): 82,
     ("app/tools/cases/case_check.cc", "CaseRun::check_event"): 79,
     ("app/tools/dev.cc", "dev"): 77,
-    ("app/tools/replay/replay.cc", "declare_replay"): 86,
-    ("app/tools/replay/replay.cc", "replay_command"): 119,
     ("limiter/counters/joining.cc", "Bank::HistoryCopier::join_key"): 83,
     ("policies/judge/planning.cc", "Planning::plan_policy"): 74,
     ("policies/judge/settling.cc", "Settling::settle_reserved"): 74,

@@ -17,7 +17,6 @@
 #include "app/tools/replay/replay_store.h"
 #include "app/tools/replay/replay_sweep.h"
 #include "app/tools/replay/replay_threads.h"
-#include "config/text/render.h"
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
 #include "core/time_pattern.h"
@@ -97,12 +96,6 @@ bool looks_like_log(const std::string& path) {
     from = end + 1;
   }
   return true;
-}
-
-void tell_problems(const Configuration& configuration, const Globals& globals) {
-  const std::string text = config::render_human(
-      configuration.loaded.problems, configuration.loaded.views(), globals.colours(STDERR_FILENO));
-  static_cast<void>(write_all(STDERR_FILENO, text).has_value());
 }
 
 int nothing_to_replay(std::string_view event, std::string_view file) {
@@ -276,97 +269,60 @@ std::string look_at_sources(const replay::Plan& plan, const policies::PolicySet&
   return {};
 }
 
-int replay_command(const ReplayFlags& flags, const Globals& globals) {
-  replay::Plan plan;
-  if (std::string problem = make_plan(flags, plan); !problem.empty()) return wrong(problem);
-  const bool has_sources = !plan.sources.empty();
-  if (!has_sources && flags.config.empty()) return nothing_to_replay("request", "access.log");
-  const bool gives_rows = globals.output == Output::ndjson || globals.output == Output::csv;
-  if (!flags.readings.empty() && !gives_rows)
-    return wrong("--readings are rows of -o ndjson: give both");
+/// Why flags cannot stand as they are, or not together; empty: they can.
+std::string wrong_flags(const ReplayFlags& flags, bool gives_rows) {
+  if (!flags.readings.empty() && !gives_rows) return "--readings are rows of -o ndjson: give both";
   if (!flags.max_bad.empty() && !BadBound::parse(flags.max_bad))
-    return wrong("--max-bad is a share such as 1%, or a number of rows, not \"" + flags.max_bad +
-                 "\"");
-  if (!flags.against.empty() && gives_rows && flags.report.empty() && flags.fail_if.empty()) {
-    return wrong("--against shows in reports only, and -o ndjson has rows only: add --report FILE");
-  }
-  std::vector<FailIf> conditions;
+    return "--max-bad is a share such as 1%, or a number of rows, not \"" + flags.max_bad + "\"";
+  if (!flags.against.empty() && gives_rows && flags.report.empty() && flags.fail_if.empty())
+    return "--against shows in reports only, and -o ndjson has rows only: add --report FILE";
+  return {};
+}
+
+std::string read_conditions(const ReplayFlags& flags, std::vector<FailIf>& out) {
   for (const std::string& text : flags.fail_if) {
     std::string problem;
     const auto condition = FailIf::parse(text, problem);
-    if (!condition) return wrong("--fail-if: " + problem);
-    conditions.push_back(*condition);
+    if (!condition) return "--fail-if: " + problem;
+    out.push_back(*condition);
   }
-  std::optional<Sweep> sweep;
-  if (!flags.sweep.empty()) {
-    std::string problem;
-    sweep = Sweep::parse(flags.sweep, problem);
-    if (!sweep) return wrong("--sweep: " + problem);
-    for (const replay::Plan::Source& source : plan.sources) {
-      if (source.path == "-")
-        return wrong("--sweep reads its files several times, and - only once");
-    }
-    if (!flags.against.empty() || !flags.fail_if.empty() || !flags.report.empty() ||
-        !flags.store.empty() || globals.output == Output::ndjson) {
-      return wrong("--sweep prints a table of its own (also -o csv, -o json), and nothing else");
-    }
-  }
-  std::optional<replay::Labels> labels;
-  if (!flags.labels.empty()) {
-    std::string problem;
-    labels = read_labels(flags.labels, problem);
-    if (!labels) {
-      complain("--labels: " + problem);
-      return kUnreachable;
-    }
-  }
-  const config::Environment environment = process_environment();
-  if (flags.config.empty() && no_default_config(environment, "--config FILE")) return kNo;
-  const std::string path = flags.config.empty() ? default_config_path(environment) : flags.config;
-  const Configuration configuration = load_configuration(path, environment);
-  if (!configuration.good()) {
-    // What is wrong with the YAML of a log helps nobody.
-    if (looks_like_log(path)) return wrong_log(path, has_sources);
-    tell_problems(configuration, globals);
-    return kNo;
-  }
-  if (!has_sources) return nothing_to_replay(*configuration.set);
-  std::optional<Configuration> against;
-  if (!flags.against.empty()) {
-    against = load_configuration(flags.against, environment);
-    if (!against->good()) {
-      tell_problems(*against, globals);
-      return kNo;
-    }
-  }
-  std::vector<bool> readings;
-  if (std::string problem = select_readings(flags, *configuration.set, readings);
-      !problem.empty()) {
-    return wrong(problem);
-  }
-  if (std::string problem = look_at_sources(plan, *configuration.set); !problem.empty())
-    return wrong(problem);
-  const Threads threads = threads_for(flags.threads, plan, !flags.store.empty());
-  if (sweep) {
-    return run_sweep(*sweep, plan, configuration.loaded, labels ? &*labels : nullptr, threads.most,
-                     globals);
-  }
-  replay::Task task;
-  task.plan = plan;
-  task.side = {&configuration.model(), configuration.set};
-  if (against) task.other = {&against->model(), against->set};
-  if (gives_rows) {
-    task.rows = {[](std::string_view text) { print_data(text); }, readings,
-                 globals.output == Output::csv ? replay::RowWriter::Form::csv
-                                               : replay::RowWriter::Form::ndjson};
-  }
-  task.labels = labels ? &*labels : nullptr;
-  task.threads = threads.most;
+  return {};
+}
+
+std::string read_sweep(const ReplayFlags& flags, const replay::Plan& plan, Output output,
+                       std::optional<Sweep>& out) {
+  if (flags.sweep.empty()) return {};
   std::string problem;
-  for (const policies::List& list : configuration.set->lists) {
-    if (list.file || list.url)
-      complain("list \"" + list.name + "\": a replay does not read the entries of its file or URL");
+  out = Sweep::parse(flags.sweep, problem);
+  if (!out) return "--sweep: " + problem;
+  for (const replay::Plan::Source& source : plan.sources) {
+    if (source.path == "-") return "--sweep reads its files several times, and - only once";
   }
+  if (!flags.against.empty() || !flags.fail_if.empty() || !flags.report.empty() ||
+      !flags.store.empty() || output == Output::ndjson) {
+    return "--sweep prints a table of its own (also -o csv, -o json), and nothing else";
+  }
+  return {};
+}
+
+/// What a replay has been asked for, besides what it replays.
+struct ReplayRequest {
+  const ReplayFlags& flags;
+  const Globals& globals;
+  bool gives_rows;
+  replay::Plan plan;
+  std::vector<FailIf> conditions;
+  std::optional<Sweep> sweep;
+  std::optional<replay::Labels> labels;
+
+  const replay::Labels* known_bad() const { return labels ? &*labels : nullptr; }
+};
+
+/// Runs the task and reports. `path`: of the configuration.
+int run_task(replay::Task task, const ReplayRequest& asked, const std::string& path,
+             const Threads& threads) {
+  const ReplayFlags& flags = asked.flags;
+  std::string problem;
   std::unique_ptr<ReplayStore> store;
   if (!flags.store.empty()) {
     store = ReplayStore::connect(flags.store, problem);
@@ -388,7 +344,7 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
     return refused ? kRefused : kUnreachable;
   }
   tell_threads(team->split(), threads, flags.verbose);
-  const int code = run(*team, flags, globals, conditions, plan.sources);
+  const int code = run(*team, flags, asked.globals, asked.conditions, asked.plan.sources);
   if (store != nullptr && !store->failure().empty()) {
     complain("--store: " + store->failure() + "; some events were counted without it");
     return kUnreachable;
@@ -396,90 +352,182 @@ int replay_command(const ReplayFlags& flags, const Globals& globals) {
   return code;
 }
 
-std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
-  auto flags = std::make_shared<ReplayFlags>();
-  const auto repeated = [](CLI::Option* option, const char* type) {
-    option->type_name(type)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  };
-  app.add_option("-c,--config", flags->config,
+/// Replays by this configuration. `against`: the one to compare with; null: none.
+int replay_by(const Configuration& configuration, const Configuration* against,
+              const std::string& path, const ReplayRequest& asked) {
+  const ReplayFlags& flags = asked.flags;
+  std::vector<bool> readings;
+  if (std::string problem = select_readings(flags, *configuration.set, readings); !problem.empty())
+    return wrong(problem);
+  if (std::string problem = look_at_sources(asked.plan, *configuration.set); !problem.empty())
+    return wrong(problem);
+  const Threads threads = threads_for(flags.threads, asked.plan, !flags.store.empty());
+  if (asked.sweep) {
+    return run_sweep(*asked.sweep, asked.plan, configuration.loaded, asked.known_bad(),
+                     threads.most, asked.globals);
+  }
+  replay::Task task;
+  task.plan = asked.plan;
+  task.side = {&configuration.model(), configuration.set};
+  if (against != nullptr) task.other = {&against->model(), against->set};
+  if (asked.gives_rows) {
+    task.rows = {[](std::string_view text) { print_data(text); }, readings,
+                 asked.globals.output == Output::csv ? replay::RowWriter::Form::csv
+                                                     : replay::RowWriter::Form::ndjson};
+  }
+  task.labels = asked.known_bad();
+  task.threads = threads.most;
+  for (const policies::List& list : configuration.set->lists) {
+    if (list.file || list.url)
+      complain("list \"" + list.name + "\": a replay does not read the entries of its file or URL");
+  }
+  return run_task(std::move(task), asked, path, threads);
+}
+
+/// Reads the configurations, and replays by them.
+int load_and_replay(const ReplayRequest& asked) {
+  const ReplayFlags& flags = asked.flags;
+  const bool has_sources = !asked.plan.sources.empty();
+  const bool colours = asked.globals.colours(STDERR_FILENO);
+  const config::Environment environment = process_environment();
+  const auto path = find_config(flags.config, "--config FILE", environment);
+  if (!path) return kNo;
+  const Configuration configuration = load_configuration(*path, environment);
+  if (!configuration.good()) {
+    // What is wrong with the YAML of a log helps nobody.
+    if (looks_like_log(*path)) return wrong_log(*path, has_sources);
+    print_problems(configuration, colours);
+    return kNo;
+  }
+  if (!has_sources) return nothing_to_replay(*configuration.set);
+  std::optional<Configuration> against;
+  if (!flags.against.empty()) {
+    against = load_configuration(flags.against, environment);
+    if (!against->good()) {
+      print_problems(*against, colours);
+      return kNo;
+    }
+  }
+  return replay_by(configuration, against ? &*against : nullptr, *path, asked);
+}
+
+int replay_command(const ReplayFlags& flags, const Globals& globals) {
+  const bool gives_rows = globals.output == Output::ndjson || globals.output == Output::csv;
+  ReplayRequest asked{flags, globals, gives_rows, {}, {}, {}, {}};
+  if (std::string problem = make_plan(flags, asked.plan); !problem.empty()) return wrong(problem);
+  if (asked.plan.sources.empty() && flags.config.empty())
+    return nothing_to_replay("request", "access.log");
+  std::string problem = wrong_flags(flags, gives_rows);
+  if (problem.empty()) problem = read_conditions(flags, asked.conditions);
+  if (problem.empty()) problem = read_sweep(flags, asked.plan, globals.output, asked.sweep);
+  if (!problem.empty()) return wrong(problem);
+  if (!flags.labels.empty()) {
+    asked.labels = read_labels(flags.labels, problem);
+    if (!asked.labels) {
+      complain("--labels: " + problem);
+      return kUnreachable;
+    }
+  }
+  return load_and_replay(asked);
+}
+
+void repeat(CLI::Option* option, const char* type) {
+  option->type_name(type)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void declare_inputs(CLI::App& app, ReplayFlags& flags) {
+  app.add_option("-c,--config", flags.config,
                  "The main file; else $WEIR_CONFIG, ./weir.yaml, /etc/weir/weir.yaml")
       ->type_name("FILE");
-  repeated(
-      app.add_option("--event", flags->events,
+  repeat(
+      app.add_option("--event", flags.events,
                      "Rows of FILE are this event; request, or an event with `match`: lines of an "
                      "access log are HTTP requests. May be repeated"),
       "NAME=FILE");
-  app.add_option("--log", flags->log_format,
+  app.add_option("--log", flags.log_format,
                  "How such access logs are written: common, combined, vhost_combined or directives "
                  "such as '%h %t \"%r\" %>s'; %{%Y-%m-%d %H:%M:%S}t, %{sec}t, %{msec}t and "
                  "%{usec}t are other "
                  "forms of the time")
       ->type_name("FORMAT");
-  app.add_option("--map", flags->map,
+  app.add_option("--map", flags.map,
                  "JSON lines or csv as HTTP requests: which of their names is which part, such as "
                  "ts=time,ip=remote_addr,method=verb,path=uri,status=code,header.x_user_id=user,"
                  "body.username=login; ts.seconds, ts.millis, ts.micros, ts.nanos and "
                  "'ts.%d.%m.%Y %H:%M:%S' say how the time is written")
       ->type_name("PART=NAME,...");
+}
+
+void declare_run(CLI::App& app, ReplayFlags& flags) {
   const auto something = [](const std::string& text) {
     return text.empty() ? std::string("it is empty") : std::string();
   };
   CLI::Option* const order =
-      app.add_option("--order", flags->order,
+      app.add_option("--order", flags.order,
                      "arrival: rows count when they come, at the largest time so far")
           ->type_name("ORDER")
           ->capture_default_str();
-  app.add_option("--lateness", flags->lateness,
+  app.add_option("--lateness", flags.lateness,
                  "Sort rows by time instead, waiting so long for stragglers; later ones are "
                  "dropped and counted")
       ->type_name("DURATION")
       ->check(something)
       ->excludes(order);
   app.add_option(
-         "--store", flags->store,
+         "--store", flags.store,
          "Ask this Redis about policies with share: redis, at the rows' times and under keys "
          "of this run; else they are counted here")
       ->type_name("redis://HOST:PORT");
-  app.add_option("--threads", flags->threads,
+  app.add_option("--threads", flags.threads,
                  "Share the work out to so many threads, with the same result; 0: one for each "
                  "core that weir may use")
       ->type_name("N")
       ->check(CLI::Range(0, 64).description(""));
-  app.add_flag("-v,--verbose", flags->verbose, "Say on stderr how the work is shared out");
-  app.add_flag("--flush", flags->flush, "At the end, windows and timers end that are still open");
-  app.add_option("--from", flags->from,
+  app.add_flag("-v,--verbose", flags.verbose, "Say on stderr how the work is shared out");
+  app.add_flag("--flush", flags.flush, "At the end, windows and timers end that are still open");
+  app.add_option("--from", flags.from,
                  "Leave out rows before this time: 2026-11-21T08:00:00Z, 2026-11-21, or Unix "
                  "milliseconds")
       ->type_name("TIME")
       ->check(something);
-  app.add_option("--to", flags->to, "Leave out rows from this time on")
+  app.add_option("--to", flags.to, "Leave out rows from this time on")
       ->type_name("TIME")
       ->check(something);
-  repeated(app.add_option("--readings", flags->readings,
-                          "With -o ndjson: a row for every event that POLICY counts or reads"),
-           "POLICY");
-  app.add_option("--against", flags->against,
+  repeat(app.add_option("--readings", flags.readings,
+                        "With -o ndjson: a row for every event that POLICY counts or reads"),
+         "POLICY");
+}
+
+void declare_results(CLI::App& app, ReplayFlags& flags) {
+  app.add_option("--against", flags.against,
                  "Judge by this configuration too, and say where they differ")
       ->type_name("FILE");
-  app.add_option("--labels", flags->labels,
+  app.add_option("--labels", flags.labels,
                  "Keys that are known to be bad, one a line: says how many of them each policy "
                  "hits (recall), and how many of the keys that it hits are among them (precision)")
       ->type_name("FILE");
   app.add_option(
-         "--sweep", flags->sweep,
+         "--sweep", flags.sweep,
          "Replay with this threshold at each of several values: login-per-ip=5,10,20, "
          "login-per-ip:deny.over=10..50:10 (steps of 10) or login-per-ip:2=10,20 (the third rung, "
          "for the first one is 0 here)")
       ->type_name("POLICY[:THRESHOLD]=LIMITS");
-  app.add_option("--max-bad", flags->max_bad,
+  app.add_option("--max-bad", flags.max_bad,
                  "Exit with 1 if more rows than this can't be read: 1%, or a number")
       ->type_name("BOUND");
-  repeated(app.add_option("--fail-if", flags->fail_if,
-                          "Exit with 1 if so many events end so, by either configuration: "
-                          "'deny>0.5%', 'flag>=100'"),
-           "CONDITION");
-  app.add_option("--report", flags->report, "Write the report as one HTML page too")
+  repeat(app.add_option("--fail-if", flags.fail_if,
+                        "Exit with 1 if so many events end so, by either configuration: "
+                        "'deny>0.5%', 'flag>=100'"),
+         "CONDITION");
+  app.add_option("--report", flags.report, "Write the report as one HTML page too")
       ->type_name("FILE");
+}
+
+std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
+  auto flags = std::make_shared<ReplayFlags>();
+  declare_inputs(app, *flags);
+  declare_run(app, *flags);
+  declare_results(app, *flags);
   return [flags, &globals] { return replay_command(*flags, globals); };
 }
 
