@@ -27,7 +27,7 @@ class HealthServer final : net::HttpHandler {
   HealthServer(boost::asio::io_context& io, const HealthSettings& settings, Operations& operations,
                WorkerProbe& worker_probe, const Stores& stores);
 
-  Result<void> start();  ///< binds; the error is the system's
+  [[nodiscard]] Result<void> start();  ///< binds; the error is the system's
   const net::SocketAddress& address() const noexcept { return server_.address(); }
   /// Last of all doors: while draining, /readyz must be able to say so.
   boost::asio::awaitable<void> stop(milliseconds grace) { return server_.stop(grace); }

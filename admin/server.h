@@ -45,7 +45,7 @@ class AdminServer final : net::DoorRoom {
 
   /// Binds. Error::refused: the address is reachable from outside and there is no token file;
   /// Error::unavailable: the token file cannot be read or is empty; else the system's error.
-  Result<void> start();
+  [[nodiscard]] Result<void> start();
   const net::SocketAddress& address() const noexcept { return door_.server().address(); }
   boost::asio::awaitable<void> stop(milliseconds grace);
   Live& live() noexcept { return *live_; }

@@ -44,9 +44,11 @@ class ApiServer final : net::DoorRoom {
 
   /// Binds. Error::refused: the address is reachable from outside and there is no token file;
   /// Error::unavailable: the token file cannot be read or is empty; else the system's error.
-  Result<void> start() { return door_.start(); }
+  [[nodiscard]] Result<void> start() { return door_.start(); }
   /// Instead: takes connections by adopt() alone, which others have accepted at this address.
-  Result<void> start_behind(const net::SocketAddress& bound) { return door_.start_behind(bound); }
+  [[nodiscard]] Result<void> start_behind(const net::SocketAddress& bound) {
+    return door_.start_behind(bound);
+  }
   /// A connection with what it has sent so far. Thread-safe, until the io_context ends.
   void adopt(net::Fd fd, std::string sent);
   const net::SocketAddress& address() const noexcept { return door_.server().address(); }

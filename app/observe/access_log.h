@@ -29,7 +29,7 @@ class AccessLog {
 
   /// `stdout`, `stderr`, or a file. After an error it is tried again every second; until then the
   /// lines are lost, and counted.
-  Result<void> open(const std::string& path);
+  [[nodiscard]] Result<void> open(const std::string& path);
   /// The sink of one more worker, for `facts_most` requests at once; it lives as long as the
   /// AccessLog, or longer.
   telemetry::RequestSink& add(telemetry::MetricCells& cells, std::size_t facts_most);

@@ -28,7 +28,7 @@ class Audit {
   ~Audit();
 
   /// `path`: empty: into the log. After an error the lines go into the log, and tick() tries again.
-  Result<void> open(const std::string& path, std::size_t keep);
+  [[nodiscard]] Result<void> open(const std::string& path, std::size_t keep);
   /// Without a file the lines go nowhere: `weir dev` shows no log.
   void keep_out_of_log() noexcept { into_log_ = false; }
   void use(bool readable_keys) noexcept { readable_keys_ = readable_keys; }

@@ -15,10 +15,10 @@ class ReopenedFile {
  public:
   explicit ReopenedFile(std::string path) : path_(std::move(path)) {}
   /// An error leaves a descriptor that takes nothing, until look_again() finds better.
-  Result<void> open();
+  [[nodiscard]] Result<void> open();
   /// Opens the name again, if it is another file now or none at all, or if `anyway`. An error
   /// leaves the file that there was.
-  Result<void> look_again(bool anyway);
+  [[nodiscard]] Result<void> look_again(bool anyway);
   bool is_open() const noexcept { return open_; }
   int fd() const noexcept { return file_.get(); }
   const std::string& path() const noexcept { return path_; }

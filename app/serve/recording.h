@@ -23,12 +23,12 @@ class RotatedFile {
   RotatedFile(std::string path, std::uint64_t size, unsigned kept)
       : path_(std::move(path)), size_(size), kept_(kept) {}
   /// Goes on at the end of what is there.
-  Result<void> open();
+  [[nodiscard]] Result<void> open();
   /// Whole lines. An error loses what had not been written yet.
-  Result<void> write(std::string_view lines);
+  [[nodiscard]] Result<void> write(std::string_view lines);
 
  private:
-  Result<void> rotate();
+  [[nodiscard]] Result<void> rotate();
 
   std::string path_;
   std::uint64_t size_;
@@ -58,7 +58,7 @@ class Recording {
             telemetry::MetricCells& cells);
   ~Recording() { stop(); }
 
-  Result<void> open() { return file_.open(); }
+  [[nodiscard]] Result<void> open() { return file_.open(); }
   /// The recorder of one more worker.
   gate::Recorder& add(telemetry::MetricCells& cells);
   /// Says in the log what of these policies' events is written plainly, and what hashed.

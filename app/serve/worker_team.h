@@ -54,8 +54,8 @@ class WorkerTeam final : public admin::WorkerProbe, public api::Workers {
   static boost::asio::awaitable<bool> complete(std::shared_ptr<RollCall> call);
 
   /// Each worker listens on its socket, in their order; blocks. The first failure, if there is one.
-  Result<void> listen(std::vector<net::Fd> sockets,
-                      const std::function<Result<void>(ServingWorker&, net::Fd)>& on);
+  [[nodiscard]] Result<void> listen(std::vector<net::Fd> sockets,
+                                    const std::function<Result<void>(ServingWorker&, net::Fd)>& on);
 
   // admin::WorkerProbe
   std::size_t workers() const override { return members_.size(); }
