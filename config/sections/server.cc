@@ -185,19 +185,25 @@ constexpr Row<Server::Health> kHealth[] = {
      same<&Server::Health::listen>},
 };
 
+/// A door that need not be: `listen` of api and grpc.
+template <class Door>
+constexpr Row<Door> listen_or_none(std::string_view name, std::string_view fallback,
+                                   std::string_view help) {
+  return {{name, R"({"anyOf":[{"$ref":"#/$defs/endpoint"},{"const":"none"}]})",
+           "`HOST:PORT`, `unix:/path` or `none`", fallback, help},
+          [](Reader& r, const Member& m, Door& out) {
+            const auto word = r.text(m);
+            out.none = word && word->value == "none";
+            if (!word || out.none) return;
+            if (const auto endpoint = r.take(*m.value, parse_listen(word->value)))
+              out.listen = located(m, *endpoint);
+          },
+          same<&Door::listen, &Door::none>};
+}
+
 constexpr Row<Server::Api> kApi[] = {
-    {{"listen", R"({"anyOf":[{"$ref":"#/$defs/endpoint"},{"const":"none"}]})",
-      "`HOST:PORT`, `unix:/path` or `none`", "`127.0.0.1:8484`, if it is free",
-      "Where `POST /v1/events` and `POST /v1/query` listen."},
-     [](Reader& r, const Member& m, Server::Api& out) {
-       const auto word = r.text(m);
-       out.none = word && word->value == "none";
-       if (!word || out.none) return;
-       if (const auto endpoint = r.take(*m.value, parse_listen(word->value))) {
-         out.listen = located(m, *endpoint);
-       }
-     },
-     same<&Server::Api::listen, &Server::Api::none>},
+    listen_or_none<Server::Api>("listen", "`127.0.0.1:8484`, if it is free",
+                                "Where `POST /v1/events` and `POST /v1/query` listen."),
     {{"token_file", shape::kText, "path", "",
       "File of the bearer token; needed when not on loopback."},
      [](Reader& r, const Member& m, Server::Api& out) { out.token_file = r.text(m); },
@@ -246,19 +252,10 @@ void read_grpc_tls(Reader& r, const Member& m, Server::Grpc& out) {
 }
 
 constexpr Row<Server::Grpc> kGrpc[] = {
-    {{"listen", R"({"anyOf":[{"$ref":"#/$defs/endpoint"},{"const":"none"}]})",
-      "`HOST:PORT`, `unix:/path` or `none`", "`127.0.0.1:8483`, if it is free",
-      "Where Envoy and others ask by gRPC, over HTTP/2: external authorization, the rate limit "
-      "service, health."},
-     [](Reader& r, const Member& m, Server::Grpc& out) {
-       const auto word = r.text(m);
-       out.none = word && word->value == "none";
-       if (!word || out.none) return;
-       if (const auto endpoint = r.take(*m.value, parse_listen(word->value))) {
-         out.listen = located(m, *endpoint);
-       }
-     },
-     same<&Server::Grpc::listen, &Server::Grpc::none>},
+    listen_or_none<Server::Grpc>(
+        "listen", "`127.0.0.1:8483`, if it is free",
+        "Where Envoy and others ask by gRPC, over HTTP/2: external authorization, the rate limit "
+        "service, health."),
     {{"tls", R"({"$ref":"#/$defs/grpc_tls"})", "map (below)", "in the clear",
       "TLS, and with which certificates; a reload reads them again."},
      read_grpc_tls,
