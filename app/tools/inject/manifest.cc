@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/tools/inject/edits.h"
+#include "app/tools/inject/manifest_edit.h"
 #include "app/tools/inject/marks.h"
 #include "app/tools/inject/objects.h"
 #include "app/tools/inject/stream.h"
@@ -68,10 +69,10 @@ bool takes_keys(const YAML::Node& node) {
   return is_map(node) && (node.size() != 0 || is_flow(node));
 }
 
-class Injector {
+class Injector : public ManifestEdit {
  public:
   Injector(const std::string& text, const InjectOptions& options, Injected& out)
-      : edits_(text), options_(options), out_(out) {}
+      : ManifestEdit(text, out), options_(options) {}
 
   void add_to(const Pod& pod) {
     const YAML::Node sidecar = sidecar_for(pod, options_);
@@ -110,7 +111,7 @@ class Injector {
     const std::vector<YAML::Node> ports = tcp_ports(at_path(service, {"spec"}));
     for (const YAML::Node& port : ports) {
       const std::string target = target_of(port);
-      if (target == kPort || !pointed_.insert(port.Mark().pos).second) continue;
+      if (target == kPort || !is_first_visit(port)) continue;
       const std::string number = port_number(pod, target);
       // A name that no container declares.
       const bool may_be = number.empty() && !pod.there &&
@@ -135,13 +136,7 @@ class Injector {
     return {};
   }
 
-  std::string apply() const { return edits_.apply(); }
-
  private:
-  void note(const Pod& pod, const std::string& words) {
-    out_.notes.push_back(pod.title() + ": " + words);
-  }
-
   static void mark_empty(const YAML::Node& map, std::initializer_list<const char*> keys,
                          Marks& marks) {
     for (const char* key : keys) {
@@ -296,13 +291,10 @@ class Injector {
                   "grace period and the hooks");
   }
 
-  Edits edits_;
   // By their place: an alias is the same text.
-  std::set<int> pointed_;              // ports of Services
   std::set<int> labelled_;             // labels of templates
   std::map<int, std::string> marked_;  // annotations of templates, and their marks
   const InjectOptions& options_;
-  Injected& out_;
 };
 
 /// A null where a list should stand can't be added to, and a second key of that name would be none.
@@ -360,10 +352,9 @@ std::string check_result(const std::string& text, std::size_t pods) {
 }
 
 /// One run of the command.
-class Injection {
+class Injection : ManifestRun<Injector> {
  public:
-  Injection(std::vector<Manifest> manifests, const InjectOptions& options)
-      : manifests_(std::move(manifests)), options_(options) {}
+  using ManifestRun::ManifestRun;
 
   Injected run() {
     if (!read_objects(manifests_, objects_, out_.problem)) return fail();
@@ -375,22 +366,13 @@ class Injection {
         return fail(pod.from, why);
     }
     for (const Manifest& manifest : manifests_)
-      injectors_.emplace_back(manifest.text, options_, out_);
+      editors_.emplace_back(manifest.text, options_, out_);
     put_into_pods();
     if (!point_services()) return fail();
-    return finish();
+    return finish(check_result, problem_of);
   }
 
  private:
-  Injected fail() {
-    out_.text.clear();
-    return std::move(out_);
-  }
-  Injected fail(std::size_t manifest, const std::string& why) {
-    out_.problem = manifests_[manifest].name + ": " + why;
-    return fail();
-  }
-
   void put_into_pods() {
     const std::vector<Pod>& pods = objects_.pods;
     for (std::size_t i = 0; i < pods.size(); ++i) {
@@ -405,11 +387,7 @@ class Injection {
         continue;
       }
       ++out_.pods;
-      // Two workloads may share one template by an alias: its text stands there once.
-      const bool written =
-          std::any_of(pods.begin(), pods.begin() + static_cast<std::ptrdiff_t>(i),
-                      [&](const Pod& other) { return other.spec.is(pods[i].spec); });
-      if (!written) injectors_[pods[i].from].add_to(pods[i]);
+      if (!is_written(i)) editors_[pods[i].from].add_to(pods[i]);
     }
   }
 
@@ -430,7 +408,7 @@ class Injection {
                 ": it leads to " + with->title() + " with weir and to " + without->title() +
                 " without; give them selectors of their own";
       } else {
-        wrong = injectors_[service.from].point(service.node, *with);
+        wrong = editors_[service.from].point(service.node, *with);
       }
       if (wrong.empty()) continue;
       out_.problem = manifests_[service.from].name + ": " + wrong;
@@ -438,31 +416,6 @@ class Injection {
     }
     return true;
   }
-
-  Injected finish() {
-    std::vector<std::string> texts;
-    for (std::size_t i = 0; i < manifests_.size(); ++i) {
-      texts.push_back(injectors_[i].apply());
-      const auto pods =
-          static_cast<std::size_t>(std::count_if(objects_.pods.begin(), objects_.pods.end(),
-                                                 [&](const Pod& pod) { return pod.from == i; }));
-      try {
-        if (const std::string why = check_result(texts.back(), pods); !why.empty())
-          return fail(i, why);
-      } catch (const YAML::Exception& error) {
-        out_.problem = problem_of(manifests_[i], error);
-        return fail();
-      }
-    }
-    out_.text = join_manifests(texts, manifests_);
-    return std::move(out_);
-  }
-
-  std::vector<Manifest> manifests_;
-  const InjectOptions& options_;
-  Objects objects_;
-  std::vector<Injector> injectors_;  // of each manifest
-  Injected out_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "app/tools/inject/edits.h"
 #include "app/tools/inject/manifest.h"
+#include "app/tools/inject/manifest_edit.h"
 #include "app/tools/inject/marks.h"
 #include "app/tools/inject/objects.h"
 #include "app/tools/inject/stream.h"
@@ -15,6 +16,7 @@
 namespace weir::app {
 namespace {
 
+constexpr std::string_view kBeyond = "its form is beyond this command; take weir out by hand";
 constexpr std::string_view kVolumes[] = {"weir-config", "weir-run"};
 
 /// The number of a member of a map; none: there is no such key.
@@ -67,9 +69,9 @@ bool goes_with_key(const std::optional<Marks>& marks, const YAML::Node& map, std
 }
 
 /// Takes weir out of the objects of one manifest.
-class Remover {
+class Remover : public ManifestEdit {
  public:
-  Remover(const std::string& text, Injected& out) : edits_(text), out_(out) {}
+  Remover(const std::string& text, Injected& out) : ManifestEdit(text, out) {}
 
   /// Gives why it cannot.
   std::string take_from(const Pod& pod) {
@@ -96,7 +98,7 @@ class Remover {
     for (const YAML::Node& port : tcp_ports(at_path(service, {"spec"}))) {
       const std::string target = scalar_of(at_path(port, {"targetPort"}));
       if (target != kPort && target != "weir-proxy") continue;
-      if (!pointed_.insert(port.Mark().pos).second) continue;
+      if (!is_first_visit(port)) continue;
       if (pod.port.empty())
         return title +
                ": weir.yaml says where the app listens, and no manifest does; pass "
@@ -112,15 +114,8 @@ class Remover {
     return {};
   }
 
-  std::string apply() const { return edits_.apply(); }
-
  private:
-  void note(const Pod& pod, const std::string& words) {
-    out_.notes.push_back(pod.title() + ": " + words);
-  }
-  static std::string beyond(const Pod& pod) {
-    return pod.title() + ": its form is beyond this command; take weir out by hand";
-  }
+  static std::string beyond(const Pod& pod) { return pod.title() + ": " + std::string(kBeyond); }
 
   /// Items of a list of the pod; the list itself (`keys`) where inject has made it.
   template <class F>
@@ -223,11 +218,8 @@ class Remover {
     return true;
   }
 
-  Edits edits_;
   // By their place: an alias is the same text.
-  std::set<int> pointed_;  // ports of Services
-  std::set<int> taken_;    // labels and annotations of templates
-  Injected& out_;
+  std::set<int> taken_;  // labels and annotations of templates
 };
 
 /// Reads the result again: no pod has weir, and none was added or removed.
@@ -236,20 +228,17 @@ std::string check_removed(const std::string& text, std::size_t pods) {
   for (const YAML::Node& document : YAML::LoadAll(text)) collect(document, 0, after);
   const bool none = std::all_of(after.pods.begin(), after.pods.end(),
                                 [](const Pod& pod) { return count_weir(pod.spec) == 0; });
-  return none && after.pods.size() == pods
-             ? std::string()
-             : "its form is beyond this command; take weir out by hand";
+  return none && after.pods.size() == pods ? std::string() : std::string(kBeyond);
 }
 
 /// One run of the command.
-class Removal {
+class Removal : ManifestRun<Remover> {
  public:
-  Removal(std::vector<Manifest> manifests, const InjectOptions& options)
-      : manifests_(std::move(manifests)), options_(options) {}
+  using ManifestRun::ManifestRun;
 
   Injected run() {
     if (!read_objects(manifests_, objects_, out_.problem)) return fail();
-    for (const Manifest& manifest : manifests_) removers_.emplace_back(manifest.text, out_);
+    for (const Manifest& manifest : manifests_) editors_.emplace_back(manifest.text, out_);
     std::vector<Pod>& pods = objects_.pods;
     for (std::size_t i = 0; i < pods.size(); ++i) {
       Pod& pod = pods[i];
@@ -262,29 +251,19 @@ class Removal {
       if (count_named(pod.spec, "containers", "weir") == at_path(pod.spec, {"containers"}).size())
         return fail(pod.from, pod.title() + ": it has no container but weir");
       ++out_.pods;
-      // Two workloads may share one template by an alias: its text stands there once.
-      const bool written = std::any_of(pods.begin(), pods.begin() + static_cast<std::ptrdiff_t>(i),
-                                       [&](const Pod& other) { return other.spec.is(pod.spec); });
-      if (written) continue;
-      if (const std::string why = removers_[pod.from].take_from(pod); !why.empty())
+      if (is_written(i)) continue;
+      if (const std::string why = editors_[pod.from].take_from(pod); !why.empty())
         return fail(pod.from, why);
     }
     for (const Objects::Service& service : objects_.services) {
       if (const std::string why = point_back(service); !why.empty()) return fail(service.from, why);
     }
-    return finish();
+    return finish(check_removed, [](const Manifest& manifest, const YAML::Exception& error) {
+      return manifest.name + ": " + std::string(kBeyond) + " (" + error.msg + ")";
+    });
   }
 
  private:
-  Injected fail(std::size_t manifest, const std::string& why) {
-    out_.problem = manifests_[manifest].name + ": " + why;
-    return fail();
-  }
-  Injected fail() {
-    out_.text.clear();
-    return std::move(out_);
-  }
-
   std::string point_back(const Objects::Service& service) {
     const Pod* to = nullptr;
     for (const Pod& pod : objects_.pods) {
@@ -295,33 +274,8 @@ class Removal {
                " on " + pod.port + "; give them selectors of their own";
       to = &pod;
     }
-    return to == nullptr ? std::string() : removers_[service.from].point_back(service.node, *to);
+    return to == nullptr ? std::string() : editors_[service.from].point_back(service.node, *to);
   }
-
-  Injected finish() {
-    std::vector<std::string> texts;
-    for (std::size_t i = 0; i < manifests_.size(); ++i) {
-      texts.push_back(removers_[i].apply());
-      const auto pods =
-          static_cast<std::size_t>(std::count_if(objects_.pods.begin(), objects_.pods.end(),
-                                                 [&](const Pod& pod) { return pod.from == i; }));
-      try {
-        if (const std::string why = check_removed(texts.back(), pods); !why.empty())
-          return fail(i, why);
-      } catch (const YAML::Exception& error) {
-        return fail(i,
-                    "its form is beyond this command; take weir out by hand (" + error.msg + ")");
-      }
-    }
-    out_.text = join_manifests(texts, manifests_);
-    return std::move(out_);
-  }
-
-  std::vector<Manifest> manifests_;
-  const InjectOptions& options_;
-  Objects objects_;
-  std::vector<Remover> removers_;  // of each manifest
-  Injected out_;
 };
 
 }  // namespace
