@@ -5,6 +5,7 @@
 
 #include "limiter/counters/bank_impl.h"
 #include "limiter/counters/history_facts.h"
+#include "limiter/counters/plain_entry.h"
 
 /// A counter that is opened again gets the events of the time in between from counters of the same
 /// events that were open then.
@@ -17,29 +18,11 @@ constexpr std::int64_t kSpanMax = std::int64_t{1} << 50;  // ms: one span for al
 /// Whether the counter reads a window that trails the event. Not `last`: it needs only the newest
 /// event, and joining.cc copies that.
 bool trails(const Counter& counter) noexcept {
-  const Window window = counter.spec.window;
-  return counter.spec.metric != Metric::last && (window == Window::log || window == Window::ring);
+  return counter.spec.metric != Metric::last && is_trailing(counter.spec.window);
 }
 
 /// Entries that differ only by their times and amounts; a repeated member is renewed.
 bool has_members(const CounterSpec& spec) noexcept { return takes_members(spec.metric); }
-
-/// A ring or a sum has one number for one time.
-bool adds_up(const CounterSpec& spec) noexcept {
-  return spec.metric == Metric::count || spec.metric == Metric::sum;
-}
-
-Amount amount_of(const CounterSpec& spec, std::uint64_t bits) noexcept {
-  Amount out;
-  if (has_members(spec)) {
-    out.member = bits;
-  } else if (spec.real) {
-    out.amount = Number::real(std::bit_cast<double>(bits));
-  } else {
-    out.amount = Number(static_cast<std::int64_t>(bits));
-  }
-  return out;
-}
 
 std::uint64_t difference(const CounterSpec& spec, std::uint64_t all, std::uint64_t had) noexcept {
   if (spec.real)
@@ -76,7 +59,7 @@ bool has_since(const Counter& counter, std::int64_t now, std::int64_t ms) noexce
 void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::int64_t begin,
                        std::vector<PlainEntry>& from, const std::vector<PlainEntry>& own) {
   if (has_members(spec)) return;  // members are renewed
-  if (!adds_up(spec)) {
+  if (!is_total(spec.metric)) {
     std::vector<PlainEntry> left = own;
     std::erase_if(from, [&](const PlainEntry& entry) {
       const auto same = std::find_if(left.begin(), left.end(), [&](const PlainEntry& other) {
@@ -222,7 +205,7 @@ void Bank::HistoryCopier::catch_up(Held& again) {
             entries.insert(entries.end(), all_new.begin(), all_new.end());
             for (const PlainEntry& entry : entries) {
               const std::int64_t ms = std::min(entry.ms + later, std::max(entry.ms, to_ms(now)));
-              again.counter.ops->settle(s, at, ms, amount_of(again.counter.spec, entry.bits),
+              again.counter.ops->settle(s, at, ms, amount_in(again.counter.spec, entry.bits),
                                         Undo{}, true);
               s.slot = again.counter.table->find(s.place, again.counter.index);
             }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "limiter/counters/bank_impl.h"
+#include "limiter/counters/plain_entry.h"
 
 namespace weir::limiter {
 
@@ -26,11 +27,10 @@ bool drops(const CounterSpec& spec) noexcept {
 }
 
 bool HistoryFacts::fits(const Counter& receiver) const noexcept {
-  const auto trails = [](Window w) { return w == Window::log || w == Window::ring; };
   // Times that events bring are not those that ours are kept by.
   if (receiver.spec.late || what == Hash128{} || what != receiver.spec.what ||
-      metric != receiver.spec.metric || real != receiver.spec.real || !trails(window) ||
-      !trails(receiver.spec.window)) {
+      metric != receiver.spec.metric || real != receiver.spec.real || !is_trailing(window) ||
+      !is_trailing(receiver.spec.window)) {
     return false;
   }
   return kept >= receiver.rule.length && receiver.rule.quantum % quantum == 0;

@@ -6,6 +6,7 @@
 
 #include "limiter/counters/bank_impl.h"
 #include "limiter/counters/history_facts.h"
+#include "limiter/counters/plain_entry.h"
 
 /// What a counter without a trailing window gets from other counters of the same events: a reopened
 /// counter gets the events that came while it was closed, and a new bucket gets the level of the
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::size_t kJoinedMax = 4;  // each costs a pass through a table
 
-bool is_trailing(Window window) noexcept { return window == Window::log || window == Window::ring; }
 bool is_fixed(Window window) noexcept {
   return window == Window::every || window == Window::every_first || window == Window::calendar;
 }
@@ -25,18 +25,6 @@ std::int64_t begin_of(const Counter& counter, std::int64_t ms) noexcept {
   const CounterSpec& spec = counter.spec;
   return spec.window == Window::every ? ms - ms % spec.length.count()
                                       : counter.rule.calendar->begin(ms);
-}
-
-Amount amount_in(const CounterSpec& spec, std::uint64_t bits) noexcept {
-  Amount out;
-  if (takes_members(spec.metric)) {
-    out.member = bits;
-  } else if (spec.real) {
-    out.amount = Number::real(std::bit_cast<double>(bits));
-  } else {
-    out.amount = Number(static_cast<std::int64_t>(bits));
-  }
-  return out;
 }
 
 /// The amount to pour into `level` so that it is not below `other`; without fractions if the
@@ -66,9 +54,8 @@ Joining joining(Metric metric, Window to, Window from) noexcept {
            : is_fixed(to)                                ? Joining::times
            : to == Window::events && from == Window::log ? Joining::times
                                                          : Joining::none;
-  const bool adds_up = metric == Metric::count || metric == Metric::sum;
-  return adds_up && (to == Window::every || to == Window::calendar) ? Joining::totals
-                                                                    : Joining::none;
+  return is_total(metric) && (to == Window::every || to == Window::calendar) ? Joining::totals
+                                                                             : Joining::none;
 }
 
 std::vector<const Bank::Held*> Bank::HistoryCopier::to_join(const Held& to) const {
