@@ -105,7 +105,7 @@ class Audit(unittest.TestCase):
             weir = Weir(POLICIES, app.port)
             token = os.path.join(weir.directory, "ops.token")
             with open(token, "w", encoding="utf-8") as f:
-                f.write("secret-word\n")
+                f.write("\n secret-word \n")  # all who read it take the blanks around it off
             weir.write(POLICIES, weir.head.replace(f"admin: {{listen: 127.0.0.1:{weir.admin_port}}}",
                                                    f"admin: {{listen: 127.0.0.1:{weir.admin_port}, token_file: {token}}}") + POLICIES)
             with weir:
@@ -120,7 +120,7 @@ class Audit(unittest.TestCase):
             weir = Weir(POLICIES, app.port)
             token = os.path.join(weir.directory, "ops.token")
             with open(token, "w", encoding="utf-8") as f:
-                f.write("secret-word\n")
+                f.write("\n secret-word \n")  # all who read it take the blanks around it off
             weir.write(POLICIES, weir.head.replace(f"admin: {{listen: 127.0.0.1:{weir.admin_port}}}",
                                                    f"admin: {{listen: 127.0.0.1:{weir.admin_port}, token_file: {token}}}") + POLICIES)
             door = f"127.0.0.1:{weir.admin_port}"

@@ -96,10 +96,9 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
   if (!found) return failed(kUsage, problem);
   std::string lines;
   if (!door.token_file.empty()) {
-    auto token = read_file(door.token_file, 4096);
+    const auto token = read_file(door.token_file, 4096);
     if (!token) return failed(kUnreachable, door.token_file + ": " + token.error().message());
-    while (!token->empty() && static_cast<unsigned char>(token->back()) <= ' ') token->pop_back();
-    lines += "Authorization: Bearer " + *token + "\r\n";
+    lines.append("Authorization: Bearer ").append(ascii::trimmed(*token, " \t\r\n")).append("\r\n");
   }
   if (!door.accept.empty()) lines += "Accept: " + door.accept + "\r\n";
   // The admin door wants it of every change, with a body or without.
