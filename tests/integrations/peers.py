@@ -16,6 +16,7 @@ from http_client import Cut, once  # noqa: E402
 from weir_process import Weir, eventually, free_port  # noqa: E402
 
 DOCS = os.path.join(ROOT, "docs", "integrations")
+INSTALLED = os.environ.get("WEIR_PEERS") or os.path.join(ROOT, "build", "peers")  # by scripts/deps peers
 
 
 def block(page, language, marker=""):
@@ -80,8 +81,8 @@ class Peer:
         if self.process.poll() is not None:
             raise AssertionError(f"the proxy ended with {self.process.returncode}:\n{self.log()}")
         with contextlib.suppress(OSError, Cut, ValueError):
-            once(self.front, "GET", "/is-it-ready", timeout=5)
-            return True
+            # Traefik listens before it has read its routes.
+            return once(self.front, "GET", "/is-it-ready", timeout=5).status != 404
         return False
 
     def log(self):
@@ -134,12 +135,22 @@ def caddy(directory, text, front):
     return Peer(["caddy", "run", "--adapter", "caddyfile", "--config", "Caddyfile"], directory, front, home)
 
 
+def traefik(directory, text, front):
+    binary = os.path.join(INSTALLED, "traefik", "bin", "traefik")
+    if not os.path.exists(binary):
+        return None
+    static = placed(block("traefik.md", "yaml", "entryPoints:"), front=front)
+    for name, content in (("dynamic.yaml", text), ("traefik.yaml", static)):
+        with open(os.path.join(directory, name), "w", encoding="utf-8") as f:
+            f.write(content)
+    return Peer([binary, "--configFile=traefik.yaml"], directory, front, dict(os.environ, HOME=directory))
+
+
 def envoys():
     """The Envoys that scripts/deps peers has installed: version -> binary."""
     found = {}
-    where = os.environ.get("WEIR_PEERS") or os.path.join(ROOT, "build", "peers")
-    for name in sorted(os.listdir(where)) if os.path.isdir(where) else []:
-        for directory, _, files in os.walk(os.path.join(where, name)):
+    for name in sorted(os.listdir(INSTALLED)) if os.path.isdir(INSTALLED) else []:
+        for directory, _, files in os.walk(os.path.join(INSTALLED, name)):
             if os.path.basename(directory) == "_bin" and "envoy" in files:
                 found[name.removeprefix("envoy-")] = os.path.join(directory, "envoy")
     return found

@@ -1,4 +1,4 @@
-"""nginx, HAProxy and Caddy ask weir, with the configurations of docs/integrations as they stand there."""
+"""nginx, HAProxy, Caddy and Traefik ask weir, with the configurations of docs/integrations as they stand there."""
 
 import os
 import signal
@@ -44,6 +44,7 @@ class Forwarded:
     """The cases, for whichever proxy a class below starts."""
 
     page = language = None
+    marker = ""  # of the page's block, where there are several in that language
     away = 503
     timeout = True  # it waits for weir for a bounded time
 
@@ -57,7 +58,7 @@ class Forwarded:
         scratch = tempfile.TemporaryDirectory(prefix="weir-peer-")
         self.exits.append(scratch.cleanup)
         self.front = free_port()
-        text = peers.placed(peers.block(self.page, self.language), weir=self.weir.api_port, app=self.app.port,
+        text = peers.placed(peers.block(self.page, self.language, self.marker), weir=self.weir.api_port, app=self.app.port,
                             front=self.front)
         self.peer = type(self).start_peer(scratch.name, text, self.front)
         if self.peer is None:
@@ -192,6 +193,12 @@ class Haproxy(Forwarded, unittest.TestCase):
 class Caddy(Forwarded, unittest.TestCase):
     caller, page, language, away, timeout = "caddy", "caddy.md", "caddy", 502, False
     start_peer = staticmethod(peers.caddy)
+
+
+class Traefik(Forwarded, unittest.TestCase):
+    caller, page, language, away = "traefik", "traefik.md", "yaml", 500
+    marker = "forwardAuth:"
+    start_peer = staticmethod(peers.traefik)
 
 
 if __name__ == "__main__":
