@@ -1,36 +1,47 @@
 #include "admin/operator/readings.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace weir::admin {
 namespace {
 
-constexpr int kFinest = -7, kCoarsest = 309;
+constexpr int kFinest = -7;
+constexpr int kCoarsest = 309;
 
-/// 10 to a power from kFinest to kCoarsest. One for a million keys: std::pow takes too long.
-double ten_to(int exponent) {
-  static const auto kPowers = [] {
-    std::array<double, kCoarsest - kFinest + 1> out{};
-    for (int i = kFinest; i <= kCoarsest; ++i)
-      out[static_cast<std::size_t>(i - kFinest)] = std::pow(10, i);  // the last one is infinite
-    return out;
-  }();
+/// 10 to each power from kFinest to kCoarsest; the last one is infinite.
+const auto kPowers = [] {
+  std::array<double, kCoarsest - kFinest + 1> out{};
+  for (int i = kFinest; i <= kCoarsest; ++i)
+    out[static_cast<std::size_t>(i - kFinest)] = std::pow(10, i);
+  return out;
+}();
+
+double ten_to(int exponent) noexcept {
   return kPowers[static_cast<std::size_t>(std::clamp(exponent, kFinest, kCoarsest) - kFinest)];
 }
 
 /// The power of ten of the last of so many digits: 12345 with three of them lies in a bar of 100.
-int step_of(double size, int digits, bool whole) {
+int step_of(double size, int digits, bool whole) noexcept {
   const int finest = whole ? 0 : -6;
   if (!(size > ten_to(finest))) return finest;
-  // floor(log10(size)), which floor(log2(size)) tells but for one.
-  int power = (std::ilogb(size) * 1233) >> 12;
-  if (size >= ten_to(power + 1)) ++power;
+  // floor(log10(size)), which floor(log2(size)) tells but for one; not added in a branch, for
+  // readings differ.
+  const auto exponent = static_cast<int>(std::bit_cast<std::uint64_t>(size) >> 52U) - 1023;
+  int power = (exponent * 1233) >> 12;
+  power += static_cast<int>(size >= ten_to(power + 1));
   return std::max(finest, power + 1 - digits);
 }
 
+/// std::floor() is a call.
+double floor_of(double value) noexcept {
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(value));
+  return whole - static_cast<double>(whole > value);
+}
+
 // 0.29 / 0.01 is a little less than 29.
-double steps_of(double reading, double step) { return std::floor(reading / step + 1e-9); }
+double steps_of(double reading, double step) noexcept { return floor_of(reading / step + 1e-9); }
 
 }  // namespace
 
@@ -51,20 +62,19 @@ void Histogram::add(const Number& reading) {
   }
   const double real = finite.as_real();
   const int exponent = step_of(std::abs(real), 3, whole);
-  if (row_ == nullptr || exponent != exponent_) {
-    row_ = &rows_[exponent];
-    exponent_ = exponent;
-  }
+  auto& row = rows_[static_cast<std::size_t>(exponent - kFinest)];
+  if (row == nullptr) row = std::make_unique<Row>();
   const auto steps = static_cast<std::int64_t>(steps_of(real, ten_to(exponent)));
-  ++(*row_)[static_cast<std::size_t>(std::clamp(steps, -kSteps, kSteps) + kSteps)];
+  ++(*row)[static_cast<std::size_t>(std::clamp(steps, -kSteps, kSteps) + kSteps)];
 }
 
 std::vector<Histogram::Bar> Histogram::bars(std::size_t most) const {
   std::map<double, std::pair<double, std::int64_t>> all;  // by their lower end
-  for (const auto& [exponent, row] : rows_) {
-    const double step = ten_to(exponent);
+  for (std::size_t place = 0; place < rows_.size(); ++place) {
+    if (rows_[place] == nullptr) continue;
+    const double step = kPowers[place];
     for (std::int64_t i = -kSteps; i <= kSteps; ++i) {
-      const std::int64_t held = row[static_cast<std::size_t>(i + kSteps)];
+      const std::int64_t held = (*rows_[place])[static_cast<std::size_t>(i + kSteps)];
       if (held == 0) continue;
       // Where bars of two steps begin at the same edge, the wider one has both.
       const double end = static_cast<double>(i + 1) * step;

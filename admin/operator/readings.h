@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <vector>
 
 #include "core/number.h"
@@ -31,6 +31,7 @@ class Histogram {
 
  private:
   static constexpr std::int64_t kSteps = 1000;
+  static constexpr std::size_t kPowersOfTen = 317;
   /// Keys by how often the step of the row goes into their readings, from -kSteps on.
   using Row = std::array<std::int64_t, 2 * kSteps + 1>;
   struct Edge {
@@ -39,9 +40,8 @@ class Histogram {
   static Edge edge_of(double reading, int digits, bool whole);
 
   std::vector<std::int64_t> small_ = std::vector<std::int64_t>(kSteps);  // whole numbers from 0 on
-  std::map<int, Row> rows_;  // other readings, by the power of ten that is their step
-  Row* row_ = nullptr;       // that was used last
-  int exponent_ = 0;         // its power
+  /// Other readings, by the power of ten that is their step, from the finest one on.
+  std::array<std::unique_ptr<Row>, kPowersOfTen> rows_;
   std::int64_t keys_ = 0;
   bool whole_ = true;
 };

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "limiter/counters/bank_impl.h"
 
 /// The readings of all keys of one counter, for histograms.
@@ -19,10 +21,17 @@ bool Bank::Readings::next(std::vector<Number>& out) {
     if (!empty) {
       const std::scoped_lock hold(region.lock);
       Slot* const slots = table.bucket(region_, bucket_);
+      // Chosen first, without a branch: which slots of a bucket are the counter's, no processor can
+      // foresee, and of millions of slots each wrong guess is 5 ns.
+      std::array<Slot*, Table::kWays> own;
+      std::size_t found = 0;
       for (std::size_t i = 0; i < Table::kWays; ++i) {
-        if (slots[i].tag == 0 || slots[i].counter != c->index) continue;
-        const Table::Place place{&region, nullptr, nullptr, 0, 0, slots[i].tag};
-        const Subject subject{*c, place, bank.ages, bank.arena, &slots[i]};
+        own[found] = &slots[i];
+        found += static_cast<std::size_t>((slots[i].tag != 0) & (slots[i].counter == c->index));
+      }
+      for (std::size_t i = 0; i < found; ++i) {
+        const Table::Place place{&region, nullptr, nullptr, 0, 0, own[i]->tag};
+        const Subject subject{*c, place, bank.ages, bank.arena, own[i]};
         const Reading reading = c->ops->peek(subject, now, nullptr);
         if (reading.has_value && !reading.value.is_zero()) out.push_back(reading.value);
       }

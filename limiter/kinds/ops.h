@@ -83,6 +83,12 @@ class WindowOps : WindowEntries<V> {
       Reading r;
       if (!stale(s, now) && Packed<V>::peek(*s.slot, s.counter, s.arena, now, event, r)) return r;
     }
+    if constexpr (kSum) {
+      V sum{};
+      if (event == nullptr && s.slot != nullptr && !stale(s, now) &&
+          Packed<V>::peek_sum(*s.slot, s.counter, now, sum))
+        return reading(s, {static_cast<Sum>(sum), static_cast<Sum>(sum)});
+    }
     State<V> state(s.counter, s.slot, s.arena);
     std::uint32_t revived = 0;  // reserved members that have just ceased to be settled
     prune(s, state, now, [&](V v) {

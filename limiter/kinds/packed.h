@@ -94,6 +94,19 @@ struct Packed {
     return true;
   }
 
+  /// The same for a sum of which the slot holds all, without an event.
+  static bool peek_sum(const Slot& slot, const Counter& counter, const Instant& now,
+                       V& sum) noexcept {
+    if (!counter.rule.plain || slot.size != 1 ||
+        slot.form != static_cast<unsigned>(Slot::Form::packed))
+      return false;
+    const std::int64_t age = now.age(slot.word[2]);
+    if (age < 0) return false;
+    sum = 0;
+    if (now.live(age)) std::memcpy(&sum, slot.word, sizeof sum);
+    return true;
+  }
+
  private:
   static constexpr bool kMembers = std::is_same_v<V, std::uint64_t>;
   static bool is_one(const Amount& event) noexcept {

@@ -64,4 +64,36 @@ TEST(Readings, OfACounterThatIsNotThereAreNone) {
   EXPECT_TRUE(readings_of(bank, CounterId{}, kNow, nullptr).empty());
 }
 
+TEST(Readings, OfSumsAreWhatTheWindowHolds) {
+  Bank bank(BankLimits{std::uint64_t{64} << 20, 100'000});
+  for (const bool real : {false, true}) {
+    CounterSpec spec = last_minute();
+    spec.metric = Metric::sum;
+    spec.real = real;
+    const CounterId id = bank.open({2, real ? 1U : 0U}, spec).value();
+    const auto add = [&](std::uint64_t key, std::int64_t amount, TimePoint at) {
+      Amount event;
+      event.amount = real ? Number::real(static_cast<double>(amount)) : Number(amount);
+      bank.charge(id, {key_of(key)}, at, event, nullptr, nullptr);
+    };
+    for (std::uint64_t key = 0; key < 9'000; ++key) {
+      add(key, 7, kNow);
+      if (key % 3 == 0) add(key, 5, kNow + milliseconds{30'000});
+    }
+    const auto sums = [&](std::int64_t later) {
+      std::map<double, int> out;
+      Bank::Readings readings(bank, id, kNow + milliseconds{later});
+      std::vector<Number> piece;
+      while (readings.next(piece)) {
+      }
+      for (const Number& each : piece) ++out[each.as_real()];
+      return out;
+    };
+    EXPECT_EQ(sums(30'000), (std::map<double, int>{{7, 6'000}, {12, 3'000}})) << real;
+    EXPECT_EQ(sums(80'000), (std::map<double, int>{{5, 3'000}})) << real;
+    EXPECT_TRUE(sums(200'000).empty()) << real;
+    EXPECT_EQ(sums(30'000), (std::map<double, int>{{7, 6'000}, {12, 3'000}})) << real;
+  }
+}
+
 }  // namespace weir::limiter::readings_test
