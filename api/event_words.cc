@@ -7,6 +7,7 @@
 #include "core/chars/method.h"
 #include "core/chars/percent.h"
 #include "core/chars/token.h"
+#include "core/http_status.h"
 #include "core/time_pattern.h"
 #include "net/http/fields.h"
 #include "net/http/target.h"
@@ -300,6 +301,7 @@ void EventReader::finish_request() {
   }
   request_.headers = headers_;
   answer_.headers = answer_headers_;
+  mark_partial(answer_, request_.method == "HEAD");
 }
 
 }  // namespace weir::api

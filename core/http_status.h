@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "core/event.h"
+
 namespace weir {
 
 /// The reason phrase of a status that weir itself may answer with (RFC 9110 section 15 and the
@@ -16,6 +18,13 @@ std::string_view problem_body(int status) noexcept;
 /// left its body out.
 constexpr bool is_partial_answer(int status, bool to_head) noexcept {
   return status == 206 || status == 226 || status == 304 || (to_head && status != 204);
+}
+
+/// Takes such a body out of an answer that somebody reports: what is known of it is no whole body.
+constexpr void mark_partial(Answer& answer, bool to_head) noexcept {
+  if (!is_partial_answer(answer.status, to_head)) return;
+  answer.body_state = BodyState::broken;
+  answer.body = {};
 }
 
 }  // namespace weir

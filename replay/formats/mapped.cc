@@ -297,11 +297,8 @@ class Mapped final : public Format {
       answer_headers_.push_back({"content-length", bytes});
     row.answer.headers = answer_headers_;
     row.answer.body_state = body_of(MappedPart::answer_body, answer_body_, row.answer.body);
-    const bool partial = is_partial_answer(row.answer.status, row.request.method == "HEAD");
-    if (row.answer.body_state == BodyState::complete && partial) {
-      row.answer.body_state = BodyState::broken;
-      row.answer.body = {};
-    }
+    if (row.answer.body_state == BodyState::complete)
+      mark_partial(row.answer, row.request.method == "HEAD");
     return Got::row;
   }
 

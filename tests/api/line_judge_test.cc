@@ -364,6 +364,30 @@ policies:
       << "the other answer did not match";
 }
 
+// The same table as in weir test, and as in the proxy.
+TEST(LineJudge, APartOfAnAnswerIsUnread) {
+  ApiWorld api(R"(
+events: {ask: {match: GET /ask}}
+policies:
+  - {name: cost, watch: ask, metric: sum(response.body.usage), reserve: 7, window: 1h, then: [{over: 10000, do: flag}]}
+  - {name: bad, watch: ask, when: response.body.code == 1, missing: same, window: 1h, then: [{over: 100, do: flag}]}
+)");
+  const auto told = [&](const std::string& method, const std::string& answer) {
+    return api.verdict("{\"method\":\"" + method + R"(","path":"/ask",)" + answer + "}");
+  };
+  const std::string body = R"("body":{"usage":1,"code":0})";
+  EXPECT_EQ(told("GET", R"("response":{"status":200,)" + body + "}"), "pass");
+  EXPECT_EQ(told("GET", R"("status":204)"), "pass");
+  EXPECT_EQ(told("GET", R"("response":{"status":206,)" + body + "}"), "pass");
+  EXPECT_EQ(told("GET", R"("response":{)" + body + R"(,"status":226})"), "pass");
+  EXPECT_EQ(told("GET", R"("status":304)"), "pass");
+  EXPECT_EQ(told("HEAD", R"("status":204)"), "pass");
+  EXPECT_EQ(told("HEAD", R"("status":200)"), "pass");
+  const std::string values = api.query(R"({"method":"GET","path":"/ask"})");
+  EXPECT_THAT(values, HasSubstr(R"("policy":"cost","event":"ask","key":[],"value":36)"));
+  EXPECT_THAT(values, HasSubstr(R"("policy":"bad","event":"ask","key":[],"value":5)"));
+}
+
 TEST(LineJudge, AnEventReportedByItsNameHappenedWhateverItsWhenAsks) {
   ApiWorld api(R"(
 lists: {held: {of: ip, kind: gray, release: solved}}

@@ -306,10 +306,10 @@ void CaseRun::settle(Flight& flight) {
     for (const auto& [name, value] : lines) fields.push_back({name, value});
     answer.headers = fields;
     const std::string body = said.body ? flight.fill(said.body->value) : std::string{};
-    const bool partial = is_partial_answer(said.status, flight.method() == "HEAD");
-    answer.body_state = partial ? BodyState::broken : BodyState::complete;
-    if (!partial) answer.body = body;
+    answer.body_state = BodyState::complete;
+    answer.body = body;
     if (flight.says_answer()) answer = flight.reader->answer();
+    mark_partial(answer, flight.method() == "HEAD");
     driver_.answer(flight.judgement, answer, instant());
   } else if (said.end == End::aborted) {
     driver_.abort(flight.judgement, instant());
