@@ -33,6 +33,8 @@ std::string_view detail_of(MissReason why) {
              "two spellings.";
     case MissReason::too_large:
       return "The body is larger than it may be here.";
+    case MissReason::too_costly:
+      return "A field of the request is larger than it may be here.";
     case MissReason::encoded:
       return "The body has a Content-Encoding; send it as it is.";
     case MissReason::unreadable:

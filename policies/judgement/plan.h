@@ -133,6 +133,7 @@ struct Defect {
 constexpr int defect_status(MissReason why) noexcept {
   switch (why) {
     case MissReason::too_large:
+    case MissReason::too_costly:
       return 413;
     case MissReason::encoded:
       return 415;

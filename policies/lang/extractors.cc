@@ -14,10 +14,12 @@ namespace {
 int weight(MissReason reason) noexcept {
   switch (reason) {
     case MissReason::too_large:
-      return 7;
+      return 8;
     case MissReason::encoded:
-      return 6;
+      return 7;
     case MissReason::unreadable:
+      return 6;
+    case MissReason::too_costly:
       return 5;
     case MissReason::ambiguous:
       return 4;
@@ -52,6 +54,8 @@ std::string_view miss_reason_text(MissReason reason) noexcept {
       return "body too large";
     case MissReason::encoded:
       return "body encoded";
+    case MissReason::too_costly:
+      return "too large for an expression";
     case MissReason::failed:
       return "expression failed";
     case MissReason::unread:

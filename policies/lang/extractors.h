@@ -24,6 +24,7 @@ enum class MissReason : std::uint8_t {
   unreadable,  ///< broken escapes or JSON, not UTF-8, a body of a kind that weir does not read
   too_large,   ///< the body is over limits.body
   encoded,     ///< the body has a Content-Encoding
+  too_costly,  ///< its expression needs more memory than one may take
   failed,      ///< the field's expression failed (overflow, wrong type, ...)
   unread,  ///< not read or not kept: a body that no policy needs, an answer that is not there yet
   path,    ///< of the path itself: servers read it in different ways
@@ -33,7 +34,8 @@ std::string_view miss_reason_text(MissReason reason) noexcept;  // "absent", ...
 /// missing: an expression that depends on it fails.
 constexpr bool is_unread(MissReason reason) noexcept {
   return reason == MissReason::unreadable || reason == MissReason::ambiguous ||
-         reason == MissReason::too_large || reason == MissReason::encoded;
+         reason == MissReason::too_large || reason == MissReason::encoded ||
+         reason == MissReason::too_costly;
 }
 
 /// The one of two reasons that weighs more: reasons to refuse weigh most.

@@ -264,6 +264,55 @@ TEST(UnreadRequest, is_no_matter_where_the_table_has_the_limit_without_it) {
   EXPECT_EQ(effect("app=baidu"), "pass") << "what is not there is not unreadable";
 }
 
+// Long values may fill the memory of an expression. That is no way around a condition either.
+TEST(UnreadRequest, is_what_takes_more_memory_than_an_expression_may) {
+  std::string filling = "KIND";  // each step takes 400,000 of the 4 MiB
+  for (int k = 0; k < 6; ++k) filling += ".upperAscii().lowerAscii()";
+  for (const std::string& value : {std::string("KIND + KIND"), filling}) {
+    for (const Place& place : places()) {
+      if (place.yaml.find("KEY") == std::string::npos && place.name != "when" &&
+          place.name != "when not" && place.name != "an event's when" &&
+          place.name != "a metric's when")
+        continue;
+      const std::string where = place.name + value;
+      const Source costly{"costly", replaced(value, "KIND", "body.kind"), 413, {}, {}};
+      const std::string body = "{\"kind\":\"" + std::string(400'000, 'x') + "\"}";
+      const auto request = [&] { return TestRequest("POST /buy").json(body); };
+      World denies(yaml_of(place, costly, "do: deny, tell: full", ""));
+      const World::Judged judged = denies.judge(request());
+      EXPECT_EQ(judged.effect, "defect") << where;
+      EXPECT_EQ(judged.status, 413) << where;
+      EXPECT_NE(judged.body.find("larger than it may be here"), std::string::npos) << judged.body;
+      EXPECT_NE(judged.body.find("\"field\":\""), std::string::npos) << judged.body;
+      if (!place.may_skip) continue;
+      World shadow(yaml_of(place, costly, "do: deny", "mode: shadow"));
+      EXPECT_EQ(shadow.judge(request()).effect, "pass") << where;
+      EXPECT_EQ(shadow.stats.totals("policy", "p").shadows[5], 1U) << where;
+      World skips(yaml_of(place, costly, "do: flag", ""));
+      EXPECT_EQ(skips.judge(request()).effect, "pass") << where;
+      EXPECT_EQ(skips.stats.totals("policy", "p").missing, 1U) << where;
+      World refuses(yaml_of(place, costly, "do: flag", "missing: deny"));
+      EXPECT_EQ(refuses.judge(request()).status, 403) << where;
+      World counts(yaml_of(place, costly, "do: flag", "missing: same"));
+      EXPECT_EQ(counts.judge(request()).effect, "flag") << where;
+    }
+  }
+}
+
+TEST(UnreadRequest, is_an_answer_that_takes_more_memory_than_an_expression_may) {
+  const auto count_after = [](const char* missing) {
+    World world(
+        std::string("policies: [{name: p, watch: request, key: ip, window: 1h, missing: ") +
+        missing +
+        ", when: 'response.body.a + response.body.a == \"x\"', then: [{at: 2, do: flag}]}]\n");
+    const World::Judged first = world.judge(TestRequest("POST /buy"));
+    world.answer(*first.judgement, 200, "{\"a\":\"" + std::string(400'000, 'x') + "\"}");
+    return world.judge(TestRequest("POST /buy")).effect;
+  };
+  EXPECT_EQ(count_after("skip"), "pass");
+  EXPECT_EQ(count_after("same"), "flag");
+}
+
 // An application may convert a list or an object to the text that a list or a table names.
 TEST(UnreadRequest, is_a_list_in_json_where_a_text_is_asked_for) {
   const std::string head =

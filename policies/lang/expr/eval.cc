@@ -52,6 +52,7 @@ struct NoNotes {};
 struct Notes {
   Missed missed;
   bool as_number = false;
+  bool was_full = false;  // of the arena: an evaluation before this one has got no room
 };
 
 template <class Noted>
@@ -177,9 +178,10 @@ class Evaluator {
 
   /// The operand could not be read if a slot of such a kind made it.
   template <class Kind>
-  void note_source(const Node& node, std::uint32_t k, Kind kind) const {
+  void note_source(const Node& node, std::uint32_t k, Kind kind,
+                   MissReason why = MissReason::unreadable) const {
     const SlotId slot = source(program_.arguments[node.first + k], kind);
-    if (slot != SlotTable::kMax) note(slot, MissReason::unreadable);
+    if (slot != SlotTable::kMax) note(slot, why);
   }
 
   template <class Kind>
@@ -201,6 +203,18 @@ class Evaluator {
   /// The node fails although it takes its operands.
   Value failed() const {
     if constexpr (kNotes) notes_.missed.why = worse(notes_.missed.why, MissReason::failed);
+    return Value::error();
+  }
+
+  /// The node fails for lack of memory. Whoever sends long values decides that, so the condition
+  /// may not pass for one that does not hold.
+  Value no_room(const Node& node) const {
+    if constexpr (kNotes) {
+      notes_.missed.why = worse(notes_.missed.why, MissReason::too_costly);
+      const auto of_request = [](const Slot& slot) { return slot.side == Side::request; };
+      for (std::uint32_t k = 0; k < node.count; ++k)
+        note_source(node, k, of_request, MissReason::too_costly);
+    }
     return Value::error();
   }
 
@@ -261,7 +275,7 @@ class Evaluator {
 
   Value list(const Node& node) const {
     char* const memory = frame_.arena().allocate(node.count * sizeof(Value));
-    if (memory == nullptr) return failed();
+    if (memory == nullptr) return no_room(node);
     Value* const items = reinterpret_cast<Value*>(memory);
     for (std::uint32_t k = 0; k < node.count; ++k) {
       const Value* const item = new (items + k) Value(child(node, k));
@@ -291,10 +305,16 @@ class Evaluator {
 
   /// A function takes its arguments and fails.
   void note_call(const Node& node, const Value& x) const {
+    if (notes_.was_full && takes_memory(*node.function)) return static_cast<void>(no_room(node));
     failed();
     if (!reads_a_number(*node.function)) return;
     if (x.is(Type::text) && !may_be_number(x.as_text())) return;
     note_source(node, 0, [](const Slot& slot) { return slot.client_asserted; });
+  }
+
+  /// A text that is no address, and a place that is none, fail by themselves.
+  static bool takes_memory(const FunctionRow& function) noexcept {
+    return function.result == Type::text || function.result == Type::address;
   }
 
   /// The check has seen to this where types are known; the rest is known only now. Arguments that
@@ -315,7 +335,9 @@ class Evaluator {
     if (a.is_null() || b.is_null()) return Value::null();
     const Value result = operate(node.op, a, b);
     if constexpr (kNotes) {
-      if (result.is_error()) return takes(node.op, a, b) ? failed() : not_taken(node, a, b);
+      if (!result.is_error()) return result;
+      if (joins(node.op, a, b)) return no_room(node);
+      return takes(node.op, a, b) ? failed() : not_taken(node, a, b);
     }
     return result;
   }
@@ -344,9 +366,11 @@ class Evaluator {
   static bool takes(Op op, const Value& a, const Value& b) noexcept {
     if (op == Op::in) return false;
     if (op == Op::index) return a.is(Type::list) && b.is(Type::integer);
-    if (op == Op::add && a.type() == b.type() && (a.is(Type::text) || a.is(Type::list)))
-      return true;
     return a.is(Type::integer) && b.is(Type::integer);
+  }
+  /// Two texts or lists, which go together if there is memory for the result.
+  static bool joins(Op op, const Value& a, const Value& b) noexcept {
+    return op == Op::add && a.type() == b.type() && (a.is(Type::text) || a.is(Type::list));
   }
 
   static Value compare(Op op, const Value& a, const Value& b) noexcept {
@@ -555,7 +579,7 @@ Value evaluate(const Program& program, Frame& frame) {
 }
 
 Missed why_missed(const Program& program, Frame& frame, bool as_number) {
-  Notes notes{{}, as_number};
+  Notes notes{{}, as_number, frame.arena().was_full()};
   const Value result = Evaluator<Notes>(program, frame, notes).eval(program.root);
   if (!result.is_null() && !result.is_error()) return {};
   Missed& missed = notes.missed;

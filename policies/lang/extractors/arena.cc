@@ -6,9 +6,9 @@
 namespace weir::policies {
 
 char* Arena::allocate(std::size_t bytes) {
-  if (bytes > kMax) return nullptr;
+  if (bytes > kMax) return refuse();
   bytes = (bytes + 7) & ~std::size_t{7};
-  if (bytes > kMax - given_) return nullptr;
+  if (bytes > kMax - given_) return refuse();
   while (block_ < blocks_.size()) {
     Block& block = blocks_[block_];
     if (block.size - used_ >= bytes) {
@@ -26,7 +26,7 @@ char* Arena::allocate(std::size_t bytes) {
   try {
     blocks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
   } catch (const std::bad_alloc&) {
-    return nullptr;  // as if it were full: whoever asks may not throw
+    return refuse();  // as if it were full: whoever asks may not throw
   }
   capacity_ += size;
   used_ = bytes;
