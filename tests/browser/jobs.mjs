@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {createRequire} from 'node:module';
-import {readFileSync} from 'node:fs';
+import {readFileSync, writeFileSync} from 'node:fs';
 import http from 'node:http';
 
 const environment = process.env;
@@ -44,6 +44,12 @@ function login(ip, port = environment.WEIR_PROXY_PORT) {
       headers: {'X-Forwarded-For': ip, 'Content-Type': 'application/json', 'Content-Length': 2}}, (answer) => { answer.resume(); answer.on('end', () => resolve(answer.statusCode)); });
     request.on('error', reject);
     request.end('{}');
+  });
+}
+/** The status of another request of the address. */
+function visit(ip, port) {
+  return new Promise((resolve, reject) => {
+    http.get({host: '127.0.0.1', port, path: '/', headers: {'X-Forwarded-For': ip}}, (answer) => { answer.resume(); answer.on('end', () => resolve(answer.statusCode)); }).on('error', reject);
   });
 }
 async function logins(ip, times) {
@@ -320,6 +326,146 @@ const JOBS = {
     await row(third).getByText('does not answer').waitFor();
     await row(there).getByText('in step').waitFor();
     await page.getByText('connected to every worker').waitFor();
+  },
+
+  // A ban made on the page of one replica is seen on the pages of all, lifted on another, and stands in the history of all.
+  async ban() {
+    const SCRAPER = '192.0.2.44';
+    const pages = [];
+    for (const each of replicas) {
+      const page = await open();
+      await logIn(page, each.admin);
+      await view(page, 'Who is listed');
+      await page.getByLabel('Search', {exact: true}).fill(SCRAPER);
+      await page.getByText('No entry fits the search.').waitFor();
+      await page.locator('h1').click();  // no focus in the table
+      pages.push(page);
+    }
+    const answered = async (status) => {
+      for (let tries = 0; ; ++tries) {
+        const all = await Promise.all(replicas.map((each) => visit(SCRAPER, each.port)));
+        if (all.every((each) => each === status)) return;
+        assert.ok(tries < 100, `${SCRAPER} is answered ${all}, not ${status} by all`);
+        await pages[0].waitForTimeout(50);
+      }
+    };
+    await answered(200);
+    await pages[0].getByRole('button', {name: 'Put a key on a list'}).click();
+    const dialog = pages[0].getByRole('dialog');
+    await dialog.getByLabel('List').selectOption('banned');
+    await dialog.getByLabel('Key: ip').fill(SCRAPER);
+    await dialog.getByLabel('Reason').fill('ticket 4712');
+    await dialog.getByRole('button', {name: 'Put on the list'}).click();
+    await told(pages[0], `${SCRAPER} is on banned until`);
+    await answered(403);
+    // Nobody touches the other pages: they follow.
+    for (const page of pages) await page.getByRole('row').filter({hasText: SCRAPER}).filter({hasText: 'ticket 4712'}).waitFor();
+    if (environment.BROWSER_LOOK) for (const [i, page] of pages.entries()) await page.screenshot({path: `${environment.BROWSER_LOOK}/ban-${i}.png`, fullPage: true});
+
+    await pages[2].getByRole('button', {name: `Release ${SCRAPER}`}).click();
+    await told(pages[2], `${SCRAPER} is released`);
+    await answered(200);
+    for (const page of pages) await page.getByText('No entry fits the search.').waitFor();
+    // Taken back on the second: the release by the third.
+    await pages[2].locator('.toast', {hasText: `${SCRAPER} is released`}).getByRole('button', {name: 'Undo'}).click();
+    await told(pages[2], 'Undone: 1 restored, 0 removed.');
+    await answered(403);
+    for (const page of pages) await page.getByRole('row').filter({hasText: SCRAPER}).filter({hasText: 'ticket 4712'}).waitFor();
+    for (const [i, page] of pages.entries()) {
+      await view(page, 'History');
+      const audit = page.locator('section', {hasText: 'Who changed what'});
+      for (const action of ['list.add', 'list.remove'])
+        await audit.getByRole('row').filter({hasText: action}).filter({hasText: SCRAPER}).filter({hasText: 'session'}).first().waitFor().catch(() => assert.fail(`page ${i} does not say ${action}`));
+      if (environment.BROWSER_LOOK) await page.screenshot({path: `${environment.BROWSER_LOOK}/ban-history-${i}.png`, fullPage: true});
+    }
+  },
+
+  // Who wants to know what is going on: the charts of views say what the API says of them, bar by bar; and what a load has changed.
+  async views() {
+    const page = await open();
+    await logIn(page);
+    const cookies = await page.context().cookies();
+    const api = (path) => page.evaluate(async (where) => (await fetch(where)).json(), path);
+    const grouped = (value) => new Intl.NumberFormat('en-US').format(value);
+    for (const [width, height, locale] of [[1280, 900, 'en-US'], [320, 640, 'en-US'], [1280, 900, 'zh-CN']]) {
+      const one = await open({viewport: {width, height}, locale}, cookies);
+      await one.goto(`${base}#/views`);
+      for (const {name, by} of (await api('/v1/views')).views) {
+        const card = one.locator('section').filter({has: one.getByRole('heading', {name, exact: true})});
+        const shown = async () => card.evaluate((section) => ({
+          total: section.querySelector('.big').firstChild.textContent,
+          bars: [...section.querySelectorAll('ol.bars li')].map((each) => [each.querySelector('.what').textContent, each.querySelector('.number').textContent, Number(each.querySelector('rect').getAttribute('width'))]),
+          columns: [...section.querySelectorAll('rect.column')].map((each) => [each.querySelector('title').textContent.split(': ').pop(), Number(each.getAttribute('height'))]),
+        }));
+        await card.locator('.big').waitFor();
+        // The page asks every five seconds: it shows an answer from between two of ours, once nothing happens any more.
+        for (let tries = 0; ; ++tries) {
+          const answer = await api(`/v1/views/${name}?windows=30`);
+          const windows = [...answer.windows, ...(answer.running ? [answer.running] : [])];
+          const last = windows[windows.length - 1], totals = windows.map((each) => Number(each.total));
+          const rows = by.length ? last.rows.slice(0, 10) : [];
+          const most = Math.max(1, ...rows.map((row) => Number(row[row.length - 1])));
+          // Windows without anything come and go at both ends, while the page is five seconds behind.
+          const middle = (all) => all.join(' ').replace(/^(0 )+/, '').replace(/( 0)+$/, '');
+          const wanted = {total: grouped(last.total), bars: rows.map((row) => [row.slice(0, -1).join(', '), grouped(row[row.length - 1]), (Number(row[row.length - 1]) / most) * 100]),
+            columns: windows.length > 1 ? totals.map(grouped) : []};
+          const seen = await shown();
+          try {
+            assert.equal(seen.total, wanted.total, name);
+            assert.deepEqual(seen.bars.map((each) => each.slice(0, 2)), wanted.bars.map((each) => each.slice(0, 2)), name);
+            seen.bars.forEach((each, i) => assert.ok(Math.abs(each[2] - wanted.bars[i][2]) < 0.5, `${name}: the bar of ${each[0]} is ${each[2]} % wide`));
+            assert.equal(middle(seen.columns.map((each) => each[0])), middle(wanted.columns), name);
+            const highest = seen.columns.map((each) => each[1]).indexOf(Math.max(...seen.columns.map((each) => each[1])));
+            if (by.length === 0) assert.equal(seen.columns[highest][0], grouped(Math.max(...totals)), `${name}: the highest column`);
+            if (by.length === 0) assert.ok(middle(wanted.columns).split(' ').length >= 4, `${name}: some windows`);
+            if (name === 'hot-items') assert.equal(seen.bars[0][0], 'sku-1', 'what was looked at most stands first');
+            break;
+          } catch (problem) {
+            if (tries === 150) throw problem;
+            await one.waitForTimeout(100);
+          }
+        }
+      }
+      const excess = await one.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(excess <= 0, `${excess} px too wide at ${width}`);
+      if (environment.BROWSER_LOOK) await one.screenshot({path: `${environment.BROWSER_LOOK}/views-${width}-${locale}.png`, fullPage: true});
+      await one.context().close();
+    }
+
+    // A load that changes one line, and one that is refused.
+    const file = environment.WEIR_CONFIG, text = readFileSync(file, 'utf8');
+    await view(page, 'History');
+    const loads = page.locator('section', {hasText: 'Loads of the configuration'});
+    const again = page.getByRole('button', {name: 'Load the files again'});
+    writeFileSync(file, text.replace('{over: 400, do: deny}', '{over: 401, do: deny}'));
+    await again.click();
+    await told(page, 'The configuration was loaded.');
+    const newest = loads.locator('article').first();
+    // weir watches its files: whichever load came first has the difference.
+    const changed = loads.locator('article').filter({has: page.locator('summary')}).first();
+    await changed.getByText('in force').waitFor();
+    await changed.locator('summary').click();
+    const diff = changed.locator('pre');
+    assert.deepEqual(await diff.locator('.minus').allTextContents(), ['-    then: [{over: 400, do: deny}]\n']);
+    assert.deepEqual(await diff.locator('.plus').allTextContents(), ['+    then: [{over: 401, do: deny}]\n']);
+    assert.match(await diff.locator('.place').first().textContent(), /^@@ /);
+    const load = (await api('/v1/reloads')).reloads.find((each) => each.diffs.length);
+    assert.equal(await diff.textContent(), `${load.diffs[0].diff}\n`, 'the page shows all of it');
+    if (environment.BROWSER_LOOK) await loads.screenshot({path: `${environment.BROWSER_LOOK}/diff-1280.png`});
+    await page.setViewportSize({width: 320, height: 640});
+    assert.ok(await diff.isVisible(), 'what was opened stays open');
+    if (environment.BROWSER_LOOK) await page.screenshot({path: `${environment.BROWSER_LOOK}/diff-320.png`, fullPage: true});
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), 'the lines scroll within their box');
+    await page.setViewportSize({width: 1280, height: 900});
+    writeFileSync(file, text.replace('{over: 400, do: deny}', '{over: 402, dooo: deny}'));
+    complaints.length = 0;
+    await again.click();
+    await newest.getByText('refused').waitFor();
+    await newest.getByText('dooo').first().waitFor();
+    complaints.length = 0;  // 422
+    writeFileSync(file, text);
+    await again.click();
+    await newest.getByText('in force').waitFor();
   },
 
   // Who keeps thresholds: a limit is found, changed with a reason, seen in the history, and taken back, by keys alone.

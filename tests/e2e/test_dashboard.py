@@ -38,8 +38,9 @@ class Clicks(unittest.TestCase):
         environment = {"PATH": os.environ["PATH"], "HOME": weir.directory, "WEIR_BINARY": os.path.abspath(weir.binary), "CHROMIUM": CHROMIUM,
                        "WEIR_PROXY_PORT": str(weir.port), "WEIR_ADMIN_PORT": str(weir.admin_port), "WEIR_TOKEN_FILE": token_file,
                        "BROWSER_MODULES": os.path.abspath(MODULES), **more}
-        if "BROWSER_PICTURES" in os.environ:  # of what went wrong
-            environment["BROWSER_PICTURES"] = os.environ["BROWSER_PICTURES"]
+        for pictures in ("BROWSER_PICTURES", "BROWSER_LOOK"):  # directories for pictures: of what went wrong, and of what a person should see
+            if pictures in os.environ:
+                environment[pictures] = os.environ[pictures]
         done = subprocess.run(["node", JOBS, name], env=environment, capture_output=True, text=True, timeout=150, check=False)
         self.assertEqual(done.returncode, 0, f"{done.stdout}{done.stderr}")
 
@@ -93,6 +94,26 @@ class Clicks(unittest.TestCase):
                 for user, gold in (("bob", "3000"), ("eve", "2600"), ("tom", "10")):
                     connection.request("POST", "/reward", {"X-User-Id": user, "X-Gold": gold, "X-Shop": "baidu", "X-Os": "android"})
             self.click("limits", site.weir, site.token_file)
+
+    def test_charts_of_views_and_differences_of_loads(self):
+        with Site(POLICIES.replace("window: {every: 5s}", "window: {every: 2s}").replace("{last: 1m, hop: 5s}", "{last: 1h, hop: 5m}")) as site:
+            with Client(site.weir.port) as connection:
+                for burst in range(5):
+                    for user in range(4 + 3 * burst):
+                        for item in range(1, 2 + user):
+                            connection.request("GET", f"/item?item=sku-{item}", {"X-User-Id": f"user-{user}", "X-Forwarded-For": f"198.51.100.{user + 1}"})
+                    time.sleep(2)
+            self.click("views", site.weir, site.token_file, WEIR_CONFIG=site.weir.config)
+
+    @unittest.skipIf(shutil.which("redis-server") is None, "no redis-server")
+    def test_a_ban_is_one_on_the_pages_of_three_replicas(self):
+        with Fleet() as fleet:
+            ports = ",".join(f"{weir.port}:{weir.admin_port}:{weir.process.pid}" for weir in fleet.weirs)
+            self.click("ban", fleet.weirs[0], fleet.token_file, WEIR_REPLICAS=ports)
+            for weir in fleet.weirs:
+                done = [each for each in audit_of(weir) if each["who"] == "session" and not each["action"].startswith("session")]
+                self.assertEqual([each["action"] for each in done], ["list.add", "list.remove", "list.undo"])
+                self.assertEqual([" at replica " in each["from"] for each in done], [weir is not fleet.weirs[0]] + [weir is not fleet.weirs[2]] * 2)
 
     def test_access(self):
         self.job("access")

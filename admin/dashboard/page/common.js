@@ -235,4 +235,25 @@ export function reloadOn(view, load) {
   load();
 }
 
+const FOLLOW = 5000;  // ms between two loads of what others change
+
+/** Calls `load` when entries of lists have come or gone, whoever did it, until the view goes: not under somebody's focus or dialog. */
+export function followLists(view, load) {
+  let waits = false, last = Date.now();
+  const look = () => {
+    if (!view.isConnected) return;
+    if (document.hidden || view.contains(document.activeElement) || document.querySelector('dialog[open]')) { setTimeout(look, 1000); return; }
+    waits = false;
+    last = Date.now();
+    load();
+  };
+  const wanted = () => {
+    if (!view.isConnected) { window.removeEventListener('weir-listed', wanted); return; }
+    if (waits) return;
+    waits = true;
+    setTimeout(look, Math.max(0, last + FOLLOW - Date.now()));
+  };
+  window.addEventListener('weir-listed', wanted);
+}
+
 export {get};

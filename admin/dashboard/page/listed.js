@@ -1,7 +1,7 @@
 // Who is listed and why; one key with all that concerns it.
 
 import {listPath} from './api.js';
-import {EFFECTS, attempt, effect, emptyCount, extend, get, heading, isNetwork, keyLink, keyPlace, mode, note, override, panel, policyLink, release, reloadOn, TIMES} from './common.js';
+import {EFFECTS, attempt, effect, emptyCount, extend, followLists, get, heading, isNetwork, keyLink, keyPlace, mode, note, override, panel, policyLink, release, reloadOn, TIMES} from './common.js';
 import {button, field, h, later, replace, select, table} from './dom.js';
 import {clock, keyParts, keyText, number, span, when} from './format.js';
 import {keyQuery} from './api.js';
@@ -44,12 +44,12 @@ export function show(main, _path, query) {
       field(t('Search'), search, 'wide'), field(t('Effect'), kind), field(t('List'), where)),
     status, found, more, unseen);
 
-  async function load(goesOn) {
+  async function load(goesOn, same) {
     const mine = ++run;
     if (!found.isConnected) return;
+    const wanted = same ? Math.max(PAGE, entries.length) : goesOn ? entries.length + PAGE : PAGE;
     if (!goesOn) { entries = []; next = null; }
     note('listed', {search: search.value.trim(), effect: kind.value, list: where.value});
-    const wanted = entries.length + PAGE;
     // A search may give empty pages on its way through a long list.
     for (let i = 0; i < TRIES && entries.length < wanted; ++i) {
       const parts = [`limit=${Math.min(PAGE, wanted - entries.length)}`];
@@ -80,7 +80,8 @@ export function show(main, _path, query) {
     lists = (await get('/v1/lists')).lists;
     replace(where, h('option', {value: ''}, t('all lists')), lists.map((list) => h('option', {value: list.name}, `${list.name} (${number(list.entries + list.static_entries + list.source_entries)})`)));
     where.value = query.get('list') || '';
-    reloadOn(found, () => load(false));
+    reloadOn(found, () => load(false, true));
+    followLists(found, () => load(false, true));
   });
 }
 
@@ -112,7 +113,7 @@ export function find(main, _path, query) {
     if (parts.length) location.hash = keyPlace(parts);
   }}, field(t('Key; commas between several parts, quotes around a part with a comma'), input, 'wide'), h('div', {class: 'field'}, h('button', {type: 'submit', class: 'primary'}, t('Look up')))), result);
   if (key.length === 0) return;
-  reloadOn(result, async () => {
+  const load = async () => {
     const answer = await attempt(() => get(`/v1/why?${keyQuery(key)}`));
     if (!answer) return;
     const asleep = answer.entries.some((entry) => entry.asleep);
@@ -126,5 +127,7 @@ export function find(main, _path, query) {
       panel(t('On lists'), entryTable(answer.entries, t('On no list.'))),
       panel(t('Counted'), answer.counters.length ? h('div', {class: 'cards'}, answer.counters.map(counterCard)) : h('p', {class: 'empty'}, t('Nothing is counted for it.'))),
       panel(t('Policies that concern it'), table(t('Policies that concern it'), [{title: t('Policy')}, {title: t('Mode')}, {title: t('Rungs')}, {title: t('Silence for a while')}], answer.policies.map(policyRow), t('None.'))));
-  });
+  };
+  reloadOn(result, load);
+  followLists(result, load);
 }

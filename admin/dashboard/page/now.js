@@ -39,7 +39,9 @@ export class Story {
     if (this.seconds.length > SECONDS) this.seconds.shift();
     this.deeds.push(data.policies);
     if (this.deeds.length > MINUTE) this.deeds.shift();
+    const moved = Object.entries(data.lists).some(([name, size]) => this.lists[name] !== size);
     Object.assign(this.lists, data.lists);
+    if (moved) window.dispatchEvent(new Event('weir-listed'));
     // Of a second with more verdicts than the page gets, these are a sample.
     for (const row of data.rows) this.rows.push(data.missed ? {...row, sampled: true} : row);
     this.rows.splice(0, Math.max(0, this.rows.length - ROWS));

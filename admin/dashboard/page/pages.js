@@ -2,7 +2,7 @@
 
 import {post} from './api.js';
 import {bars, columns} from './charts.js';
-import {attempt, effect, get, heading, note, overrideRow, panel, reloadOn, say, takeBack} from './common.js';
+import {attempt, effect, followLists, get, heading, note, overrideRow, panel, reloadOn, say, takeBack} from './common.js';
 import {button, field, h, replace, select, table} from './dom.js';
 import {bytes, clock, keyText, number, percent, span, when, zone} from './format.js';
 import {changesText} from './tables.js';
@@ -113,20 +113,30 @@ const auditRow = (each) => [
 
 export function history(main) {
   const loads = h('div', {}), undo = h('div', {}), audit = h('div', {});
-  const again = button(t('Load the files again'), () => attempt(async () => {
-    const told = await post('/v1/reload');
-    say(told.ok ? t('The configuration was loaded.') : t('The configuration has errors: the one before stays.'), {bad: !told.ok});
-    window.dispatchEvent(new Event('weir-changed'));
-  }));
+  const again = button(t('Load the files again'), async () => {
+    const refused = (problem) => { if (problem.status !== 422) throw problem; return {ok: false}; };
+    const told = await attempt(() => post('/v1/reload').catch(refused));
+    if (told) say(told.ok ? t('The configuration was loaded.') : t('The configuration has errors: the one before stays.'), {bad: !told.ok});
+    window.dispatchEvent(new Event('weir-changed'));  // a refused load stands in the history, too
+  });
   main.append(heading(t('History'), again), panel(t('Changes of lists that can be taken back'), undo), panel(t('Who changed what'), audit), panel(t('Loads of the configuration'), loads));
-  reloadOn(loads, async () => {
-    const told = await attempt(() => Promise.all([get('/v1/reloads'), get('/v1/changes'), get('/v1/audit?limit=100')]));
+  const load = async () => {
+    const told = await attempt(() => Promise.all([get('/v1/changes'), get('/v1/audit?limit=100')]));
     if (!told) return;
-    replace(loads, told[0].reloads.map(loadCard));
     replace(audit, table(t('Who changed what'), [{title: t('Time')}, {title: t('Who')}, {title: t('Change')}, {title: t('What')}, {title: t('Key')}, {title: t('Reason')}],
-      told[2].entries.reverse().map(auditRow), t('Nothing.')));
+      told[1].entries.reverse().map(auditRow), t('Nothing.')));
     replace(undo, table(t('Changes of lists'), [{title: t('Time')}, {title: t('What')}, {title: t('Entries'), class: 'number'}, {unseen: t('Actions'), class: 'actions'}],
-      told[1].changes.map((each) => [when(each.at), {of: each.what, class: 'long'}, number(each.entries), button(t('Undo'), () => takeBack(each.undo), {'aria-label': t('Undo: {what}', {what: each.what})})]), t('There is nothing to take back.')));
+      told[0].changes.map((each) => [when(each.at), {of: each.what, class: 'long'}, number(each.entries), button(t('Undo'), () => takeBack(each.undo), {'aria-label': t('Undo: {what}', {what: each.what})})]), t('There is nothing to take back.')));
+  };
+  reloadOn(undo, load);
+  followLists(undo, load);
+  let seen = '';
+  reloadOn(loads, async () => {
+    const told = await attempt(() => get('/v1/reloads'));
+    const text = told && JSON.stringify(told.reloads);
+    if (!told || text === seen) return;  // what somebody has opened stays open
+    seen = text;
+    replace(loads, told.reloads.map(loadCard));
   });
 }
 
