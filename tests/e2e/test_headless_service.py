@@ -128,7 +128,7 @@ class HeadlessService(unittest.TestCase):
         self.assertEqual(sorted(rows), [f"{each}:{self.port}" for each in ADDRESSES], text)
         away = [each for each in ADDRESSES if rows[f"{each}:{self.port}"].rstrip().endswith("does not answer")]
         self.assertEqual(away, ADDRESSES[2:], text)
-        self.assertIn(f"{ADDRESSES[2]}:{self.port}", trouble)
+        self.assertEqual(trouble, f"weir: {ADDRESSES[2]}:{self.port} does not answer: Connection refused\n")
 
         code, text, _ = self.ctl("-o", "json", "policy", "gold", "shadow", "--for", "10m", "--reason", "ticket 4711")
         told = {each["replica"]: each["code"] for each in json.loads(text)["replicas"]}

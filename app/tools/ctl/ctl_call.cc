@@ -113,8 +113,10 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
     answer = ask();
   }
   if (!answer) {
-    return failed(kUnreachable, door.address + " does not answer: " + answer.error().message() +
-                                    " (--admin or WEIR_ADMIN_LISTEN name the admin door of weir)");
+    const char* const hint =
+        door.of_replicas ? "" : " (--admin or WEIR_ADMIN_LISTEN name the admin door of weir)";
+    return failed(kUnreachable,
+                  door.address + " does not answer: " + answer.error().message() + hint);
   }
   AdminAnswer out;
   out.status = answer->status;
