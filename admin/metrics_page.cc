@@ -238,7 +238,8 @@ void write_fleet(std::string& out, const FleetFacts& fleet) {
   };
   const milliseconds age = fleet.age.value_or(milliseconds{0});
   write("weir_fleet_up", "gauge",
-        "1 if this replica gets the messages of the others; 0 also where there is no Redis.", fleet.up ? 1 : 0);
+        "1 if this replica gets the messages of the others; 0 also where there is no Redis.",
+        fleet.up ? 1 : 0);
   write("weir_fleet_age_seconds", "gauge", "How old what is known of the others is.",
         static_cast<std::uint64_t>(age.count() / 1000));
   write("weir_fleet_replicas", "gauge",

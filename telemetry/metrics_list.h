@@ -85,7 +85,7 @@
   X(list_share_lag, gauge, "weir_redis_list_lag_seconds", "",                                     \
     "How old at most what is known of other replicas' list entries is.")                          \
   X(list_share_pending, gauge, "weir_redis_list_pending", "",                                     \
-    "Changes of shared lists that Redis does not have yet.")                                       \
+    "Changes of shared lists that Redis does not have yet.")                                      \
   X(list_share_entries, gauge, "weir_redis_list_entries", "",                                     \
     "Keys that Redis holds of shared lists, removed ones included.")                              \
   X(list_share_sent, counter, "weir_redis_list_changes_total", "direction=\"sent\"",              \

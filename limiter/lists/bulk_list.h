@@ -100,8 +100,8 @@ class BulkList {
 class BulkSlot {
  public:
   /// The entries in force; null: nothing was loaded yet. Every reader must stop using them before
-  /// the owner of put() continues (the process waits for every worker). The next call may return other
-  /// entries: call it once for each decision.
+  /// the owner of put() continues (the process waits for every worker). The next call may return
+  /// other entries: call it once for each decision.
   const BulkList* get() const noexcept { return now_.load(std::memory_order_acquire); }
   std::size_t size() const noexcept {
     const std::scoped_lock hold(mutex_);
