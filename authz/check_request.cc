@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/chars/own_headers.h"
-#include "core/chars/token.h"
+#include "core/chars/method.h"
 #include "core/kept_memory.h"
 #include "core/number.h"
 #include "net/http/client_address.h"
@@ -148,7 +148,7 @@ std::string_view CheckReader::read(std::string_view client_word, const CheckRule
     return field.empty() ? pseudo : field;
   };
   request_.method = said_or(fields_.method, method_);
-  if (!is_token(request_.method)) return "the method of the request is missing or none";
+  if (!is_method(request_.method)) return "the method of the request is missing or none";
   request_.host = read_host(said_or(fields_.host, authority_), host_room_);
   const std::string_view scheme = said_or(fields_.scheme, scheme_);
   const bool https = net::same_ignoring_case(scheme, "https") ||

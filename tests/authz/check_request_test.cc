@@ -83,6 +83,21 @@ TEST(CheckRequest, HeadersMayComeWithTheirLines) {
   EXPECT_EQ(request.headers[1].value, "2");
 }
 
+/// As at the proxy: a server that folds letter case must not see a POST that no policy has seen.
+TEST(CheckRequest, AMethodThatTheProxyRefusesIsNotJudged) {
+  for (const std::string& method :
+       {std::string("post"), std::string("Post"), std::string("P OST"), std::string(33, 'A')}) {
+    Check check;
+    check.http().set_method(method);
+    check.read();
+    EXPECT_NE(check.trouble, "") << method;
+  }
+  Check check;
+  check.http().set_method("VERSION-CONTROL");
+  EXPECT_EQ(check.read().method, "VERSION-CONTROL");
+  EXPECT_EQ(check.trouble, "");
+}
+
 TEST(CheckRequest, ATargetThatIsNoPathIsNotJudged) {
   for (const char* path : {"/%zz", "a", "", "/a b"}) {
     Check check;

@@ -98,12 +98,11 @@ TEST(CheckService, ARequestThatCannotBeReadIsRefused) {
 
 TEST(CheckService, ARequestWithoutAMethodIsRefused) {
   Door door;
-  for (const char* method : {"", "G T", "GET\r\n", "G\xc3\xa4T"}) {
+  for (const char* method : {"", "G T", "GET\r\n", "G\xc3\xa4T", "get"}) {
     const CheckResponse refused = door.ask(Door::check(method, "/"));
     EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 400) << method;
   }
   EXPECT_EQ(door.ask(Door::check("M-SEARCH", "/")).status().code(), 0);
-  EXPECT_EQ(door.ask(Door::check("get", "/")).status().code(), 0);
 }
 
 TEST(CheckService, ReadsPathsByTheRulesThatAReloadBrings) {
