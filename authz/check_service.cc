@@ -60,6 +60,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   enum class State : std::uint8_t { idle, judging, parked, held };
 
   void judge(TimePoint now, bool may_wait) {
+    set_longest_hold(time_until(deadline_, now));
     for (;;) {
       const gate::Decision decision =
           service_.judge_.judge(reader_.request(), now, may_wait, *this);
@@ -137,14 +138,6 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
 
   void hold(const Effect& effect, TimePoint now) {
     state_ = State::held;
-    if (now + effect.hold > deadline_) {  // the caller would have left before the hold ends
-      std::string lines;
-      const Effect refusal = refusal_instead_of(effect, lines);
-      state_ = State::judging;
-      service_.judge_.end_hold();
-      drop_ticket(now);
-      return refuse(refusal);
-    }
     held_ = &messages_.make<CheckResponse>();
     fill_allowed(*held_, effect, reader_.forged(), nullptr);
     service_.wheel_.arm(*this, now + effect.hold);

@@ -155,6 +155,7 @@ bool DoorSession::judge_kept(bool may_wait) {
 /// Returns how much of the input the check has taken: `size`, or 0 while it waits.
 std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait) {
   const TimePoint now = ctx_.worker.now();
+  set_longest_hold(time_until(deadline_, now));
   for (;;) {
     const gate::Decision decision = ctx_.judge.judge(request, now, may_wait, *this);
     const Effect& effect = decision.effect;
@@ -209,17 +210,7 @@ void DoorSession::wait_for_others() noexcept {
 
 void DoorSession::hold(const Effect& effect) {
   const TimePoint now = ctx_.worker.now();
-  const State before = std::exchange(state_, State::held);
-  if (now + effect.hold > deadline_) {  // the caller would have left before the hold ends
-    std::string lines;
-    append_refused(ctx_.answer, *door_, refusal_instead_of(effect, lines), frame());
-    state_ = before;
-    ctx_.judge.end_hold();
-    if (ticket_ != nullptr)
-      ctx_.judge.finish(*std::exchange(ticket_, nullptr), gate::End::not_sent, now);
-    ctx_.metrics.add(door_->caller->denied);
-    return answer(ctx_.answer);
-  }
+  state_ = State::held;
   kept_.clear();
   for (const std::string_view lines : {effect.upstream_headers, effect.response_headers}) {
     const auto size = static_cast<std::uint32_t>(lines.size());

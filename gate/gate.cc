@@ -147,7 +147,7 @@ Decision Gate::judge(const Request& request, TimePoint now, bool may_wait, Waite
   const policies::Instant at = instant(now);
   policies::Driver::Options options;
   options.may_wait = may_wait;
-  options.can_hold = held_ < limits_.held;
+  options.longest_hold = held_ < limits_.held ? waiter.longest_hold() : milliseconds{-1};
   options.rows = rows_;
   options.keep_open = recorder_ != nullptr;
   options.plan_of = announces_ ? policies::PlanOf::all : policies::PlanOf::loud;
@@ -179,10 +179,10 @@ Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const 
       return out;  // not recorded: it is judged once more
     case policies::Verdict::Kind::refuse:
       if (record(ticket, &request, nullptr, now)) recorder_->write(row_);
-      if (verdict.crowded) {
-        metrics_.add(verdict.effect == Action::delay ? Metric::limit_held
-                                                     : Metric::requests_refused_in_flight);
-      }
+      if (verdict.crowded && verdict.effect != Action::delay)
+        metrics_.add(Metric::requests_refused_in_flight);
+      else if (verdict.crowded && held_ >= limits_.held)
+        metrics_.add(Metric::limit_held);
       give_back(ticket);
       return out;
     case policies::Verdict::Kind::hold:

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <string_view>
 
 #include "core/clock.h"
@@ -48,6 +50,16 @@ class Waiter {
   virtual void resume(TimePoint now) = 0;
   /// Whether its judgement waits for the shared store, and not (any more) for others.
   bool waits_for_store() const noexcept { return suspended_ != nullptr; }
+  /// The next judgement refuses a `delay` that holds the request for longer, because the caller of
+  /// the door would have left: 429 with Retry-After, and nothing is counted. Without it: no limit.
+  void set_longest_hold(milliseconds hold) noexcept {
+    longest_hold_ms_ =
+        static_cast<std::uint32_t>(std::clamp<std::int64_t>(hold.count(), 0, kNoLongestHold));
+  }
+  milliseconds longest_hold() const noexcept {
+    return longest_hold_ms_ == kNoLongestHold ? milliseconds::max()
+                                              : milliseconds{longest_hold_ms_};
+  }
 
  protected:
   ~Waiter() = default;
@@ -55,11 +67,13 @@ class Waiter {
  private:
   friend class WaitQueue;
   friend class Gate;
+  static constexpr std::uint32_t kNoLongestHold = 0xFFFF'FFFF;
   Waiter* previous_ = nullptr;  // among those whose keys fall into one group
   Waiter* next_ = nullptr;
   Hash128 key_;           // of the counter whose reservations are in the way
   TimePoint deadline_{};  // of the whole wait, also over several parks; epoch: not waiting
   bool parked_ = false;
+  std::uint32_t longest_hold_ms_ = kNoLongestHold;
   Ticket* suspended_ = nullptr;  // whose judgement waits for the shared store
 };
 

@@ -307,9 +307,11 @@ void Ladder::decide(const JudgeOptions& options) {
     work_.verdict.kind = waits ? Verdict::Kind::wait : Verdict::Kind::refuse;
   } else if (standing.effect == Action::delay) {
     work_.verdict.kind = Verdict::Kind::hold;
-    if (!options.can_hold) {
+    if (standing.hold > options.longest_hold) {
       work_.verdict.kind = Verdict::Kind::refuse;
       work_.verdict.crowded = true;
+      // Who waits for less than the hold comes back after it; else there may be room at any time.
+      if (options.longest_hold >= milliseconds{0}) work_.verdict.retry_after = standing.hold;
     }
   }
 }
@@ -369,7 +371,7 @@ void Ladder::finish_verdict(Instant at) {
   if (work_.verdict.crowded) {
     work_.verdict.status = 429;
     work_.verdict.tell = Tell::retry;
-    work_.verdict.retry_after = kCrowdedRetry;
+    work_.verdict.retry_after = std::max(work_.verdict.retry_after, kCrowdedRetry);
   } else if (standing.until) {
     if (*standing.until < limiter::kForever) work_.verdict.retry_after = *standing.until - at.now;
   } else if (work_.plan().defect) {

@@ -21,8 +21,10 @@ enum class PlanOf : std::uint8_t {
 /// How an event is to be judged.
 struct JudgeOptions {
   bool may_wait = true;  ///< a Verdict of kind wait may be given
-  bool can_hold = true;  ///< there is room among the held
-  bool dry = false;      ///< change nothing: what would the verdict be
+  /// A `delay` that holds the event for longer refuses it instead. Below 0: each does, because
+  /// nothing more can be held.
+  milliseconds longest_hold = milliseconds::max();
+  bool dry = false;  ///< change nothing: what would the verdict be
   /// Count the event in every counter, even if a policy refuses it.
   bool insists = false;
   /// An event that is passed stays open although its answer changes nothing: somebody wants to see

@@ -52,7 +52,8 @@ struct Verdict {
   Tell tell = Tell::nothing;
   milliseconds hold{0};
   milliseconds retry_after{0};
-  bool crowded = false;  ///< refused only because of others' reservations, or of a full queue
+  bool crowded =
+      false;  ///< refused only because of others' reservations, or because it cannot be held
   std::string_view
       defect;        ///< the unreadable field, if the request itself was refused because of it
   int decider = -1;  ///< index into standings

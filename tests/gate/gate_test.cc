@@ -212,6 +212,41 @@ TEST(GateHold, TheNumberOfHeldRequestsIsCapped) {
   EXPECT_EQ(metrics.sum(telemetry::Metric::limit_held), 1);
 }
 
+/// The caller of a door would have left before the hold ends: nothing has happened.
+TEST(GateHold, AHoldThatOutlastsItsCallerCountsNowhere) {
+  policies::World world(R"(
+lists: {noted: {of: ip, kind: gray}}
+policies:
+  - {name: slow, watch: request, when: 'path == "/slow"', key: ip, window: 1h, then: [{over: 0, do: delay, hold: 1500ms}]}
+  - {name: quota, watch: request, key: ip, window: 1h, then: [{over: 2, do: deny}]}
+  - {name: notes, watch: request, key: ip, window: 1h, then: [{over: 2, do: graylist, list: noted, for: 1h}]}
+)");
+  telemetry::Metrics metrics(1);
+  Shared shared{world.bank, world.lists, world.secret, world.stats};
+  Gate gate(shared, 0, GateLimits{2, 10, milliseconds{1'000}}, metrics.cells(0), nullptr);
+  gate.use(world.set_);
+  Nobody nobody;
+  TestRequest slow("GET /slow");
+  TestRequest quick("GET /quick");
+  nobody.set_longest_hold(milliseconds{1'499});
+  for (int i = 0; i < 5; ++i) {
+    const Decision refused = gate.judge(slow.view(world.now), world.now, true, nobody);
+    EXPECT_EQ(refused.effect.kind, Effect::Kind::answer);
+    EXPECT_EQ(refused.effect.status, 429);
+    EXPECT_EQ(refused.effect.response_headers, "Retry-After: 2\r\n");
+    EXPECT_EQ(refused.ticket, nullptr);
+  }
+  EXPECT_EQ(world.lists.size(world.set_->lists[0].id), 0U);
+  EXPECT_EQ(metrics.sum(telemetry::Metric::limit_held), 0) << "there is room among the held";
+  nobody.set_longest_hold(milliseconds{1'500});
+  EXPECT_EQ(gate.judge(slow.view(world.now), world.now, true, nobody).effect.kind,
+            Effect::Kind::delay);
+  gate.end_hold();
+  EXPECT_EQ(gate.judge(quick.view(world.now), world.now, true, nobody).effect.kind,
+            Effect::Kind::pass);
+  EXPECT_EQ(gate.judge(quick.view(world.now), world.now, true, nobody).effect.status, 429);
+}
+
 TEST_F(GateTest, deadlines_of_patterns_fire_with_requests_and_without) {
   world.use(R"(
 policies:
