@@ -144,12 +144,12 @@ class Forwarded:
     def test_a_delay_ends_within_the_time_of_the_proxy(self):
         if not self.timeout:
             self.skipTest("this proxy waits forever")
-        for n in range(3):  # each try is counted once, also where the proxy asks again
+        for n in range(3):
             began = time.monotonic()
             self.assertEqual(ask(self.front, "GET", "/slow").status, 429, n)
             self.assertLess(time.monotonic() - began, 1.0)
         value = self.weir.admin("GET", "/v1/counters/slow?key=127.0.0.1")[1]["counters"][0]["value"]
-        self.assertEqual(value, 3)
+        self.assertEqual(value, 0, "no request has reached the app")
         self.assertEqual(ask(self.front, "GET", "/banned").status, 403, "others are asked about as ever")
 
     def test_weir_is_away(self):
