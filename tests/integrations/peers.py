@@ -62,7 +62,8 @@ class DoorWeir(Weir):
 
 
 class Peer:
-    """A proxy as a process; `ready` asks whether it serves."""
+    """A proxy as a process. It is ready when it answers, unless it answers with a status in `not_yet`."""
+    not_yet = ()
 
     def __init__(self, command, directory, front, environment=None):
         self.directory = directory
@@ -81,8 +82,7 @@ class Peer:
         if self.process.poll() is not None:
             raise AssertionError(f"the proxy ended with {self.process.returncode}:\n{self.log()}")
         with contextlib.suppress(OSError, Cut, ValueError):
-            # Traefik listens before it has read its routes.
-            return once(self.front, "GET", "/is-it-ready", timeout=5).status != 404
+            return once(self.front, "GET", "/is-it-ready", timeout=5).status not in self.not_yet
         return False
 
     def log(self):
@@ -135,6 +135,10 @@ def caddy(directory, text, front):
     return Peer(["caddy", "run", "--adapter", "caddyfile", "--config", "Caddyfile"], directory, front, home)
 
 
+class Traefik(Peer):
+    not_yet = (404,)  # it listens before it has read its routes
+
+
 def traefik(directory, text, front):
     binary = os.path.join(INSTALLED, "traefik", "bin", "traefik")
     if not os.path.exists(binary):
@@ -143,7 +147,7 @@ def traefik(directory, text, front):
     for name, content in (("dynamic.yaml", text), ("traefik.yaml", static)):
         with open(os.path.join(directory, name), "w", encoding="utf-8") as f:
             f.write(content)
-    return Peer([binary, "--configFile=traefik.yaml"], directory, front, dict(os.environ, HOME=directory))
+    return Traefik([binary, "--configFile=traefik.yaml"], directory, front, dict(os.environ, HOME=directory))
 
 
 def envoys():
