@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/chars/own_headers.h"
 #include "core/chars/method.h"
+#include "core/chars/own_headers.h"
 #include "core/kept_memory.h"
 #include "core/number.h"
 #include "net/http/client_address.h"
