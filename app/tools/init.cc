@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "app/support/command.h"
 #include "app/support/exit_code.h"

@@ -1,6 +1,7 @@
 #include "config/schema.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "app/support/command.h"
 #include "app/support/exit_code.h"

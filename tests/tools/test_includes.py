@@ -27,6 +27,10 @@ class Rule(unittest.TestCase):
     def test_what_a_neighbour_of_the_unit_has_for_itself(self):
         self.assertEqual(self.found("int a = size_of_all(3);\n"), [("app/log.cc", 1, "size_of_all")])
 
+    def test_a_header_of_the_standard_library(self):
+        self.assertEqual(self.found('#include <vector>\nstd::vector<int> a;\nstd::map<int, int> b;\n'), [("app/log.cc", 3, "std::map")])
+        self.assertEqual(self.found('#include "app/log.h"\nstd::map<int, int> b;\n', "#pragma once\n#include <map>\n"), [])
+
     def test_members_own_names_texts_and_comments_are_none(self):
         self.assertEqual(self.found('int a = line.size_of_all(3) + p->iso_time(4);  // iso_time(t)\nauto b = "iso_time(";\n'
                                     "struct Own {\n  enum class LogLine { one };\n  LogLine line;\n  int iso_time(int n);\n};\n"

@@ -1,6 +1,7 @@
 #include "embedded/completion.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "app/support/command.h"
 #include "app/support/exit_code.h"

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
