@@ -204,9 +204,10 @@ std::string_view section_name(std::string_view line) {
   return is_key ? line.substr(0, end) : std::string_view{};
 }
 
-/// Whether it begins `notify:`, also misspelt or in quotes.
-bool begins_notify(std::string_view line) {
-  return lower_word(line.substr(is_quote(line[0]) ? 1 : 0, 5)) == "notif";
+/// Whether a line in column 0 begins `notify:`, also misspelt, or may begin it: a bracket, a quote,
+/// a tag, `?` and `---` may begin any section.
+bool may_begin_notify(std::string_view line) {
+  return section_name(line).empty() || lower_word(line.substr(0, 5)) == "notif";
 }
 
 /// Whether a key may be that of a webhook, also if it is misspelt.
@@ -309,7 +310,8 @@ bool LineSections::note_anchors(std::string_view text) {
     const std::string shown = line.find('*') == npos ? std::string() : without_secrets(line, mask);
     each_name(line, '*', [&](std::size_t from, std::size_t to) {
       const std::string name(line.substr(from, to - from));
-      if (shown.find_first_not_of('*', from) >= to) {  // it is covered
+      const bool is_covered = shown.find_first_not_of('*', from) >= to;
+      if (is_covered || mask.hooks) {
         anchors_.secrets.insert(name);
       } else if (mask.keys == LineKeys::settings) {
         in_settings.insert(name);
@@ -342,7 +344,7 @@ LineMask LineSections::next(std::string_view line) {
   const bool item = line[0] == '-' && (line.size() == 1 || is_blank(line[1]));
   if (!began_secret && text == 0 && !item && line[0] != '#' && !closes(line[0])) {
     section_ = section_of(line);
-    hooks_ = begins_notify(line);
+    hooks_ = may_begin_notify(line);
     depth_ = 0;
   }
   look_for_secrets(line, from);

@@ -254,6 +254,22 @@ TEST(Secrets, AreCoveredInAMapThatAMergeOrAnAliasBrings) {
   }
 }
 
+TEST(Secrets, AreCoveredInTheUrlsOfNotifyHoweverItStandsThere) {
+  for (const char* const text :
+       {"notify: {ops: {url: https://h/hunter2}}\n", "\"notify\": {ops: https://h/hunter2}\n",
+        "{weir: 1, notify: {ops: https://h/hunter2}}\n",
+        "{weir: 1,\n notify: {ops:\n  https://h/hunter2}}\n",
+        "--- {notify: {ops: https://h/hunter2}}\n", "? notify\n: {ops: https://h/hunter2}\n",
+        "!!map {notify: {ops: https://h/hunter2}}\n",
+        "x: &u https://h/hunter2\nnotify: {ops: *u}\n",
+        "x:\n  - &u https://h/hunter2\nnotify:\n  ops: {url: *u}\n",
+        "x: &m {url: https://h/hunter2}\nnotify: {ops: *m}\n",
+        "x: &m {url: https://h/hunter2}\nnotify: {ops: {<<: *m}}\n",
+        "x: &m {ops: https://h/hunter2}\nnotify: *m\n"}) {
+    EXPECT_EQ(masked(text).find("hunter2"), std::string::npos) << masked(text);
+  }
+}
+
 TEST(Secrets, AnchorsOfOtherThingsStayVisible) {
   for (const std::string text :
        {"x: &a hello\npolicies:\n- name: *a\nredis: {password_file: *a}\n",
