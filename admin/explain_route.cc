@@ -10,6 +10,7 @@
 #include "core/chars/token.h"
 #include "core/json_numbers.h"
 #include "net/http/fields.h"
+#include "net/http/head.h"
 #include "net/http/scan.h"
 #include "net/http/target.h"
 #include "net/http/uri.h"

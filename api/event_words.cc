@@ -10,6 +10,7 @@
 #include "core/http_status.h"
 #include "core/time_pattern.h"
 #include "net/http/fields.h"
+#include "net/http/head.h"
 #include "net/http/target.h"
 #include "net/http/uri.h"
 

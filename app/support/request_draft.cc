@@ -4,6 +4,7 @@
 
 #include "core/chars/ascii.h"
 #include "core/chars/method.h"
+#include "net/http/head.h"
 #include "net/http/scan.h"
 #include "net/http/target.h"
 #include "net/http/uri.h"

@@ -140,43 +140,50 @@ constexpr auto kHostBytes = [] {
   return table;
 }();
 
-/// Reads Host into `authority` and `host`. Stricter than RFC 3986's reg-name: no escapes, no
-/// sub-delims, no empty label; a comma or a blank here has made caches and apps disagree.
-bool read_host(std::string_view value, RequestHead& head) noexcept {
+/// A host as a Host field or authority has it, without its port and without the dot at the end of a
+/// name. Empty: not well formed.
+struct HostText {
+  std::string_view text;
+  bool lower = true;  ///< without capitals
+};
+
+/// Stricter than RFC 3986's reg-name: no escapes, no sub-delims, no empty label; a comma or a blank
+/// here has made caches and apps disagree.
+HostText host_text_of(std::string_view authority) noexcept {
   std::string_view host;
-  if (value.empty() || !split_authority(value, host)) return false;
-  if (host.empty() || host.size() > kHostMax) return false;
-  head.authority = value;
-  const bool literal = host.front() == '[';
-  if (literal) {
+  if (authority.empty() || !split_authority(authority, host)) return {};
+  if (host.empty() || host.size() > kHostMax) return {};
+  if (host.front() == '[') {
     if (host.back() != ']' || !Address::parse(host.substr(1, host.size() - 2)) ||
         host.find(':') == std::string_view::npos) {
-      return false;
+      return {};
     }
+    return {host, std::none_of(host.begin(), host.end(), ascii::is_upper)};
   }
-  bool lower = true;
-  if (!literal) {
-    unsigned found = 0;
-    unsigned pairs = 0;  // of dots
-    unsigned previous = kHostDot;
-    for (const char c : host) {
-      const unsigned kind = kHostBytes.data()[static_cast<unsigned char>(c)];
-      found |= kind;
-      pairs |= kind & previous & kHostDot;
-      previous = kind;
-    }
-    if ((found & kHostBad) != 0 || pairs != 0) return false;
-    lower = (found & kHostUpper) == 0;
-    if (host.back() == '.')
-      host.remove_suffix(1);  // `example.com.` is example.com, fully qualified
-  } else {
-    lower = std::none_of(host.begin(), host.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  unsigned found = 0;
+  unsigned pairs = 0;  // of dots
+  unsigned previous = kHostDot;
+  for (const char c : host) {
+    const unsigned kind = kHostBytes.data()[static_cast<unsigned char>(c)];
+    found |= kind;
+    pairs |= kind & previous & kHostDot;
+    previous = kind;
   }
-  if (!lower) {
-    std::transform(host.begin(), host.end(), head.host_text.begin(), ascii::lower);
-    host = {head.host_text.data(), host.size()};
+  if ((found & kHostBad) != 0 || pairs != 0) return {};
+  if (host.back() == '.') host.remove_suffix(1);  // `example.com.` is example.com, fully qualified
+  return {host, (found & kHostUpper) == 0};
+}
+
+/// Reads Host into `authority` and `host`.
+bool read_host(std::string_view value, RequestHead& head) noexcept {
+  const HostText host = host_text_of(value);
+  if (host.text.empty()) return false;
+  head.authority = value;
+  head.host = host.text;
+  if (!host.lower) {
+    std::transform(host.text.begin(), host.text.end(), head.host_text.begin(), ascii::lower);
+    head.host = {head.host_text.data(), host.text.size()};
   }
-  head.host = host;
   return true;
 }
 
@@ -306,6 +313,11 @@ HeadStatus parse_request_head(std::string_view bytes, const HeadLimits& limits,
   }
   const Outcome outcome = parse(bytes.substr(0, limits.head), limits, head);
   return lines::conclude(outcome, bytes, limits, progress, head.refusal, head.size);
+}
+
+std::optional<std::string> host_word_of(std::string_view authority) {
+  const HostText host = host_text_of(authority);
+  return host.text.empty() ? std::nullopt : std::optional(ascii::lowered(host.text));
 }
 
 }  // namespace weir::net

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "net/http/fields.h"
@@ -64,5 +65,9 @@ struct RequestHead {
 /// No allocation, no I/O, no state but `progress`; thread-safe for distinct arguments.
 HeadStatus parse_request_head(std::string_view bytes, const HeadLimits& limits,
                               HeadProgress& progress, RequestHead& head) noexcept;
+
+/// The host of a Host field or authority, as RequestHead::host has it. nullopt: one that
+/// parse_request_head refuses. Thread-safe.
+std::optional<std::string> host_word_of(std::string_view authority);
 
 }  // namespace weir::net

@@ -102,16 +102,4 @@ std::optional<std::string> host_of_authority(std::string_view authority) {
   return ascii::lowered(host);
 }
 
-std::optional<std::string> host_word_of(std::string_view authority) {
-  auto host = host_of_authority(authority);
-  if (!host) return host;
-  if (authority.starts_with('[')) {
-    *host = "[" + *host + "]";
-  } else if (host->ends_with('.')) {
-    host->pop_back();
-    if (host->empty()) return std::nullopt;
-  }
-  return host;
-}
-
 }  // namespace weir::net

@@ -41,8 +41,5 @@ class Query {
 /// The host of a Host field or authority: lower case, without port and brackets. nullopt: none, or
 /// not the form HOST, HOST:PORT, [V6], [V6]:PORT.
 std::optional<std::string> host_of_authority(std::string_view authority);
-/// The same as policies read it in `host`: an IPv6 address keeps its brackets, and a name loses one
-/// dot at its end (`shop.example.` is shop.example, fully qualified), as in net/http/head.h.
-std::optional<std::string> host_word_of(std::string_view authority);
 
 }  // namespace weir::net

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/chars/ascii.h"
+#include "core/chars/method.h"
+#include "net/http/head.h"
 #include "net/http/target.h"
 #include "net/http/uri.h"
 
@@ -43,7 +45,8 @@ RequestTarget::Taken RequestTarget::take(Request& request) {
       net::HttpRefusal::none) {
     return Taken::none;
   }
-  if (set_.refuses_path(request.method, normal)) return Taken::refused;
+  if (!is_method(request.method) || set_.refuses_path(request.method, normal))
+    return Taken::refused;
   request.target = normal.target;
   request.path = normal.path;
   request.query = normal.query;

@@ -230,6 +230,47 @@ TEST(RequestHead, FieldLines) {
   });
 }
 
+TEST(RequestHead, TheHostOfAnAuthorityIsThatOfTheHead) {
+  for (const std::string text : {"a.example",
+                                 "A.Example",
+                                 "a.example.",
+                                 "A.example.:80",
+                                 "a_b-c~d:65535",
+                                 "127.0.0.1:8080",
+                                 "[::1]",
+                                 "[2001:DB8::1]:80",
+                                 "",
+                                 "a b",
+                                 "a,b",
+                                 "a%41",
+                                 ".",
+                                 ".a",
+                                 "a..b",
+                                 "a..",
+                                 ":80",
+                                 "a:",
+                                 "a:b",
+                                 "a:65536",
+                                 "::1",
+                                 "[::1",
+                                 "[]",
+                                 "[::1]80",
+                                 "[a]"}) {
+    RequestHead head;
+    HeadProgress progress;
+    const std::string bytes = host(text);
+    const bool good =
+        parse_request_head(bytes, HeadLimits{}, progress, head) == HeadStatus::complete;
+    const std::optional<std::string> word = host_word_of(text);
+    ASSERT_EQ(word.has_value(), good) << text;
+    if (good) {
+      EXPECT_EQ(*word, head.host) << text;
+    }
+  }
+  EXPECT_TRUE(host_word_of(std::string(255, 'h')));
+  EXPECT_FALSE(host_word_of(std::string(256, 'h')));
+}
+
 TEST(RequestHead, Host) {
   expect_all({
       {host("a.example"), "GET / 1.1 host=a.example keep"},
