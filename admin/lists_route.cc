@@ -150,14 +150,16 @@ json::array entries_by_key(const Call& call, const policies::List& list, const S
 }
 
 /// Fills `rows` up to `limit` with the entries of a list's file or URL that have an address of the
-/// range, from number `offset` among them on, which it moves. False: the page is full.
-bool fill_from_source(const Call& call, const policies::List& list, const AddressRange& range,
+/// range, from number `offset` among them on, which it moves. False: the page is full, or `search`
+/// has looked at as many entries as one page may: many entries of the range may have ended.
+bool fill_from_source(const Call& call, const policies::List& list, Search& search,
                       std::size_t limit, std::size_t& offset, json::array& rows) {
   const limiter::BulkList* const bulk = list.bulk != nullptr ? list.bulk->get() : nullptr;
   if (bulk == nullptr) return true;
-  const auto numbers = bulk->numbers(range);
+  const auto numbers = bulk->numbers(*search.range);
   for (; offset < numbers.end - numbers.begin; ++offset) {
-    if (rows.size() == limit) return false;
+    if (rows.size() == limit || search.left == 0) return false;
+    --search.left;
     if (const auto found = bulk->at(numbers.v4, numbers.begin + offset, call.at.now))
       rows.push_back(source_entry_row(call, list, *found, {}));
   }
@@ -172,8 +174,7 @@ std::optional<Cursor> fill_page(const Call& call, const std::vector<const polici
   if (at.by_key) {
     for (; at.list < lists.size(); ++at.list, at.offset = 0) {
       if (search.range && lists[at.list]->of_address) {
-        if (!fill_from_source(call, *lists[at.list], *search.range, limit, at.offset, rows))
-          return at;
+        if (!fill_from_source(call, *lists[at.list], search, limit, at.offset, rows)) return at;
         continue;
       }
       json::array found = entries_by_key(call, *lists[at.list], search);
