@@ -52,11 +52,9 @@ void PatternPost::drop_oldest() {
 
 void PatternPost::on_timer(TimePoint now) {
   now_ = now;
-  if (now >= again_) {
-    if (now >= retry_) try_refused_again();
-    send(now);
-  }
-  arm();
+  if (now < again_) return arm();
+  if (now >= retry_) try_refused_again();
+  send(now);
 }
 
 void PatternPost::arm() {
@@ -115,6 +113,7 @@ void PatternPost::send(TimePoint now) {
     if (now < again_) break;  // the store is away: do not try the others
   }
   tell_how_many_wait();
+  arm();  // after the last batch: a store that answers at once has left nothing under way
 }
 
 bool PatternPost::is_refused_whatever_the_key(const Batch& batch) {

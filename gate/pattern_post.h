@@ -18,9 +18,11 @@ namespace weir::gate {
 
 struct Shared;
 
-/// Sends the events of patterns that all replicas share to the store, in order, once per turn, and
-/// passes the store's answers back to the patterns. While the store is away, events are kept and
-/// sent later with their times: so an order and its payment still match after an outage.
+/// Sends the events of patterns that all replicas share to the store, once per turn, and passes the
+/// store's answers back to the patterns. Events leave in their order. They may reach the store in
+/// another order after an error: a later batch may be on its way already. An event that is sent
+/// again keeps its time. While the store is away, events are kept and sent later with their times:
+/// so an order and its payment still match after an outage.
 ///
 /// An error of no known kind says nothing of the store: it may be the state of one key that brings
 /// it about. As in all other calls, it concerns the event that got it. That event waits, with those
