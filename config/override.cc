@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/checks/exactness.h"
 #include "core/chars/ascii.h"
 #include "core/chars/parse.h"
 
@@ -106,6 +107,13 @@ std::string set_limits(const std::vector<Override::Limit>& changes, PolicyDef& p
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
     rungs[i]->limit = Located<Number>{changes[i].limit, rungs[i]->where};
+  // Only then: the thresholds of a policy may change how many events its window keeps.
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const auto largest = largest_reading(policy, window_of(policy, *rungs[i]));
+    if (largest && largest->is_below(rungs[i]->compare, changes[i].limit))
+      return "\"" + changes[i].rung + "=" + changes[i].limit.to_string() + "\" " +
+             largest->text(rungs[i]->compare);
+  }
   return {};
 }
 

@@ -48,6 +48,36 @@ TEST(Override, SetsTheOneThresholdThatIsMeant) {
   EXPECT_EQ(limit_of(changed.policies[0].then[2]), Number(60));
 }
 
+TEST(Override, RefusesAThresholdThatNoReadingCanReach) {
+  Loaded loaded = load_text("weir.yaml", R"(weir: 1
+policies:
+  - {name: last, watch: request, key: ip, window: {events: 5}, then: [{over: 3, do: deny}]}
+  - name: quiet
+    watch: request
+    key: ip
+    window: {last: 1h, exact: true}
+    keep: 50
+    then: [{under: 5, do: flag}, {over: 20, do: deny}]
+  - {name: paced, watch: request, key: ip, window: {leaky: 3, drain: 1s}, then: [{over: 2, do: deny}]}
+)");
+  ASSERT_TRUE(loaded.model);
+  const auto refusal = [&](const char* policy, const char* rung, Number limit) {
+    Model changed = *loaded.model;
+    return apply(of(policy, {}, {{rung, limit}}), changed);
+  };
+  EXPECT_EQ(refusal("last", "over", 4), "");
+  EXPECT_EQ(refusal("last", "over", 5),
+            "\"over=5\" can never hold: the window has at most 5 events");
+  EXPECT_EQ(refusal("quiet", "under", 50), "");
+  EXPECT_EQ(refusal("quiet", "under", 100'000),
+            "\"under=100000\" always holds: this metric reads at most keep, which is 50");
+  EXPECT_EQ(refusal("quiet", "over", 50),
+            "\"over=50\" can never hold: this metric reads at most keep, which is 50");
+  EXPECT_EQ(refusal("paced", "over", 3), "");
+  EXPECT_EQ(refusal("paced", "over", 4),
+            "\"over=4\" is above what the bucket reads: its capacity of 3, and 1 more");
+}
+
 TEST(Override, SaysWhichThresholdsThereAre) {
   Model changed = model();
   EXPECT_EQ(apply(of("ladder", {}, {{"over", 20}}), changed),
