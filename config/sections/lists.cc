@@ -59,6 +59,8 @@ struct ListDraft {
   const Member* entries = nullptr;
   const Node* hold = nullptr;
   const Node* effect = nullptr;
+  const Node* tell = nullptr;
+  const Node* status = nullptr;
   const Node* body = nullptr;
   const Node* content_type = nullptr;
 };
@@ -90,9 +92,15 @@ constexpr Row<ListDraft> kList[] = {
     {ListSize::doc("max", "100000", "Entries at most."),
      [](Reader& r, const Member& m, ListDraft& d) { set(ListSize::read(r, m), d.list.max); }},
     {{"tell", shape::kTell, kValuesOf<kTells>, "`nothing`", "How much a refused caller learns."},
-     [](Reader& r, const Member& m, ListDraft& d) { d.list.tell = read_tell(r, m); }},
+     [](Reader& r, const Member& m, ListDraft& d) {
+       d.tell = m.key;
+       d.list.tell = read_tell(r, m);
+     }},
     {{"status", shape::kStatus, "400 to 599", "403", "Status of refusals."},
-     [](Reader& r, const Member& m, ListDraft& d) { d.list.status = read_status(r, m); }},
+     [](Reader& r, const Member& m, ListDraft& d) {
+       d.status = m.key;
+       d.list.status = read_status(r, m);
+     }},
     {{"body", R"({"type":"string"})", kBodyRange, "weir's own, as `tell` says",
       "Body of refusals."},
      [](Reader& r, const Member& m, ListDraft& d) {
@@ -217,6 +225,11 @@ void check_list(Reader& reader, const Node& name, const ListDraft& draft) {
     reader.error(*draft.hold, "\"hold\" stands only with effect: delay");
   }
   const Action effect = list.effect.value;
+  for (const Node* const key : {draft.tell, draft.status}) {
+    if (key == nullptr || refuses(effect)) continue;
+    reader.error(*key, quoted(key->text) +
+                           " stands only with kind: deny, or with effect: deny or challenge");
+  }
   if (draft.body != nullptr && effect != Action::deny) {
     reader.error(*draft.body, "\"body\" stands only with kind: deny or effect: deny");
   }

@@ -202,7 +202,7 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
   if (action == Action::graylist && d.durations == nullptr) {
     reader.error(*d.action, "\"graylist\" needs \"for\", a duration such as 15m");
   }
-  if (d.hold != nullptr && action != Action::delay && d.action != nullptr) {
+  if (d.hold != nullptr && action != Action::delay) {
     reader.error(*d.hold, "\"hold\" stands only with do: delay");
   }
   if (d.durations != nullptr && !row_of(action).remembers) {

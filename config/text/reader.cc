@@ -130,6 +130,10 @@ std::optional<Text> Reader::text(const Member& m) {
     error(*m.value, key_name(m) + " is empty");
     return std::nullopt;
   }
+  if (value->find('\0') != std::string_view::npos) {  // a path would end there
+    error(*m.value, key_name(m) + " has a zero byte");
+    return std::nullopt;
+  }
   return Text{std::string(*value), m.value->where};
 }
 

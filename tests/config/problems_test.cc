@@ -217,6 +217,10 @@ TEST(Problems, of_lists_and_tables) {
           {"max and status",
            "lists: {a: {of: ip, kind: deny, max: 1, entries: [10.0.0.1, 10.0.0.2]}, b: "
            "{of: ip, kind: deny, status: 200}, c: {of: ip, kind: deny, max: 0}}\n"},
+          {"status and tell without a refusal",
+           "lists: {a: {of: ip, kind: allow, status: 429, tell: full}, b: {of: ip, kind: gray, "
+           "status: 429}, c: {of: ip, kind: gray, effect: delay, hold: 1s, tell: retry}, d: {of: "
+           "ip, kind: gray, effect: challenge, status: 401, tell: full}}\n"},
           {"share and release",
            "lists: {a: {of: ip, kind: gray, share: redis, release: x}, b: {of: ip, kind: gray, "
            "share: {redis: {sync: 1s}}}}\n"},
@@ -237,6 +241,8 @@ TEST(Problems, of_policies) {
           {"a rule's rung without if", "    then: [{do: deny}]\n"},
           {"duration without unit",
            "    window: 10\n    then: [{over: 5, do: graylist, for: 15}]\n"},
+          {"hold without an action",
+           "    window: 10m\n    then: [{over: 5, score: 10, hold: 2s}]\n"},
           {"durations",
            "    window: 10min\n    then: [{over: 5, do: graylist, for: 1m1h}, {over: 6, do: "
            "graylist, for: soon}, {over: 7, do: deny, for: 99999d}]\n"},

@@ -92,6 +92,8 @@ Never host_never(std::string_view text, Compared how) {
   const bool address = text.starts_with('[') || how != Compared::whole;  // a part of an IPv6 one
   if (!address && text.find(':') != std::string_view::npos)
     return {"a host comes without its port", write(text.substr(0, text.find(':')))};
+  if (text.ends_with('.') && (how == Compared::whole || how == Compared::end))
+    return {"a host comes without the dot at its end", write(text.substr(0, text.size() - 1))};
   return {};
 }
 
