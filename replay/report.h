@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "limiter/patterns/pattern.h"
@@ -112,10 +113,14 @@ struct Difference {
   std::vector<std::string> keys_only_here, keys_only_there;  ///< some of them, by text
 };
 
+/// What follows the number of requests that the proxy refuses whatever their key.
+inline constexpr std::string_view kRefusedByProxy =
+    " that the proxy would refuse (400: their path has no one meaning, or it takes no such method)";
+
 struct Report {
   std::vector<FileReport> files;
   std::uint64_t rows = 0, bad = 0, late = 0, dropped = 0, events = 0;
-  std::uint64_t refused_paths = 0;  ///< requests that the proxy would answer with 400
+  std::uint64_t refused_paths = 0;  ///< requests with a path or method that the proxy refuses
   std::optional<TimePoint> first, last;
   struct Effect {
     std::string name;

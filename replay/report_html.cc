@@ -107,8 +107,7 @@ class Page {
     out_ += "<p>" + human_count(report_.rows) + " rows";
     if (report_.bad > 0) out_ += ", " + human_count(report_.bad) + " bad";
     if (report_.refused_paths > 0) {
-      out_ += ", " + human_count(report_.refused_paths) +
-              " that the proxy would refuse (400: their path has no one meaning)";
+      out_ += ", " + human_count(report_.refused_paths) + std::string(kRefusedByProxy);
     }
     if (report_.late > 0) out_ += ", " + human_count(report_.late) + " late";
     out_ += "</p>\n";

@@ -60,8 +60,7 @@ class Text {
     out_ += counted(report_.rows, "row", "rows");
     if (report_.bad > 0) out_ += ", " + human_count(report_.bad) + " bad";
     if (report_.refused_paths > 0) {
-      out_ += ", " + human_count(report_.refused_paths) +
-              " that the proxy would refuse (400: their path has no one meaning)";
+      out_ += ", " + human_count(report_.refused_paths) + std::string(kRefusedByProxy);
     }
     if (report_.late > 0) out_ += ", " + human_count(report_.late) + " late";
     if (report_.first) out_ += ", " + iso_time(*report_.first) + " .. " + iso_time(*report_.last);

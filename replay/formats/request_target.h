@@ -18,7 +18,7 @@ class RequestTarget {
 
   enum class Taken : std::uint8_t {
     good,
-    refused,  ///< the proxy would answer 400 under these policies (proxy.path)
+    refused,  ///< the proxy refuses its method, or under these policies its path (proxy.path)
     none,     ///< not a target, or one with a broken escape: the proxy always refuses it
   };
   /// Brings `request.target` into normal form, and takes path and query from it; of a whole URL the
