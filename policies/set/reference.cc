@@ -45,7 +45,8 @@ std::string signature(const expr::FunctionRow& row) {
 std::string language_reference() {
   std::string out = R"(## Actions
 
-What `do` may say, in the order of severity: of all that apply to a request the severest effect wins.
+What `do` may say, in the order of severity: of all that apply to a request the severest effect wins. `none` is a rung
+without `do`, and may be the `effect` of a gray list.
 
 | action | refuses | with `for` | |
 |---|---|---|---|
