@@ -19,6 +19,8 @@ namespace {
 
 // An answer is to be with Envoy before it stops waiting: this much earlier, or an eighth.
 constexpr milliseconds kEarlier{20};
+// Bytes of a refusal's body that goes out however short memory is.
+constexpr std::size_t kShortBody = 512;
 
 }  // namespace
 
@@ -131,7 +133,11 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
 
   void refuse(const Effect& effect) {
     auto& response = messages_.make<CheckResponse>();
-    fill_refused(response, effect);
+    Effect told = effect;
+    // A refusal without its page is still a refusal; a call without an answer may let it pass.
+    if (effect.body.size() > kShortBody && call_->is_memory_short())
+      told.body = told.content_type = {};
+    fill_refused(response, told);
     service_.metrics_.add(Metric::check_denied_ext_authz);
     complete(response);
   }

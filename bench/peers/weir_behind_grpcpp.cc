@@ -104,6 +104,7 @@ class Slot final : public net::grpc::Call {
   /// As behind a Unix socket: weir knows the address of a connection, grpc++ writes it for each
   /// call.
   const Address& peer() const noexcept override { return peer_; }
+  bool is_memory_short() const noexcept override { return false; }
   void send(std::string_view) override {}  // no method here streams its answers
   void complete(std::string_view message) override {
     const grpc::Slice slice(message.data(), message.size());

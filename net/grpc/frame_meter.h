@@ -38,11 +38,17 @@ class Credit {
 /// DATA costs one of 8,192, because only libnghttp2 knows whether its call still reads. The
 /// connection gives one back for each DATA frame that a call has taken. DATA for calls that are
 /// answered or closed therefore runs out.
+///
+/// A few bytes of HPACK can stand for a list of fields that is larger than a call may have. Reading
+/// such a list costs processor time, and its call is refused. So each multiple of the limit that a
+/// list reaches costs kPerFieldsLimit of the 1,000: a list of just over the limit costs less than
+/// its answered call gives back.
 class FrameMeter {
  public:
   static constexpr std::int32_t kQuietMax = 1'000;
   static constexpr std::int32_t kQuietPerSecond = 200;
   static constexpr std::int32_t kPerCall = 10;
+  static constexpr std::int32_t kPerFieldsLimit = 4;
   /// Larger than the number of DATA frames that one read can hold (frame_meter.cc asserts it).
   static constexpr std::int32_t kDataMax = 8'192;
   /// Pieces of one list of fields, after its HEADERS: 1 MiB in pieces of the usual 16 KiB. A list
@@ -61,6 +67,10 @@ class FrameMeter {
   void call_answered() noexcept {
     quiet_.earn(kPerCall);
     data_.earn(kPerCall);
+  }
+  /// A list of fields has reached so many more multiples of the limit. False: a flood of them.
+  bool take_fields(std::uint32_t limits) noexcept {
+    return quiet_.spend(static_cast<std::int32_t>(limits) * kPerFieldsLimit);
   }
   /// A call has taken a DATA frame.
   void data_taken() noexcept { data_.earn(1); }

@@ -21,7 +21,7 @@ using telemetry::Metric;
 constexpr std::size_t kFieldOverhead = 32;  // RFC 9113, section 6.5.2
 // A list of fields that is this many times larger than the limit ends the connection, not only its
 // call: it has been decoded up to here for nothing.
-constexpr std::size_t kFieldsShutOut = 16;
+constexpr std::uint32_t kFieldsShutOut = 16;
 constexpr std::size_t kWhyMax = 1 << 10;
 // An answer from here on is worth compressing for a peer whose message was not.
 constexpr std::size_t kWorthCompressing = 1 << 10;
@@ -111,10 +111,15 @@ void Stream::close() {
 }
 
 void Stream::on_field(std::string_view name, std::string_view value) {
+  const auto limits_reached = [&] {
+    return fields_counted_ / static_cast<std::uint32_t>(ctx_.settings.field_bytes);
+  };
+  const std::uint32_t before = limits_reached();
   fields_counted_ += static_cast<std::uint32_t>(name.size() + value.size() + kFieldOverhead);
   if (fields_counted_ > ctx_.settings.field_bytes) {
     too_many_fields_ = true;
-    if (fields_counted_ / kFieldsShutOut > ctx_.settings.field_bytes)
+    const std::uint32_t limits = limits_reached();
+    if (limits > kFieldsShutOut || !connection_->meter_.take_fields(limits - before))
       connection_->shut_out(Abuse::fields);
     return;
   }
@@ -180,6 +185,10 @@ std::string_view Stream::metadata(std::string_view name) const noexcept {
 }
 
 const Address& Stream::peer() const noexcept { return connection_->peer(); }
+
+bool Stream::is_memory_short() const noexcept {
+  return ctx_.kept() > ctx_.settings.buffer_bytes / 2 || ctx_.worker.blocks().is_short();
+}
 
 void Stream::on_fields_end() {
   if (state_ != State::reading) return;
@@ -292,7 +301,9 @@ void Stream::send(std::string_view message) {
 void Stream::complete(std::string_view message) {
   WEIR_ASSERT(state_ == State::waiting && !streaming_);
   pending_ = nullptr;
-  if (!survives_no_memory([&] { answer(message); })) connection_->give_up();
+  if (survives_no_memory([&] { answer(message); })) return;
+  // The service has let go of the call: it may not wait any longer.
+  fail(Status::resource_exhausted, "there is no memory for the answer");
 }
 
 void Stream::answer(std::string_view message) {

@@ -57,6 +57,7 @@ class Stream final : public Call, Timer {
   TimePoint deadline() const noexcept override { return deadline_; }
   std::string_view metadata(std::string_view name) const noexcept override;
   const Address& peer() const noexcept override;
+  bool is_memory_short() const noexcept override;
   void send(std::string_view message) override;
   void complete(std::string_view message) override;
   void fail(Status status, std::string_view why) override;

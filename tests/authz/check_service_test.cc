@@ -21,6 +21,7 @@ events:
   failed: {is: login, when: status == 401}
 policies:
   - {name: banned, watch: request, when: path == "/banned", then: [{if: true, do: deny, status: 403}]}
+  - {name: long, watch: request, when: path == "/long", then: [{if: true, do: deny, body: LONG}]}
   - {name: gold, watch: request, when: 'envoy.context.tier == "gold"', then: [{if: true, do: flag}]}
   - {name: slow, watch: request, when: path == "/slow", then: [{if: true, do: delay, hold: 1s}]}
   - {name: failures, watch: failed, key: ip, window: 10m, then: [{over: 0, do: deny}]}
@@ -63,7 +64,11 @@ struct Door {
     if (gate.has_waiters()) gate.tick(now);
   }
 
-  policies::World world{kYaml};
+  static std::string yaml() {
+    std::string out = kYaml;
+    return out.replace(out.find("LONG"), 4, std::string(1'000, 'z'));
+  }
+  policies::World world{yaml()};
   gate::Shared shared{world.bank, world.lists, world.secret, world.stats};
   telemetry::Metrics metrics{1};
   TimePoint now = world.now;
@@ -150,6 +155,17 @@ TEST(CheckService, RefusesWhatItCannotHoldWithinTheDeadline) {
   door.service().start(call, door.now);
   const CheckResponse refused = Door::answer(call);
   EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 429);
+}
+
+TEST(CheckService, ARefusalStaysOneWithoutMemoryForItsBody) {
+  Door door;
+  EXPECT_EQ(door.ask(Door::check("GET", "/long")).denied_response().body().size(), 1'000U);
+  FakeCall call(Door::check("GET", "/long"));
+  call.is_short = true;
+  door.service().start(call, door.now);
+  const CheckResponse refused = Door::answer(call);
+  EXPECT_EQ(static_cast<int>(refused.denied_response().status().code()), 429);
+  EXPECT_EQ(refused.denied_response().body(), "");
 }
 
 TEST(CheckService, ACallThatIsGivenUpGivesItsPlaceBack) {

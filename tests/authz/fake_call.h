@@ -27,6 +27,7 @@ class FakeCall final : public net::grpc::Call {
   std::string why;
   net::grpc::Pending* pending = nullptr;
   bool has_no_memory = false;  ///< fail() throws
+  bool is_short = false;       ///< is_memory_short()
   bool done() const { return answer || failed; }
 
   std::string_view message() const noexcept override { return message_; }
@@ -36,6 +37,7 @@ class FakeCall final : public net::grpc::Call {
     return found == fields.end() ? std::string_view{} : std::string_view(found->second);
   }
   const Address& peer() const noexcept override { return from; }
+  bool is_memory_short() const noexcept override { return is_short; }
   void send(std::string_view message) override {
     WEIR_ASSERT(!done() && pending != nullptr);
     sent.emplace_back(message);

@@ -163,24 +163,50 @@ TEST_F(GrpcAttacks, continuations_without_end) {
   expect_served();
 }
 
+// A literal field of 3,900 bytes that goes into the table: one byte (0xBE) names it from then on.
+const std::string kLongField = std::string("\x40\x03x-a\x7F") +
+                               static_cast<char>((3'900 - 127) % 128 + 128) +
+                               static_cast<char>((3'900 - 127) / 128) + std::string(3'900, 'a');
+
 // One field of 4,000 bytes in the table, named by one byte 16,000 times a frame.
 TEST_F(GrpcAttacks, hpack_bomb) {
   start();
   RawH2 raw(port);
   raw.greet();
-  std::string bomb = list;
-  bomb += '\x40';  // literal, indexed, with a new name
-  bomb += "\x03x-a";
-  bomb += '\x7F';
-  bomb += static_cast<char>((3'900 - 127) % 128 + 128);
-  bomb += static_cast<char>((3'900 - 127) / 128);
-  bomb += std::string(3'900, 'a');
-  bomb += std::string(10'000, '\xBE');  // the first entry of the dynamic table
+  const std::string bomb = list + kLongField + std::string(10'000, '\xBE');
   raw.send(RawH2::frame(NGHTTP2_HEADERS, kEndHeaders, 1, bomb));
   EXPECT_EQ(raw.goaway_code(), kCalm);
   EXPECT_TRUE(raw.at_end());
   EXPECT_EQ(metric(Metric::grpc_shut_out_fields), 1);
   expect_served();
+}
+
+// Each list alone is below what ends a connection.
+TEST_F(GrpcAttacks, small_hpack_bombs_without_end) {
+  start();
+  RawH2 raw(port);
+  raw.greet();
+  raw.send(RawH2::frame(NGHTTP2_HEADERS, kEndHeaders | kEndStream, 1, list + kLongField));
+  std::string bombs;
+  for (std::uint32_t id = 3; id < 403; id += 2)
+    bombs += RawH2::frame(NGHTTP2_HEADERS, kEndHeaders | kEndStream, id,
+                          list + std::string(240, '\xBE'));
+  raw.send(bombs);
+  EXPECT_EQ(raw.goaway_code(), kCalm);
+  EXPECT_TRUE(raw.at_end());
+  EXPECT_EQ(metric(Metric::grpc_shut_out_fields), 1);
+  expect_served();
+}
+
+TEST_F(GrpcAttacks, lists_just_over_the_limit_are_no_abuse) {
+  settings.field_bytes = 8 << 10;
+  start();
+  H2Client client(port);
+  for (int i = 0; i < 1'000; ++i) {
+    client.fields = {{"x-long", std::string(9'000, 'a')}};
+    ASSERT_EQ(client.call(kEcho, "a").status(), 8) << i;
+  }
+  EXPECT_EQ(metric(Metric::grpc_shut_out_fields), 0);
 }
 
 TEST_F(GrpcAttacks, half_frames_and_half_prefaces) {
@@ -213,6 +239,24 @@ TEST_F(GrpcAttacks, messages_without_end) {
   EXPECT_EQ(client.finish(id).status(), 4);
   EXPECT_EQ(client.finish(none).status(), 4);
   EXPECT_EQ(client.call(kEcho, "a").status(), 0);
+}
+
+TEST_F(GrpcAttacks, answers_without_memory_end_their_calls_alone) {
+  pool_bytes = std::size_t{1} << 20;
+  start();
+  {
+    H2Client stalled(port, {{std::to_string(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE), "0"}});
+    std::vector<std::int32_t> ids;
+    for (int i = 0; i < 64; ++i) {
+      ids.push_back(stalled.begin("/test.Test/Sized", H2Client::prefixed("60000")));
+      stalled.send();
+    }
+    // Those that have no memory say so, or the peer that keeps all of it is shut out.
+    const GrpcReply last = stalled.finish(ids.back());
+    EXPECT_TRUE(stalled.ended || last.status() == 8 || last.code != 0);
+    expect_served();
+  }
+  for (int i = 0; i < 3; ++i) expect_served();
 }
 
 TEST_F(GrpcAttacks, windows_that_stay_shut) {

@@ -29,6 +29,14 @@ struct FailMethod final : net::grpc::Method {
   }
 };
 
+/// Answers with as many bytes as the message says.
+struct SizedMethod final : net::grpc::Method {
+  std::string_view path() const noexcept override { return "/test.Test/Sized"; }
+  void start(net::grpc::Call& call, TimePoint) override {
+    call.complete(std::string(std::stoul(std::string(call.message())), 'z'));
+  }
+};
+
 /// Answers with what the call's metadata has.
 struct MetadataMethod final : net::grpc::Method {
   std::string_view path() const noexcept override { return "/test.Test/Metadata"; }
@@ -108,6 +116,7 @@ class GrpcFixture : public ::testing::Test {
           std::make_unique<net::grpc::Server>((*pool)[i], settings, metrics->cells(i)));
       servers[i]->add(echo);
       servers[i]->add(failing);
+      servers[i]->add(sized);
       servers[i]->add(metadata);
       servers[i]->add(wait);
       servers[i]->add(stream);
@@ -160,6 +169,7 @@ class GrpcFixture : public ::testing::Test {
   std::uint16_t port = 0;
   EchoMethod echo;
   FailMethod failing;
+  SizedMethod sized;
   MetadataMethod metadata;
   WaitMethod wait;
   StreamMethod stream;
