@@ -26,8 +26,8 @@ namespace weir::app {
 struct ServingWorker {
   ServingWorker(net::Worker& in, std::size_t index, std::size_t workers, gate::Shared& shared,
                 const config::Server& settings, const proxy::Settings& proxy,
-                const authz::DoorSettings& checks_wanted, FrontDoors& front_doors,
-                telemetry::MetricCells& cells, telemetry::RuleStats& rules,
+                const authz::DoorSettings& checks_wanted, std::size_t unsettled_most,
+                FrontDoors& front_doors, telemetry::MetricCells& cells, telemetry::RuleStats& rules,
                 authz::LimitadorCounters& limitador_counters, policies::Observer& observer,
                 const SharedStoreSettings* store)
       : thread(in),
@@ -36,7 +36,7 @@ struct ServingWorker {
              gate::GateLimits{settings.limits.held, settings.limits.waiting, settings.reserve_wait},
              cells, &observer),
         server(in, proxy, gate, cells),
-        unsettled(gate, in.wheel(), index, settings.authz.settle, cells),
+        unsettled(gate, in.wheel(), index, settings.authz.settle, cells, unsettled_most),
         lines(gate, cells),
         rate_limit_http(gate, cells, rules),
         limitador(gate, cells, rules, limitador_counters) {

@@ -366,8 +366,9 @@ int Startup::build_workers() {
   process_.workers.make(count, [&](net::Worker& thread, std::size_t i) {
     auto worker = std::make_unique<ServingWorker>(
         thread, i, count, *process_.shared, process_.settings, process_.proxy_settings,
-        process_.door_settings, process_.front_doors, process_.metrics->cells(i),
-        process_.metrics->rules(), process_.limitador_counters, process_.report->observer(i),
+        process_.door_settings, unsettled_most(count, process_.machine.memory),
+        process_.front_doors, process_.metrics->cells(i), process_.metrics->rules(),
+        process_.limitador_counters, process_.report->observer(i),
         process_.redis ? &*process_.redis : nullptr);
     if (process_.recording != nullptr)
       worker->gate.record_to(&process_.recording->add(process_.metrics->cells(i)));

@@ -1,10 +1,12 @@
 #include "app/support/memory_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 
 #include "app/support/shared_store.h"
 #include "core/text.h"
+#include "gate/unsettled.h"
 #include "limiter/counters/footprint.h"
 #include "policies/set/describe.h"
 #include "store/redis/connection.h"
@@ -21,6 +23,10 @@ constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
 
 /// Bytes of a key's name in the store: 22 letters, unless keys are readable.
 constexpr std::size_t kNameBytes = 32;
+
+/// Of a request that waits for its answer, with its plan and what it has charged: measured with two
+/// policies that count answers.
+constexpr std::uint64_t kUnsettledBytes = 3 << 10;
 
 std::string users_of(const policies::PolicySet& set, std::size_t index) {
   std::string out;
@@ -78,11 +84,25 @@ std::uint64_t body_bytes(std::optional<std::uint64_t> granted) noexcept {
   return granted ? std::clamp(*granted / 16, kLeast, kMost) : kMost;
 }
 
+std::size_t unsettled_most(std::size_t threads, std::optional<std::uint64_t> granted) noexcept {
+  constexpr std::size_t kLeast = 64, kMost = gate::Unsettled::kMost;
+  if (!granted) return kMost;
+  const std::uint64_t fit = *granted / 16 / std::max<std::size_t>(1, threads) / kUnsettledBytes;
+  return std::bit_floor(static_cast<std::size_t>(std::clamp<std::uint64_t>(fit, kLeast, kMost)));
+}
+
+std::uint64_t unsettled_bytes(const config::Server& server, unsigned threads,
+                              std::optional<std::uint64_t> granted) noexcept {
+  const bool asked = server.api.ext_authz || !server.api.forward_auth.empty() || server.grpc.listen;
+  return asked ? threads * unsettled_most(threads, granted) * kUnsettledBytes : 0;
+}
+
 std::uint64_t memory_beside(const config::Server& server, const Machine& machine) noexcept {
   const unsigned threads = threads_of(server, machine);
   return kProgram + buffer_bytes(server.limits, threads, machine.memory) +
          (server.api.none ? 0 : body_bytes(machine.memory)) +
-         log_bytes(server, threads, machine.memory);
+         log_bytes(server, threads, machine.memory) +
+         unsettled_bytes(server, threads, machine.memory);
 }
 
 std::uint64_t counter_room(std::uint64_t granted, std::uint64_t fixed, bool patterns) noexcept {
@@ -133,6 +153,7 @@ MemoryPlan plan_memory(const policies::PolicySet& set, const config::Server& ser
     out.least_buffer_bytes = least_buffer_bytes(limits);
   if (server.redis) out.redis_bytes = store::Connection::kOutMax;
   if (!server.api.none) out.body_bytes = body_bytes(std::nullopt);
+  out.unsettled_bytes = unsettled_bytes(server, 1, std::nullopt);
   if (!set.patterns.empty()) out.pattern_bytes = limiter::pattern_memory(limits.memory);
   if (!set.views.empty()) out.view_bytes = set.view_memory;
   for (const policies::Counter& counter : set.counters) {
@@ -185,6 +206,11 @@ std::string to_text(const MemoryPlan& plan) {
   if (plan.body_bytes != 0) {
     out += "  besides at most " + human_size(plan.body_bytes) +
            " for bodies of events and of rate limit calls (api); over that they get 503\n";
+  }
+  if (plan.unsettled_bytes != 0) {
+    out += "  besides at most " + human_size(plan.unsettled_bytes) +
+           " a worker for checks whose answers the app reports (authz.settle); over that the "
+           "oldest ones are released uncounted\n";
   }
   if (plan.pattern_bytes != 0) {
     out += "  besides at most " + human_size(plan.pattern_bytes) +

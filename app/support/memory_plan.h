@@ -31,6 +31,8 @@ struct MemoryPlan {
   /// Each worker's least of it, where many workers need more than that; 0: their number is known.
   std::uint64_t least_buffer_bytes = 0;
   std::uint64_t body_bytes = 0;  ///< at most, of bodies of the api door; 0: it has none
+  /// Of requests that doors have passed and whose answers the app reports; 0: there are none.
+  std::uint64_t unsettled_bytes = 0;
   std::uint64_t pattern_bytes =
       0;  ///< for open matches of patterns, beside limits.memory; 0: there are none
   std::uint64_t view_bytes =
@@ -66,8 +68,17 @@ std::uint64_t log_bytes(const config::Server& server, unsigned threads,
 /// less than 128 MiB, a sixteenth of that, and 2 MiB at least.
 std::uint64_t body_bytes(std::optional<std::uint64_t> granted) noexcept;
 
+/// The requests that a worker keeps until their answers are reported (gate/unsettled.h): 16,384. If
+/// a cgroup grants less than some 1.5 GiB for two workers, as many as fit into a sixteenth of that
+/// for all workers, and 64 at least. A power of two.
+std::size_t unsettled_most(std::size_t threads, std::optional<std::uint64_t> granted) noexcept;
+
+/// The memory of these requests, of all workers together; 0 without a door for checks.
+std::uint64_t unsettled_bytes(const config::Server& server, unsigned threads,
+                              std::optional<std::uint64_t> granted) noexcept;
+
 /// The memory of weir beside counters and patterns: the program, its lists, connections' buffers,
-/// bodies of the event API, the access log and traces.
+/// bodies of the event API, requests whose answers are reported, the access log and traces.
 std::uint64_t memory_beside(const config::Server& server, const Machine& machine) noexcept;
 
 /// The smallest default of limits.memory in a small cgroup.

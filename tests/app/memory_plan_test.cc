@@ -8,6 +8,7 @@
 
 #include "app/support/configuration.h"
 #include "core/no_memory.h"
+#include "gate/unsettled.h"
 #include "net/bytes.h"
 #include "telemetry/request_sink.h"
 
@@ -186,6 +187,27 @@ TEST(MemoryPlan, names_what_lines_and_spans_take_beside) {
       << to_text(logged);
   EXPECT_GT(plan("tracing: {endpoint: 'http://127.0.0.1:4318'}\n").log_bytes,
             RequestSink::kSpans * sizeof(telemetry::RequestFacts));
+}
+
+TEST(MemoryPlan, requests_whose_answers_are_reported_have_their_room) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(unsettled_most(2, std::nullopt), gate::Unsettled::kMost);
+  EXPECT_EQ(unsettled_most(2, 4'096 * kMiB), gate::Unsettled::kMost);
+  EXPECT_EQ(unsettled_most(2, 64 * kMiB), 512U);
+  EXPECT_EQ(unsettled_most(64, 16 * kMiB), 64U);
+  EXPECT_EQ(plan_memory(*load("weir: 1\n").set, {}).unsettled_bytes, 0U);
+  const Configuration c =
+      load("weir: 1\nlimits: {memory: 12MiB}\napi: {ext_authz: {prefix: /a}}\n");
+  ASSERT_TRUE(c.good());
+  EXPECT_NE(to_text(plan_memory(*c.set, c.model().server)).find("48 MiB a worker for checks"),
+            std::string::npos);
+  for (const unsigned cores : {1U, 2U, 16U}) {
+    Machine sidecar;
+    sidecar.affinity = cores;
+    sidecar.memory = 64 * kMiB;  // of the manifests
+    EXPECT_LE(c.model().server.limits.memory + memory_beside(c.model().server, sidecar), 64 * kMiB)
+        << cores;
+  }
 }
 
 TEST(MemoryPlan, lines_and_spans_have_their_room_in_a_small_cgroup) {
