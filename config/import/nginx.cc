@@ -224,10 +224,29 @@ class NginxWriter {
                    "together");
       }
       limit_delay(limit, *zone);
+      if (limit.use.connections && meets_delay(limit)) {
+        note(limit.use.line, what,
+             "weir counts a request from its arrival, also while limit_req delays it; nginx counts "
+             "it when its turn has come: allow as many more as may wait");
+      }
       for (const std::string& when : conditions)
         out += written(policy_of(limit, *zone, key, when, names));
     }
     return out;
+  }
+
+  /// Whether a limit_req delays requests that this limit_conn counts.
+  bool meets_delay(const Limit& connections) const {
+    const auto is_everywhere = [](const Limit& limit) {
+      return std::find(limit.where.begin(), limit.where.end(), "") != limit.where.end();
+    };
+    return std::any_of(limits_.begin(), limits_.end(), [&](const Limit& other) {
+      const NginxUse& use = other.use;
+      if (use.connections || !use.delay_from || use.number <= *use.delay_from) return false;
+      return is_everywhere(connections) || is_everywhere(other) ||
+             std::find_first_of(other.where.begin(), other.where.end(), connections.where.begin(),
+                                connections.where.end()) != other.where.end();
+    });
   }
 
   static std::string counters_of(const Limit& limit) {

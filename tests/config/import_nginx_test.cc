@@ -189,6 +189,23 @@ TEST(ImportNginx, TellsWhatNginxRefuses) {
   EXPECT_EQ(told("server { limit_req zone=a burst=010 delay=2; }"), "nothing");
 }
 
+TEST(ImportNginx, TellsOfConnectionsThatADelayKeepsHere) {
+  const std::string zone = "limit_conn_zone $binary_remote_addr zone=c:1m;\n";
+  const auto notes = [&](const std::string& servers) { return import(zone + servers).notes; };
+  const Notes told = {
+      "3: limit_conn c 2: weir counts a request from its arrival, also while limit_req delays it; "
+      "nginx counts it when its turn has come: allow as many more as may wait"};
+  EXPECT_EQ(notes("server { limit_conn c 2; limit_req zone=a burst=8; }"), told);
+  EXPECT_EQ(notes("server { limit_conn c 2; location /a { limit_req zone=a burst=8 delay=3; } }"),
+            told);
+  EXPECT_EQ(notes("server { limit_conn c 2; limit_req zone=a burst=8 nodelay; }"), Notes{});
+  EXPECT_EQ(notes("server { limit_conn c 2; limit_req zone=a; }"), Notes{});
+  EXPECT_EQ(
+      notes("server { location /c { limit_conn c 2; } location /a { limit_req zone=a burst=8; "
+            "} }"),
+      Notes{});
+}
+
 TEST(ImportNginxKeys, OnlyAnEmptyKeyIsNotCounted) {
   const auto key = [](const std::string& variables) {
     const Result got = import("limit_req_zone " + variables +
