@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/json_numbers.h"
 #include "core/text.h"
 #include "limiter/lists/lists.h"
 #include "policies/explain/pattern_text.h"
@@ -11,19 +12,14 @@ namespace weir::api {
 
 namespace {
 
-void append_number(std::string& out, Number number) {
-  char digits[32];
-  out.append(digits, number.finite().to_chars(digits));
-}
-
 /// Appends a limit. In a table a limit may be one that nothing reaches.
 void append_limit(std::string& out, Number limit) {
-  if (limit.is_finite()) return append_number(out, limit);
+  if (limit.is_finite()) return append_json_number(out, limit);
   out += "\"unlimited\"";
 }
 
 void append_value(std::string& out, const Value& value) {
-  if (value.is_number()) return append_number(out, value.as_number());
+  if (value.is_number()) return append_json_number(out, value.as_number());
   if (value.is(Type::boolean)) {
     out += value.as_boolean() ? "true" : "false";
     return;
@@ -46,7 +42,7 @@ void append_member(std::string& out, std::string_view name, std::string_view tex
 }
 void append_member(std::string& out, std::string_view name, Number number) {
   append_member(out, name);
-  append_number(out, number);
+  append_json_number(out, number);
 }
 void append_member(std::string& out, std::string_view name, const Value& value) {
   append_member(out, name);

@@ -1,6 +1,7 @@
 #include "core/json_numbers.h"
 
 #include <charconv>
+#include <cmath>
 #include <string_view>
 
 #include "core/chars/ascii.h"
@@ -13,20 +14,30 @@ bool is_number_sign(char c) {
   return ascii::is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
-void append_plain_number(std::string& out, std::string_view number) {
-  const auto value = parse_whole<double>(number);
+void append_fixed(std::string& out, double value) {
   char buffer[1200];  // the longest double has 1,077 characters
-  const auto written =
-      value ? std::to_chars(buffer, buffer + sizeof buffer, *value, std::chars_format::fixed)
-            : std::to_chars_result{nullptr, std::errc::invalid_argument};
-  if (written.ec == std::errc{}) {
-    out.append(buffer, written.ptr);
+  out.append(buffer,
+             std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed).ptr);
+}
+
+void append_plain_number(std::string& out, std::string_view number) {
+  if (const auto value = parse_whole<double>(number)) {
+    append_fixed(out, *value);
   } else {
     out += number;
   }
 }
 
 }  // namespace
+
+void append_json_number(std::string& out, Number number) {
+  number = number.finite();
+  const double value = number.as_real();
+  const bool whole = !number.is_real() || (std::trunc(value) == value && std::abs(value) < 0x1p63);
+  if (!whole) return append_fixed(out, value);
+  char buffer[32];
+  out.append(buffer, number.to_chars(buffer));
+}
 
 std::string plain_numbers(std::string json) {
   const std::string_view text = json;

@@ -22,7 +22,7 @@ class JsonWriter {
   }
   void text(std::string_view value) { comma(), append_json(out, value), first_ = false; }
   void number(std::uint64_t value) { comma(), out += std::to_string(value), first_ = false; }
-  void real(double value) { comma(), append_number(out, Number::real(value)), first_ = false; }
+  void real(double value) { comma(), append_json_number(out, Number::real(value)), first_ = false; }
   /// A number as it is shown; none, or one that JSON can't write: null.
   void shown(std::string_view number) {
     const bool finite = !number.empty() && ascii::is_digit(number.back());

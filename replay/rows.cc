@@ -1,9 +1,7 @@
 #include "replay/rows.h"
 
-#include <charconv>
-#include <cmath>
-
 #include "core/chars/csv.h"
+#include "core/json_numbers.h"
 #include "core/text.h"
 #include "core/words.h"
 
@@ -12,24 +10,15 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
-void append_integer(std::string& out, std::int64_t value) { append_number(out, Number{value}); }
+void append_integer(std::string& out, std::int64_t value) {
+  append_json_number(out, Number{value});
+}
 
 }  // namespace
 
-void append_number(std::string& out, Number told) {
-  const Number number = told.finite();
-  char buffer[1200];  // in plain decimal form: the longest double has 1,077 characters
-  const double value = number.as_real();
-  const bool plain = !number.is_real() || (std::trunc(value) == value && std::abs(value) < 0x1p63);
-  out.append(
-      buffer,
-      plain ? buffer + number.to_chars(buffer)
-            : std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed).ptr);
-}
-
 void append_value(std::string& out, const Value& value) {
   if (value.is_number()) {
-    append_number(out, value.as_number());
+    append_json_number(out, value.as_number());
   } else if (value.is(Type::boolean)) {
     out += value.as_boolean() ? "true" : "false";
   } else if (value.is(Type::text)) {
@@ -178,7 +167,7 @@ void RowWriter::rung_row(std::string& out, std::string_view type, const Row& row
     out.append(",").append(row_of(rung.action).name).append(",");
     append_integer(out, static_cast<std::int64_t>(index));
     out += ',';
-    if (limit) append_number(out, *limit);
+    if (limit) append_json_number(out, *limit);
     out += rung.shadow ? ",true\n" : ",\n";
     return;
   }
@@ -191,7 +180,7 @@ void RowWriter::rung_row(std::string& out, std::string_view type, const Row& row
   append_integer(out, static_cast<std::int64_t>(index));
   out += ",\"limit\":";
   if (limit) {
-    append_number(out, *limit);
+    append_json_number(out, *limit);
   } else {
     out += "null";
   }

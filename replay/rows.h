@@ -80,6 +80,5 @@ std::string_view match_word(limiter::MatchKind kind) noexcept;
 
 /// A value of a row: integers bare, doubles shortest, what is beyond all doubles as Number::finite.
 void append_value(std::string& out, const Value& value);
-void append_number(std::string& out, Number number);
 
 }  // namespace weir::replay

@@ -1,26 +1,18 @@
 #include "limiter/views/view_row.h"
 
+#include "core/json_numbers.h"
 #include "core/text.h"
 
 namespace weir::limiter {
-namespace {
-
-void append_number(std::string& out, Number number) {
-  char buffer[32];
-  out.append(buffer, number.to_chars(buffer));
-}
-
-}  // namespace
-
 void append_view_row(std::string& out, std::string_view view, const ViewWindow& window) {
   out += R"({"type":"view","view":)";
   append_json(out, view);
   out += R"(,"start":)";
-  append_number(out, to_ms(window.start));
+  append_json_number(out, to_ms(window.start));
   out += R"(,"end":)";
-  append_number(out, to_ms(window.end));
+  append_json_number(out, to_ms(window.end));
   out += window.complete ? R"(,"complete":true,"total":)" : R"(,"complete":false,"total":)";
-  append_number(out, window.total);
+  append_json_number(out, window.total);
   out += R"(,"rows":[)";
   for (const ViewRow& row : window.rows) {
     if (&row != window.rows.data()) out += ',';
@@ -29,7 +21,7 @@ void append_view_row(std::string& out, std::string_view view, const ViewWindow& 
       append_json(out, part);
       out += ',';
     });
-    append_number(out, row.value);
+    append_json_number(out, row.value);
     out += ']';
   }
   out += "]}";

@@ -7,12 +7,21 @@ import subprocess
 import tempfile
 import unittest
 
+from http_client import once
+from weir_process import Weir, free_port
+
 CONFIG = """weir: 1
 events:
   pay: {source: {csv: [user, amount, ts], time: {field: ts, as: seconds}}, fields: {n: double(amount)}}
 policies:
   - {name: small, watch: pay, key: user, metric: sum(n), window: 1h, missing: skip, then: [{over: 0.00000025, do: flag}]}
   - {name: rate, watch: request, key: ip, window: 10m, then: [{over: 2.5, do: flag}]}
+"""
+SERVED = """events:
+  pay: {source: {csv: [user, amount, ts], time: {field: ts, as: seconds}}, fields: {n: double(amount)}}
+views: {paid: {watch: pay, by: user, metric: sum(n), window: 1h, top: 5, keys: 100}}
+policies:
+  - {name: large, watch: pay, key: user, metric: sum(n), window: 1h, missing: skip, then: [{over: 2.5e19, do: flag}]}
 """
 E_NOTATION = re.compile(r"[0-9][eE][-+]?[0-9]")
 
@@ -50,6 +59,23 @@ class JsonNumbers(unittest.TestCase):
         out = self.run_weir("explain", "-o", "json", "http://shop/")
         self.expect_plain(out)
         self.assertIn("2.5", out)
+
+    def test_what_a_running_weir_answers(self):
+        api = free_port()
+        with Weir(SERVED, extra=f"api: {{listen: 127.0.0.1:{api}}}\n") as weir:
+            for amount in ("2e+21", "1e-7"):
+                said = once(api, "POST", "/v1/events", {"Content-Type": "application/json"},
+                            json.dumps({"event": "pay", "user": "u", "amount": amount, "ts": 1}).encode(), host=f"127.0.0.1:{api}")
+                self.assertEqual(said.status, 200, said.body)
+                self.assertIn(b"2000000000000000000000", said.body)
+                self.expect_plain(said.body.decode())
+            paths = ["/v1/views/paid", "/v1/views", "/v1/policies", "/v1/policies/large", "/v1/policies/large/readings", "/v1/counters/large",
+                     "/v1/counters/large?key=u", "/v1/verdicts", "/v1/stats"]
+            for path in paths:
+                answer = once(weir.admin_port, "GET", path, {}, host=f"127.0.0.1:{weir.admin_port}")
+                self.expect_plain(answer.body.decode())
+                if path == "/v1/views/paid":
+                    self.assertIn(b"2000000000000000000000", answer.body)
 
 
 if __name__ == "__main__":
