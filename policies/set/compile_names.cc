@@ -105,7 +105,9 @@ std::optional<Expression> Names::compile_when(const config::Text& text, ExprScop
 bool Names::warn_of_never(const config::Text& text, SlotId part) {
   const Slot& slot = set_.slots[part];
   if (slot.extractor == nullptr || slot.type != Type::text) return false;
-  auto never = expr::never_text({slot.text, slot.extractor->name, slot.argument.name}, text.value,
+  const std::string_view name = slot.extractor->name;
+  const bool folded = name == "path" && set_.path_rules.fold_case;
+  auto never = expr::never_text({slot.text, name, slot.argument.name, false, folded}, text.value,
                                 expr::Compared::whole);
   if (never.message.empty()) return false;
   // Here stands a value, and no condition can.

@@ -86,6 +86,7 @@ class Scope final : public ExprScope {
   std::vector<std::string_view> table_names() const override;
   std::string_view event_name() const override { return event_.name; }
   BodyKind body_kind() const override { return event_.body; }
+  bool folds_paths() const override { return names_.set_.path_rules.fold_case; }
   bool in_rung() const override { return policy_ != nullptr; }
 
  private:

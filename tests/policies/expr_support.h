@@ -58,6 +58,8 @@ class Scope final : public ExprScope {
     return name == "limits" ? limits() : nullptr;
   }
   std::vector<std::string_view> table_names() const override { return {"limits"}; }
+  bool folds_paths() const override { return folds; }
+  bool folds = false;
   std::string_view event_name() const override { return event_; }
   bool in_rung() const override { return rung; }
 

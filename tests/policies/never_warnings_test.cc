@@ -18,9 +18,10 @@ struct Case {
   const char* report;  ///< `message | hint`; empty: nothing is said
 };
 
-std::string said_of(const std::string& text) {
+std::string said_of(const std::string& text, bool folds = false) {
   SlotTable table;
   Scope scope(table, "login");
+  scope.folds = folds;
   scope.fields["user"] = table.computed(*compiled("body.username", scope));
   config::Problems problems;
   EXPECT_TRUE(compile_condition(text_at(text), scope, problems)) << text << report(problems);
@@ -185,6 +186,20 @@ INSTANTIATE_TEST_SUITE_P(Stars, NeverWarnings, ::testing::ValuesIn(kStars));
 INSTANTIATE_TEST_SUITE_P(Alternatives, NeverWarnings, ::testing::ValuesIn(kAlternatives));
 INSTANTIATE_TEST_SUITE_P(Patterns, NeverWarnings, ::testing::ValuesIn(kPatterns));
 INSTANTIATE_TEST_SUITE_P(Spellings, NeverWarnings, ::testing::ValuesIn(kSpellings));
+
+TEST(NeverWarnings, CapitalsOfAFoldedPath) {
+  EXPECT_EQ(said_of(R"x(path == "/Foo/%C3%A9")x"), "");
+  EXPECT_EQ(
+      said_of(R"x(path == "/Foo/%C3%A9")x", true),
+      R"x(path is never "/Foo/%C3%A9": with proxy.path: {case: fold} a path is in lower case | write "/foo/%C3%A9")x");
+  EXPECT_EQ(
+      said_of(R"x(path.startsWith("/Foo"))x", true),
+      R"x(path never begins with "/Foo": with proxy.path: {case: fold} a path is in lower case | write "/foo")x");
+  EXPECT_EQ(
+      said_of(R"x(path in ["/a", "/B"])x", true),
+      R"x(path is never "/B": with proxy.path: {case: fold} a path is in lower case | write "/b")x");
+  EXPECT_EQ(said_of(R"x(path == "/foo/%C3%A9")x", true), "");
+}
 
 /// A text that stands in the path of some request is never warned of as one that no path has.
 TEST(NeverWarnings, SayNothingOfWhatSomePathHas) {

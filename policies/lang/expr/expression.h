@@ -80,6 +80,8 @@ class ExprScope {
   virtual std::string_view event_name() const { return {}; }
   /// How to read `body`: of an event with a pinned kind, as no other kind.
   virtual BodyKind body_kind() const { return BodyKind::none; }
+  /// Whether `path` comes in lower case (proxy.path: {case: fold}).
+  virtual bool folds_paths() const { return false; }
   /// Whether `value` and `limit` mean something.
   virtual bool in_rung() const { return false; }
 

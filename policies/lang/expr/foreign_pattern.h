@@ -17,6 +17,7 @@ struct Subject {
   std::string_view attribute;  ///< `path`, `host`, `header`; empty: something else
   std::string_view argument;   ///< of a header: `user-agent`
   bool lowered = false;        ///< by lowerAscii(): the escapes of a path, too
+  bool folded = false;         ///< a path in lower case, by proxy.path: {case: fold}
 };
 
 struct ForeignPattern {

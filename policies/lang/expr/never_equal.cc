@@ -47,6 +47,7 @@ Subject subject_of(const Checker& checker, const Ast& node) {
   if (base.raised && (name == "host" || name == "path" || name == "scheme")) return out;
   if (base.lowered && name == "method") return out;
   out.lowered = base.lowered;
+  out.folded = name == "path" && !base.lowered && checker.scope.folds_paths();
   out.attribute = name;
   out.argument = slot.argument.name;
   return out;

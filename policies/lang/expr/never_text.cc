@@ -51,9 +51,22 @@ std::string escaped_path(std::string_view path) {
   return out;
 }
 
+/// The letters of a path in lower case. The digits of an escape stay in capitals.
+std::string folded_path(std::string_view path) {
+  std::string out(path);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == '%') {
+      i += 2;
+    } else {
+      out[i] = ascii::lower(out[i]);
+    }
+  }
+  return out;
+}
+
 /// Whether the normal form of a path, which policies match, can never be or have this text.
-/// `lowered`: the path is compared in small letters.
-Never path_never(std::string_view path, Compared how, bool lowered) {
+Never path_never(std::string_view path, Compared how, const Subject& subject) {
+  const bool lowered = subject.lowered;
   if ((how == Compared::whole || how == Compared::begin) && !path.starts_with('/'))
     return {"a path begins with /", write("/" + std::string(path))};
   if (path.find('?') != std::string_view::npos)
@@ -68,6 +81,8 @@ Never path_never(std::string_view path, Compared how, bool lowered) {
                     : "in a path, blanks, signs such as < and letters beyond ASCII are escaped",
             write(escaped)};
   }
+  if (const std::string folded = folded_path(path); subject.folded && folded != path)
+    return {"with proxy.path: {case: fold} a path is in lower case", write(folded)};
   if (path.find("//") != std::string_view::npos)
     return {"policies match a path with single slashes", "write one slash"};
   const bool at_end = how == Compared::whole || how == Compared::end;
@@ -111,7 +126,7 @@ Never value_never(const Subject& subject, std::string_view text, Compared how) {
   if (attribute == "scheme" && how == Compared::whole && text != "http" && text != "https")
     return {"a scheme is http or https", ""};
   if (attribute == "host") return host_never(text, how);
-  if (attribute == "path") return path_never(text, how, subject.lowered);
+  if (attribute == "path") return path_never(text, how, subject);
   if (attribute == "url" && !text.starts_with('/') &&
       (how == Compared::whole || how == Compared::begin)) {
     return {"url is path and query, and begins with /", "test the host by itself: host == \"...\""};
