@@ -91,6 +91,26 @@ void check_bounds(Reader& reader, const PolicyDef& policy) {
   }
 }
 
+/// An estimate that is a number: below 0 it makes no sense, and from a refusing threshold on it
+/// refuses every request.
+void check_reserve(Reader& reader, const PolicyDef& policy) {
+  if (!policy.reserve) return;
+  const Parsed<Number> estimate = parse_number(policy.reserve->value);
+  if (!estimate) return;
+  if (estimate.value->is_negative())
+    return reader.problems().error(policy.reserve->where, "an estimate is not below 0");
+  for (const Rung& rung : policy.then) {
+    const auto* limit = std::get_if<Located<Number>>(&rung.limit);
+    if (limit == nullptr || rung.condition || !refuses(rung.action.value)) continue;
+    const bool holds = (rung.compare == Compare::over && limit->value < *estimate.value) ||
+                       (rung.compare == Compare::at && !(*estimate.value < limit->value));
+    if (!holds) continue;
+    return reader.problems().warning(
+        policy.reserve->where, "every request is refused: \"" + threshold(rung) +
+                                   "\" holds for an estimate of " + estimate.value->to_string());
+  }
+}
+
 /// With `charge: when_allowed` a refused request is not counted: the reading stays at the value
 /// where the lowest refusing rung holds. Amounts of a sum can jump over any rung, so sums are left
 /// alone; a policy with a guard refuses other requests than it counts; one that resets by `clear`
@@ -451,6 +471,7 @@ void check_policy(Reader& reader, PolicyDraft& draft) {
   warn_of_short_bans(reader, policy);
   check_keep(reader, policy);
   check_bounds(reader, policy);
+  check_reserve(reader, policy);
   check_refused_before(reader, policy);
   check_cleared_before(reader, policy);
   if (reader.problems().errors() == errors) check_rung_order(reader.problems(), policy);

@@ -243,6 +243,13 @@ TEST(Problems, of_policies) {
            "    window: 10\n    then: [{over: 5, do: graylist, for: 15}]\n"},
           {"hold without an action",
            "    window: 10m\n    then: [{over: 5, score: 10, hold: 2s}]\n"},
+          {"estimates",
+           "    metric: sum(response.body.n)\n    reserve: '-5'\n    window: 10m\n    then: "
+           "[{over: 5, do: deny}]\n"},
+          {"an estimate over the limit",
+           "    metric: sum(response.body.n)\n    reserve: '500'\n    window: 10m\n    then: "
+           "[{over: 5, do: flag}, "
+           "{at: 500, do: deny}, {over: 500, do: deny}]\n"},
           {"durations",
            "    window: 10min\n    then: [{over: 5, do: graylist, for: 1m1h}, {over: 6, do: "
            "graylist, for: soon}, {over: 7, do: deny, for: 99999d}]\n"},
