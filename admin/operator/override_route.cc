@@ -136,7 +136,7 @@ std::string ended_text(const std::vector<config::Override>& before,
   return out.empty() ? out : out + "; ";
 }
 
-// What the change means for what was counted, honestly.
+// Explains the effect of the override on existing counts.
 std::string note_on(const config::Override& change, const policies::PolicySet& set,
                     const policies::Policy* policy) {
   if (!change.mode) {
