@@ -1,7 +1,5 @@
 #include "app/change/reload.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <new>
@@ -22,35 +20,23 @@ namespace {
 constexpr std::chrono::seconds kPrepareLimit{60};
 }
 
-Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
+Reload::Reload(asio::io_context& control, Loader loader, ConfigWatch& watch, Swap& swap, Log& log,
                telemetry::MetricCells& cells)
-    : Reload(control, std::move(loader), swap, log, cells, Waits{}) {}
-
-Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
-               telemetry::MetricCells& cells, Waits waits)
-    : loader_(std::move(loader)),
+    : control_(control),
+      loader_(std::move(loader)),
+      watch_(watch),
       swap_(swap),
       log_(log),
       cells_(cells),
       turns_(control),
-      changes_(control),
-      settle_(control),
-      patience_(control),
-      poll_(control),
-      waits_(waits),
       tasks_(control.get_executor(), [&log](const std::exception_ptr&) {
         log.write(Level::error, LogLine("a reload ended by an exception: a bug in weir"));
       }) {}
-
-Reload::~Reload() {
-  if (changes_.is_open()) changes_.release();  // the descriptor is the watch's
-}
 
 void Reload::started_with(const Configuration& configuration, std::vector<config::TableEdit> edits,
                           std::vector<config::Override> overrides) {
   last_ = report_of(configuration, Clock::wall());
   last_tried_hash_ = hash_in_force_ = configuration.loaded.hash;
-  watched_ = configuration.loaded.watched;
   in_force_ = InForce::of(configuration);
   if (configuration.loaded.model) files_ = *configuration.loaded.model;
   files_hash_ = configuration.loaded.hash;
@@ -59,65 +45,6 @@ void Reload::started_with(const Configuration& configuration, std::vector<config
   overrides_ = std::move(overrides);
   remember(configuration, last_, "the start");
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(last_.problem_count));
-}
-
-void Reload::watch() {
-  watching_ = true;
-  watch_.watch(watched_);
-  if (watch_.fd() >= 0) {
-    changes_.assign(watch_.fd());
-    wait_for_change();
-  }
-  poll_if_need_be();
-}
-
-void Reload::stop() {
-  watching_ = polling_ = unsettled_ = false;
-  settle_.cancel();
-  patience_.cancel();
-  poll_.cancel();
-  if (changes_.is_open()) changes_.release();
-}
-
-void Reload::wait_for_change() {
-  changes_.async_wait(asio::posix::stream_descriptor::wait_read,
-                      [this](const boost::system::error_code& error) {
-                        if (error || !watching_) return;
-                        // Read first, or the wait ends at once; then wait, for what follows may
-                        // find no memory.
-                        const bool changed = watch_.drain();
-                        wait_for_change();
-                        if (changed) something_changed();
-                        poll_if_need_be();
-                      });
-}
-
-void Reload::something_changed() {
-  if (!std::exchange(unsettled_, true)) look_when_over(patience_, waits_.patience);
-  look_when_over(settle_, waits_.settle);  // a wait that is under way ends as cancelled
-}
-
-void Reload::look_when_over(asio::steady_timer& wait, std::chrono::milliseconds length) {
-  wait.expires_after(length);
-  wait.async_wait([this](const boost::system::error_code& error) {
-    if (error || !watching_ || !std::exchange(unsettled_, false)) return;
-    settle_.cancel();
-    patience_.cancel();
-    ask("the files have changed", true);
-  });
-}
-
-// After whatever may have left a directory unwatched: the watch finds that out by itself too.
-void Reload::poll_if_need_be() {
-  if (polling_ || !watch_.must_poll()) return;
-  polling_ = true;
-  poll_.expires_after(waits_.poll);
-  poll_.async_wait([this](const boost::system::error_code& error) {
-    if (error || !watching_) return;
-    polling_ = false;
-    poll_if_need_be();
-    ask("the files have changed", true);
-  });
 }
 
 void Reload::ask(std::string cause, bool only_if_changed) {
@@ -130,9 +57,8 @@ asio::awaitable<void> Reload::run_for_nobody(std::string cause, bool only_if_cha
 
 // Not a coroutine: g++ 12 destroys a closure twice that is made within a co_await expression.
 std::shared_ptr<asio::steady_timer> Reload::begin_preparing() {
-  auto& io = static_cast<asio::io_context&>(settle_.get_executor().context());
-  const auto prepared = std::make_shared<asio::steady_timer>(io, kPrepareLimit);
-  prepare_([&io, prepared] {
+  const auto prepared = std::make_shared<asio::steady_timer>(control_, kPrepareLimit);
+  prepare_([&io = control_, prepared] {
     // Expired, not cancelled: whoever begins to wait afterwards goes on as well.
     asio::post(io, [prepared] { prepared->expires_after(std::chrono::seconds{0}); });
   });
@@ -166,11 +92,7 @@ asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_c
 asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool only_if_changed) {
   Configuration next = loader_();
   // Equal texts too may have come from elsewhere, or from a directory that was made again.
-  watched_ = next.loaded.watched;
-  if (watching_) {
-    if (watch_.watch(watched_)) something_changed();  // in there, perhaps, since it was read
-    poll_if_need_be();
-  }
+  watch_.follow(next.loaded.watched);
   if (only_if_changed && next.loaded.hash == last_tried_hash_) co_return last_;
   last_tried_hash_ = next.loaded.hash;
   swap_.reload_begins();

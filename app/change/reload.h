@@ -2,9 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -12,11 +10,11 @@
 #include <vector>
 
 #include "admin/operations.h"
+#include "app/change/config_watch.h"
 #include "app/change/loss.h"
 #include "app/change/turn_queue.h"
 #include "app/support/configuration.h"
 #include "app/support/log.h"
-#include "config/text/watch.h"
 #include "net/task_group.h"
 #include "telemetry/metrics.h"
 
@@ -33,24 +31,14 @@ class Swap {
   virtual void reload_ended() {}
 };
 
-/// Loads the configuration again when it is asked to (SIGHUP, the admin API) or when its files have
-/// changed, compiles it, and swaps it in; or keeps the old one and says why. One reload at a time.
-/// On the control thread.
+/// Loads the configuration again when it is asked to (SIGHUP, the admin API, changed files),
+/// compiles it, and swaps it in; or keeps the old one and says why. One reload at a time. On the
+/// control thread.
 class Reload {
  public:
-  struct Waits {
-    /// Editors and the kubelet write several files: the check runs when no file has changed for
-    /// this long.
-    std::chrono::milliseconds settle{150};
-    /// The wait is bounded, because other programs may write there all the time, as in /tmp.
-    std::chrono::milliseconds patience{2000};
-    std::chrono::milliseconds poll{5000};
-  };
-  Reload(boost::asio::io_context& control, Loader loader, Swap& swap, Log& log,
+  /// `watch`: told by each load which directories it has read.
+  Reload(boost::asio::io_context& control, Loader loader, ConfigWatch& watch, Swap& swap, Log& log,
          telemetry::MetricCells& cells);
-  Reload(boost::asio::io_context& control, Loader loader, Swap& swap, Log& log,
-         telemetry::MetricCells& cells, Waits waits);
-  ~Reload();
   Reload(const Reload&) = delete;
   Reload& operator=(const Reload&) = delete;
 
@@ -58,8 +46,6 @@ class Reload {
   /// `edits`: of tables, which are in force already as far as they fit, like `overrides`.
   void started_with(const Configuration& configuration, std::vector<config::TableEdit> edits = {},
                     std::vector<config::Override> overrides = {});
-  /// Watches the directories that the loads name, with inotify, and every 5 s where it has none.
-  void watch();
   /// Called after each load, with the hash of what was in force before.
   using Teller = std::function<void(const std::string& cause, const std::string& before,
                                     const admin::LoadReport& report)>;
@@ -67,7 +53,6 @@ class Reload {
   /// Called for each override whose time is over, with why it could not be ended; empty: it has.
   using EndTeller = std::function<void(const config::Override&, const std::string& problem)>;
   void tell_ends_to(EndTeller teller) { end_teller_ = std::move(teller); }
-  void stop();  ///< watches no more; a reload under way may end
 
   const admin::LoadReport& last() const noexcept { return last_; }
 
@@ -129,14 +114,12 @@ class Reload {
   boost::asio::awaitable<admin::LoadReport> use_change(Configuration next);
   void remember(const Configuration& loaded, const admin::LoadReport& report,
                 const std::string& cause);
-  void wait_for_change();
-  void something_changed();
-  void look_when_over(boost::asio::steady_timer& wait, std::chrono::milliseconds length);
-  void poll_if_need_be();
   void tell(const Configuration& configuration, const std::string& cause,
             const std::string& refusal);
 
+  boost::asio::io_context& control_;
   Loader loader_;
+  ConfigWatch& watch_;
   Swap& swap_;
   Log& log_;
   telemetry::MetricCells& cells_;
@@ -146,7 +129,6 @@ class Reload {
   Teller teller_;
   EndTeller end_teller_;
   std::string last_tried_hash_;  // of the last load, good or not
-  std::vector<std::string> watched_;
 
   // The files alone, as they were loaded last without errors: what overrides are put over.
   config::Model files_;
@@ -162,15 +144,6 @@ class Reload {
   std::deque<admin::LoadRecord> history_;
 
   TurnQueue turns_;
-  config::Watch watch_;
-  boost::asio::posix::stream_descriptor changes_;
-  boost::asio::steady_timer settle_;
-  boost::asio::steady_timer patience_;
-  boost::asio::steady_timer poll_;
-  const Waits waits_;
-  bool watching_ = false;
-  bool unsettled_ = false;  // settle_ and patience_ are under way
-  bool polling_ = false;    // poll_ is under way
   net::TaskGroup tasks_;
 };
 

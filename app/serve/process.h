@@ -13,6 +13,7 @@
 #include "admin/operations.h"
 #include "admin/server.h"
 #include "api/server.h"
+#include "app/change/config_watch.h"
 #include "app/change/fleet.h"
 #include "app/change/reload.h"
 #include "app/change/table_changes.h"
@@ -123,6 +124,7 @@ struct Process {
   std::unique_ptr<ViewSharing> shared_views;  // null: no redis
   std::unique_ptr<ListFeeds> feeds;
   std::unique_ptr<Recording> recording;  // null: nothing is recorded
+  ConfigWatch config_watch{control, {}};
   std::unique_ptr<Reload> reload;
   std::unique_ptr<TableChanges> tables;
   std::unique_ptr<Fleet> fleet;  // null: no redis; goes before what it steers

@@ -62,7 +62,10 @@ void Serving::begin_service() {
   if (process_.fleet != nullptr) serve_fleet();
   process_.tables->files_changed();  // since the last process
   if (process_.options.included != nullptr) follow_included_texts();
-  if (process_.options.watch_files) process_.reload->watch();
+  if (process_.options.watch_files) {
+    process_.config_watch.start(process_.initial_configuration.loaded.watched,
+                                [this] { process_.reload->ask("the files have changed", true); });
+  }
   process_.report->start();
   if (process_.access_log != nullptr) process_.access_log->start();
   if (process_.tracing != nullptr) process_.tracing->start();
@@ -92,8 +95,9 @@ void Serving::begin_service() {
 /// Connects reloads and changes of tables with the audit log and with the fleet.
 void Serving::serve_changes() {
   Swap& swap = *this;
-  process_.reload = std::make_unique<Reload>(process_.control, process_.options.load, swap,
-                                             process_.log, process_.metrics->control());
+  process_.reload =
+      std::make_unique<Reload>(process_.control, process_.options.load, process_.config_watch, swap,
+                               process_.log, process_.metrics->control());
   process_.reload->started_with(process_.initial_configuration, process_.tables->edits(),
                                 std::move(process_.initial_overrides));
   process_.reload->tell_to(
@@ -321,7 +325,7 @@ milliseconds Serving::delay_left() const {
 asio::awaitable<void> Serving::shut_down() {
   process_.manager.stopping(
       "draining", longest_end(process_.settings.drain.delay, process_.settings.drain.timeout));
-  process_.reload->stop();
+  process_.config_watch.stop();
   const auto draining =
       process_.workers.ask_all([](ServingWorker& worker) { worker.begin_drain(true); });
   co_await WorkerTeam::complete(draining);

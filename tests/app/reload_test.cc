@@ -56,12 +56,16 @@ struct ReloadTest : testing::Test {
   Log log{Level::error, true};
   telemetry::Metrics metrics{1};
   int loads = 0;
+  ConfigWatch watch{control, {}};
   Reload reload{control,
                 [this] {
                   ++loads;
                   return load();
                 },
-                swap, log, metrics.control()};
+                watch,
+                swap,
+                log,
+                metrics.control()};
 };
 
 config::Override override_of(config::Mode mode, bool here = false) {
@@ -261,22 +265,25 @@ TEST_F(ReloadTest, does_one_reload_at_a_time) {
 }
 
 struct WatchedTest : ReloadTest {
-  explicit WatchedTest(Reload::Waits waits = {milliseconds{1}, milliseconds{1}, milliseconds{1}})
-      : reload{control,
+  explicit WatchedTest(ConfigWatch::Waits waits = {milliseconds{1}, milliseconds{1},
+                                                   milliseconds{1}})
+      : watch{control, waits},
+        reload{control,
                [this] {
                  ++loads;
                  return load_it();
                },
+               watch,
                swap,
                log,
-               metrics.control(),
-               waits} {
+               metrics.control()} {
     write(kGood);
-    reload.started_with(load_it());
-    reload.watch();
+    const Configuration first = load_it();
+    reload.started_with(first);
+    watch.start(first.loaded.watched, [this] { reload.ask("the files have changed", true); });
   }
   ~WatchedTest() override {
-    reload.stop();
+    watch.stop();
     control.run();
   }
   Configuration load_it() { return compile(config::load_file(scratch / "there/weir.yaml", {})); }
@@ -294,6 +301,7 @@ struct WatchedTest : ReloadTest {
     return true;
   }
 
+  ConfigWatch watch;
   Reload reload;
 };
 
