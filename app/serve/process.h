@@ -15,6 +15,7 @@
 #include "api/server.h"
 #include "app/change/config_watch.h"
 #include "app/change/fleet.h"
+#include "app/change/operator_changes.h"
 #include "app/change/reload.h"
 #include "app/change/table_changes.h"
 #include "app/doors/front_doors.h"
@@ -125,7 +126,8 @@ struct Process {
   std::unique_ptr<ListFeeds> feeds;
   std::unique_ptr<Recording> recording;  // null: nothing is recorded
   ConfigWatch config_watch{control, {}};
-  std::unique_ptr<Reload> reload;
+  std::unique_ptr<OperatorChanges> changes;  // null: weir is not running yet
+  std::unique_ptr<Reload> reload;            // the same
   std::unique_ptr<TableChanges> tables;
   std::unique_ptr<Fleet> fleet;  // null: no redis; goes before what it steers
   std::unique_ptr<net::ConnectionBudget> connections;

@@ -95,23 +95,19 @@ void Serving::begin_service() {
 /// Connects reloads and changes of tables with the audit log and with the fleet.
 void Serving::serve_changes() {
   Swap& swap = *this;
-  process_.reload =
-      std::make_unique<Reload>(process_.control, process_.options.load, process_.config_watch, swap,
-                               process_.log, process_.metrics->control());
-  process_.reload->started_with(process_.initial_configuration, process_.tables->edits(),
-                                std::move(process_.initial_overrides));
-  process_.reload->tell_to(
-      [this](const std::string& cause, const std::string& before, const admin::LoadReport& report) {
-        if (report.ok) process_.tables->files_changed();
-        if (process_.fleet != nullptr) process_.fleet->take_again();
-        if (cause == ProcessOperations::kByApi) return;  // whose door says who asked
-        process_.audit->tell_of_reload(cause, before, report);
-      });
-  process_.reload->tell_ends_to([this](const config::Override& ended, const std::string& problem) {
+  process_.changes = std::make_unique<OperatorChanges>(process_.control, swap, process_.log);
+  process_.changes->started_with(process_.initial_configuration, process_.tables->edits(),
+                                 std::move(process_.initial_overrides));
+  process_.changes->tell_ends_to([this](const config::Override& ended, const std::string& problem) {
     process_.audit->tell_of_end(ended, problem);
   });
+  Reload::Audience& audience = *this;
+  process_.reload = std::make_unique<Reload>(process_.control, process_.options.load,
+                                             process_.config_watch, *process_.changes, audience,
+                                             process_.log, process_.metrics->control());
+  process_.reload->started_with(process_.initial_configuration);
   process_.tables->serve(
-      *process_.reload,
+      *process_.changes,
       [this](const std::string& table, const std::string& limits) {
         process_.audit->tell_of_table(table, limits);
       },
@@ -119,14 +115,14 @@ void Serving::serve_changes() {
 }
 
 void Serving::serve_fleet() {
-  process_.fleet->serve(*process_.reload, *process_.tables, *process_.audit, [this] {
+  process_.fleet->serve(*process_.changes, *process_.tables, *process_.audit, [this] {
     return Fleet::Here{endpoint_text(process_.settings.admin.listen.value),
                        std::string(kVersion),
                        process_.set->source_hash,
                        process_.loaded,
                        process_.started,
-                       process_.reload->overrides().size(),
-                       process_.reload->unfit_overrides().size(),
+                       process_.changes->overrides().size(),
+                       process_.changes->unfit_overrides().size(),
                        process_.drain.is_on()};
   });
 }
@@ -209,7 +205,7 @@ void Serving::tick() {
   process_.lists->maintain(now);
   for (const policies::View& view : process_.set->views) view.advance(now, wall);
   process_.report->tick(wall);
-  if (process_.reload != nullptr) process_.reload->tick(now);
+  if (process_.changes != nullptr) process_.changes->tick(now);
   process_.tables->write_again();
   process_.metrics->control().set(telemetry::Metric::log_stalled,
                                   static_cast<std::int64_t>(process_.log.lost()));
@@ -268,7 +264,7 @@ void Serving::rotate_credentials(const config::Server& server) {
   process_.log.write(Level::info, LogLine("new credentials for Redis, with the next connection"));
 }
 
-asio::awaitable<std::string> Serving::put_in_use(Configuration next) {
+asio::awaitable<std::string> Serving::put_in_use(const Configuration& next) {
   const std::string before = process_.set->source_hash;
   if (std::string refusal = co_await process_.swap->replace(process_.set, next.set);
       !refusal.empty())
@@ -298,11 +294,19 @@ asio::awaitable<std::string> Serving::put_in_use(Configuration next) {
   co_return std::string();
 }
 
-void Serving::reload_ended() {
+void Serving::load_ended() {
   if (process_.drain.by_signal) return;  // the service manager knows that weir stops
   process_.manager.ready(
       "serving, " + std::to_string(process_.set->policy_count()) + " policies" +
       (process_.reload->last().ok ? "" : "; the last reload failed, see the log"));
+}
+
+void Serving::loaded(const std::string& cause, const std::string& before,
+                     const admin::LoadReport& report) {
+  if (report.ok) process_.tables->files_changed();
+  if (process_.fleet != nullptr) process_.fleet->take_again();
+  if (cause == ProcessOperations::kByApi) return;  // whose door says who asked
+  process_.audit->tell_of_reload(cause, before, report);
 }
 
 /// A sign of life for the service manager while every worker's loop turns, this one included.
