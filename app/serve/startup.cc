@@ -235,10 +235,10 @@ int Startup::use_configuration() {
   process_.feeds = std::make_unique<ListFeeds>(
       process_.control, process_.secret,
       process_.directory != nullptr ? process_.directory->path() : std::string(), process_.clock,
-      process_.log, [this](const std::shared_ptr<const limiter::BulkList>& list) {
+      process_.log, [&process = process_](const std::shared_ptr<const limiter::BulkList>& list) {
         // Each drops its share after the event that it is at: then nobody reads the list any more.
-        process_.workers.post_to_all([list](ServingWorker&) {});
-        boost::asio::post(process_.control, [list] {});
+        process.workers.post_to_all([list](ServingWorker&) {});
+        boost::asio::post(process.control, [list] {});
       });
   process_.feeds->attach(*process_.set);
   if (const std::string refusal = process_.feeds->load_new(); !refusal.empty())
@@ -255,7 +255,7 @@ int Startup::restore_state() {
     process_.state->keep_patterns(*process_.patterns);
     process_.state->restore(process_.clock.now(), Clock::wall());
     process_.tables->tell_whether_written(
-        [this](const std::string& why) { process_.state->tell_of_tables(why); });
+        [&process = process_](const std::string& why) { process.state->tell_of_tables(why); });
   }
   return kOk;
 }
@@ -269,10 +269,10 @@ int Startup::build_report() {
         process_.control, process_.redis->store, process_.secret, *process_.lists, process_.log);
     process_.shared_views =
         std::make_unique<ViewSharing>(process_.redis->store, process_.secret, process_.log);
-    process_.report->ask_makers(
-        [this](limiter::ListId list, const Hash128& key, std::function<void(bool)> tell) {
-          process_.sharing->ask_maker(list, key, std::move(tell));
-        });
+    process_.report->ask_makers([&process = process_](limiter::ListId list, const Hash128& key,
+                                                      std::function<void(bool)> tell) {
+      process.sharing->ask_maker(list, key, std::move(tell));
+    });
   }
   if (process_.options.viewer) process_.report->watch(process_.options.viewer);
   return kOk;
@@ -447,16 +447,16 @@ int Startup::open_api() {
 void Startup::make_rate_limit_paths() {
   process_.rate_limit_paths = std::make_unique<RateLimitPaths>(
       process_.control, process_.metrics->rules(),
-      [this] {
-        const std::int64_t failed = process_.metrics->sum(telemetry::Metric::reloads_failed);
-        const authz::LimitadorStatus status{process_.started, process_.loaded,
-                                            process_.metrics->sum(telemetry::Metric::reloads_ok),
-                                            failed - process_.failed_before};
-        return RateLimitPaths::Facts{process_.set->ratelimit, !process_.drain.is_on(), status};
+      [&process = process_] {
+        const std::int64_t failed = process.metrics->sum(telemetry::Metric::reloads_failed);
+        const authz::LimitadorStatus status{process.started, process.loaded,
+                                            process.metrics->sum(telemetry::Metric::reloads_ok),
+                                            failed - process.failed_before};
+        return RateLimitPaths::Facts{process.set->ratelimit, !process.drain.is_on(), status};
       },
-      [this](auto work) {
+      [&process = process_](auto work) {
         ServingWorker& to =
-            process_.workers[process_.next_rate_limit_worker++ % process_.workers.size()];
+            process.workers[process.next_rate_limit_worker++ % process.workers.size()];
         to.thread.post([&to, work = std::move(work)] {
           work({to.rate_limit_http, to.limitador}, to.thread.now());
         });
@@ -517,7 +517,7 @@ int Startup::open_doors() {
   admin_settings.connections = process_.operator_connections;
   if (process_.fleet != nullptr) {
     admin_settings.tell_others = process_.fleet->join_doors(
-        [this](std::string_view text) { process_.admin_server->hear(text); });
+        [&process = process_](std::string_view text) { process.admin_server->hear(text); });
   }
   process_.admin_server =
       std::make_unique<admin::AdminServer>(process_.control, admin_settings, operations_, stores);

@@ -5,6 +5,7 @@
 namespace weir::app {
 
 /// Builds a Process, bottom-up, until its doors are open. On the control thread, before it waits.
+/// It is gone when the process serves: what it builds holds on to the process alone.
 class Startup {
  public:
   /// Both outlive the doors that the steps open.
