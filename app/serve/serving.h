@@ -44,6 +44,14 @@ class Serving final : app::Swap, Reload::Audience {
 
   ProcessOperations operations_{process_};  // the doors of process_ use it until they are gone
   Process process_;
+
+  // Of the process: what many functions use.
+  const Process::Options& options_ = process_.options;
+  Log& log_ = process_.log;
+  config::Server& settings_ = process_.settings;
+  std::shared_ptr<policies::PolicySet>& set_ = process_.set;
+  WorkerTeam& workers_ = process_.workers;
+  Process::Drain& drain_ = process_.drain;
 };
 
 }  // namespace weir::app
