@@ -32,8 +32,7 @@ std::size_t DoorSession::on_head(std::span<char> input) {
   drained_ = 0;
   body_state_ = BodyState::not_read;
   door_ = find_door(ctx_.settings.doors, check.target);
-  unlink();
-  link_newest();
+  ctx_.sessions.renew(*this);
   if (door_ == nullptr) {
     if (hand_over({input.data(), input.size()})) return input.size();
     problem(404, "there is no door at this path");

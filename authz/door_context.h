@@ -10,11 +10,11 @@
 #include "gate/judge.h"
 #include "gate/unsettled.h"
 #include "net/bytes.h"
+#include "net/connection_list.h"
 #include "net/http/chunked.h"
 #include "net/http/client_connection.h"
 #include "net/http/date.h"
 #include "net/http/head.h"
-#include "net/listener.h"
 #include "net/worker_pool.h"
 #include "telemetry/metrics.h"
 
@@ -67,10 +67,8 @@ struct DoorContext : net::ConnectionShare {
   net::BlockPool own_blocks;  ///< a share of the worker's: checks keep no more
   net::HttpDate date;
 
-  DoorSession* oldest = nullptr;  ///< of all open ones, the one whose last request is longest ago
-  DoorSession* newest = nullptr;
-  DoorSession* retired = nullptr;  ///< closed in this turn
-  std::size_t open_count = 0;
+  /// The newest is the one whose last request is the newest.
+  net::ConnectionList<DoorSession> sessions;
 
   AskedRoom room;
   std::string answer;                    ///< being written

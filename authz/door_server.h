@@ -1,13 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <list>
 #include <memory>
 #include <string>
 
 #include "authz/door_context.h"
 #include "core/result.h"
-#include "net/listener.h"
+#include "net/doorway.h"
 #include "net/worker_pool.h"
 
 namespace weir::authz {
@@ -19,7 +18,7 @@ namespace weir::authz {
 ///
 /// Construct it before the worker runs, after the hook that ticks the judge at the end of a turn;
 /// call everything else on its thread. Settings, judge and cells must outlive it.
-class DoorServer final : net::AcceptHandler, net::TurnHook, net::Timer {
+class DoorServer final : net::AcceptHandler, net::TurnHook {
  public:
   DoorServer(net::Worker& worker, const DoorSettings& settings, gate::Judge& judge,
              gate::Unsettled& unsettled, telemetry::MetricCells& metrics);
@@ -44,16 +43,11 @@ class DoorServer final : net::AcceptHandler, net::TurnHook, net::Timer {
  private:
   void on_accept(net::Fd fd, const Address& peer) override;
   void end_of_turn(TimePoint now) override;
-  void on_timer(TimePoint now) override;
   void abort_all();
   bool make_room();
-  DoorSession* take_session();
-  void reclaim();
 
   std::unique_ptr<DoorContext> context_;
-  std::list<net::Listener> listeners_;
-  DoorSession* free_ = nullptr;
-  std::function<void()> stopped_;
+  net::Doorway doorway_;
 };
 
 }  // namespace weir::authz

@@ -26,23 +26,10 @@ void DoorSession::out_of_memory() noexcept {
 void DoorSession::open(net::Fd fd, const Address& peer) {
   start(std::move(fd));
   peer_ = peer == Address{} ? Address::loopback() : peer;  // a Unix socket: this machine
-  link_newest();
-  ++ctx_.open_count;
+  ctx_.sessions.open(*this);
   ctx_.metrics.add(Metric::check_connections);
   if (!watch()) return close();
   expect(ctx_.settings.head_time);
-}
-
-void DoorSession::link_newest() noexcept {
-  previous_open_ = ctx_.newest;
-  next_open_ = nullptr;
-  (ctx_.newest != nullptr ? ctx_.newest->next_open_ : ctx_.oldest) = this;
-  ctx_.newest = this;
-}
-
-void DoorSession::unlink() noexcept {
-  (previous_open_ != nullptr ? previous_open_->next_open_ : ctx_.oldest) = next_open_;
-  (next_open_ != nullptr ? next_open_->previous_open_ : ctx_.newest) = previous_open_;
 }
 
 void DoorSession::close() {
@@ -53,11 +40,8 @@ void DoorSession::close() {
   fd_.close();
   net::Wheel::disarm(*this);
   for (net::Bytes* bytes : {&in_, &out_, &kept_}) bytes->clear();
-  unlink();
-  --ctx_.open_count;
   ctx_.metrics.add(Metric::check_connections, -1);
-  next_open_ = ctx_.retired;  // events of this turn may still name it
-  ctx_.retired = this;
+  ctx_.sessions.close(*this);
 }
 
 /// Hands the connection over to the server of all other targets. False: there is none.

@@ -7,6 +7,7 @@
 #include "authz/answer.h"
 #include "authz/door_context.h"
 #include "net/bytes.h"
+#include "net/connection_list.h"
 #include "net/fd.h"
 #include "net/http/client_connection.h"
 
@@ -29,10 +30,9 @@ class DoorSession final : net::ClientConnection, gate::Waiter {
   /// closed.
   bool recycle();
   bool is_lingering() const noexcept { return state_ == State::lingering; }
-  DoorSession* next_open() const noexcept { return next_open_; }
 
  private:
-  friend class DoorServer;
+  friend net::ConnectionList<DoorSession>;
 
   // The connection.
   void take_timer() override;
@@ -45,8 +45,6 @@ class DoorSession final : net::ClientConnection, gate::Waiter {
   void drop_request() override { kept_.clear(); }
   void client_gone() override;
   void close() override;
-  void unlink() noexcept;
-  void link_newest() noexcept;
   bool hand_over(std::string_view input);
   void out_of_memory() noexcept override;
 
@@ -74,8 +72,7 @@ class DoorSession final : net::ClientConnection, gate::Waiter {
   Address peer_;
   const Door* door_ = nullptr;
   gate::Ticket* ticket_ = nullptr;  // while held
-  DoorSession* previous_open_ = nullptr;
-  DoorSession* next_open_ = nullptr;  // also links retired and free sessions
+  net::ConnectionLink<DoorSession> link_;
   net::Bytes kept_;
 };
 

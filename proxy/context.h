@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gate/judge.h"
+#include "net/connection_list.h"
 #include "net/http/client_connection.h"
 #include "net/http/content_coding.h"
 #include "net/http/date.h"
@@ -47,9 +48,7 @@ struct Context : net::ConnectionShare {
   std::vector<std::string> used_names;  ///< see UpstreamHeadOptions
   std::vector<std::string_view> used_name_views;
 
-  Session* open = nullptr;     ///< all open sessions
-  Session* retired = nullptr;  ///< closed in this turn
-  std::size_t open_count = 0;
+  net::ConnectionList<Session> sessions;
   bool went_idle = false;  ///< a session has become idle since Server looked for idle ones
   TimePoint silent_from = TimePoint::max();  ///< from then on it pays to look for silent ones
   std::vector<Session*> evictable;           ///< while room is being made

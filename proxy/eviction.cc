@@ -12,7 +12,8 @@ void make_room(Context& context) {
   net::BlockPool& blocks = context.worker.blocks();
   std::vector<Session*>& all = context.evictable;
   all.clear();
-  for (Session* s = context.open; s != nullptr; s = s->next_open()) {
+  const net::ConnectionList<Session>& sessions = context.sessions;
+  for (Session* s = sessions.newest(); s != nullptr; s = sessions.older_than(*s)) {
     if (s->held_bytes() != 0) all.push_back(s);
   }
   std::sort(all.begin(), all.end(), [](const Session* a, const Session* b) {

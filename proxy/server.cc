@@ -13,7 +13,8 @@ using telemetry::Metric;
 
 Server::Server(net::Worker& worker, const Settings& settings, gate::Judge& judge,
                telemetry::MetricCells& metrics)
-    : context_(std::make_unique<Context>(worker, settings, judge, metrics)) {
+    : context_(std::make_unique<Context>(worker, settings, judge, metrics)),
+      doorway_(worker, *this, [this] { cut_all(); }) {
   use(settings.used_names, settings.path);
   worker.blocks().set_limit(settings.buffer_bytes);
   worker.reactor().add_hook(*this);
@@ -21,22 +22,12 @@ Server::Server(net::Worker& worker, const Settings& settings, gate::Judge& judge
 
 Server::~Server() {
   context_->worker.reactor().remove_hook(*this);
-  while (context_->open != nullptr) context_->open->abort();
+  while (context_->sessions.size() != 0) context_->sessions.newest()->abort();
   reclaim();
-  while (free_ != nullptr) {
-    Session* session = free_;
-    free_ = session->next_open_;
-    delete session;
-  }
+  context_->sessions.clear();
 }
 
-Result<void> Server::listen(net::Fd fd) {
-  net::AcceptHandler& self = *this;  // a private base: std::list may not convert
-  listeners_.emplace_back(context_->worker.reactor(), std::move(fd), self);
-  auto started = listeners_.back().start();
-  if (!started) listeners_.pop_back();
-  return started;
-}
+Result<void> Server::listen(net::Fd fd) { return doorway_.listen(std::move(fd)); }
 
 void Server::use(std::vector<std::string> names, const PathRules& path) {
   context_->path_rules = path;
@@ -57,22 +48,21 @@ void Server::begin_drain(bool draining) { context_->draining = draining || conte
 void Server::stop_accepting() {
   begin_drain();
   context_->stopping = true;
-  for (net::Listener& listener : listeners_) listener.stop();
-  // A session that needs a buffer may close others for it: what it closes stays until the turn
-  // ends. Without memory for that, the deadline of the drain closes them.
-  static_cast<void>(survives_no_memory([&] {
-    std::vector<Session*> all;
-    for (Session* s = context_->open; s != nullptr; s = s->next_open_) all.push_back(s);
-    for (Session* session : all) session->stop_if_idle();
-  }));
+  doorway_.stop_accepting();
+  // A session that needs a buffer may close others for it. Without memory for the list of them, the
+  // deadline of the drain closes them.
+  static_cast<void>(survives_no_memory(
+      [&] { context_->sessions.for_each_open([](Session& one) { one.stop_if_idle(); }); }));
 }
 
 void Server::finish_by(TimePoint deadline, std::function<void()> stopped) {
-  stopped_ = std::move(stopped);
-  context_->worker.wheel().arm(*this, deadline);
+  doorway_.finish_by(deadline, [this, stopped = std::move(stopped)] {
+    context_->upstreams.close_idle();
+    stopped();
+  });
 }
 
-std::size_t Server::open_connections() const noexcept { return context_->open_count; }
+std::size_t Server::open_connections() const noexcept { return context_->sessions.size(); }
 
 // A return before the end closes the connection.
 void Server::on_accept(net::Fd fd, const Address& peer) {
@@ -93,7 +83,7 @@ void Server::on_accept(net::Fd fd, const Address& peer) {
     }
     of_all = budget != nullptr && (budget->take() || (recycle_idlest() && budget->take()));
     if (budget != nullptr && !of_all) return give_up(Metric::connections_refused);
-    Session* session = take_session();
+    Session* session = ctx.sessions.take(ctx);
     if (session == nullptr) return give_up(Metric::connections_failed);
     ctx.metrics.add(Metric::connections_total);
     ctx.metrics.add(Metric::connections_open);
@@ -136,7 +126,8 @@ void Server::find_idlest() {
   context_->went_idle = false;
   context_->silent_from = TimePoint::max();
   const auto later = [](const Idle& a, const Idle& b) { return a.since < b.since; };
-  for (Session* session = context_->open; session != nullptr; session = session->next_open()) {
+  const net::ConnectionList<Session>& all = context_->sessions;
+  for (Session* session = all.newest(); session != nullptr; session = all.older_than(*session)) {
     if (!session->is_idle()) continue;
     const Idle idle{session, session->idle_since()};
     if (session->is_silent()) {
@@ -158,18 +149,9 @@ void Server::find_idlest() {
             [&](const Idle& a, const Idle& b) { return later(b, a); });
 }
 
-// Null: no memory.
-Session* Server::take_session() {
-  if (free_ == nullptr) return new (std::nothrow) Session(*context_);
-  Session* session = free_;
-  free_ = session->next_open_;
-  session->next_open_ = nullptr;
-  return session;
-}
-
-void Server::on_timer(TimePoint /*now*/) {
-  while (context_->open != nullptr) {
-    if (context_->open->cut_at_drain()) context_->metrics.add(Metric::drain_cut);
+void Server::cut_all() {
+  while (context_->sessions.size() != 0) {
+    if (context_->sessions.newest()->cut_at_drain()) context_->metrics.add(Metric::drain_cut);
   }
 }
 
@@ -182,23 +164,12 @@ void Server::end_of_turn(TimePoint now) {
   }
   net::ClientConnection::run_resumed(ctx);
   reclaim();
-  if (ctx.stopping && stopped_ && ctx.open_count == 0) {
-    ctx.upstreams.close_idle();
-    net::Wheel::disarm(*this);
-    const auto stopped = std::exchange(stopped_, nullptr);
-    stopped();
-  }
+  doorway_.end_of_turn(ctx.sessions.size());
 }
 
 void Server::reclaim() {
-  Context& ctx = *context_;
-  while (ctx.retired != nullptr) {
-    Session* session = ctx.retired;
-    ctx.retired = session->next_open_;
-    session->next_open_ = free_;
-    free_ = session;
-  }
-  ctx.upstreams.reclaim();
+  context_->sessions.reclaim();
+  context_->upstreams.reclaim();
 }
 
 }  // namespace weir::proxy

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <functional>
-#include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/result.h"
 #include "gate/judge.h"
-#include "net/listener.h"
+#include "net/doorway.h"
 #include "net/worker_pool.h"
 #include "proxy/settings.h"
 #include "telemetry/latency.h"
@@ -23,7 +22,7 @@ class Session;
 /// The reverse proxy of one worker: listeners, sessions, connections to the app. Construct it
 /// before the worker runs or on its thread; call everything else on its thread (net::Worker::post).
 /// Destroy it after the worker has stopped. Settings, judge and cells must outlive it.
-class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
+class Server final : net::AcceptHandler, net::TurnHook {
  public:
   Server(net::Worker& worker, const Settings& settings, gate::Judge& judge,
          telemetry::MetricCells& metrics);
@@ -55,11 +54,10 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
  private:
   void on_accept(net::Fd fd, const Address& peer) override;
   void end_of_turn(TimePoint now) override;
-  void on_timer(TimePoint now) override;
   bool counts_address(const Address& peer) const noexcept;
   bool recycle_idlest();
   void find_idlest();
-  Session* take_session();
+  void cut_all();
   void reclaim();
 
   /// Rings while sessions are parked, so that turns come at least every 20 ms.
@@ -74,11 +72,9 @@ class Server final : net::AcceptHandler, net::TurnHook, net::Timer {
   static constexpr std::size_t kIdlest = 64;
 
   std::unique_ptr<Context> context_;
-  std::list<net::Listener> listeners_;
+  net::Doorway doorway_;
   Waker waker_;
-  Session* free_ = nullptr;
   std::vector<Idle> idlest_;  ///< found idle, the idlest last
-  std::function<void()> stopped_;
 };
 
 }  // namespace weir::proxy

@@ -17,11 +17,7 @@ void Session::open(net::Fd fd, const Address& peer, bool counted) {
   peer_.address = peer == Address{} ? Address::loopback() : peer;  // a Unix socket: this machine
   peer_.trusted = ctx_.settings.client_rules.trusts(peer_.address);
   peer_text_size_ = static_cast<std::uint8_t>(peer_.address.to_chars(peer_text_));
-  previous_open_ = nullptr;
-  next_open_ = ctx_.open;
-  if (ctx_.open != nullptr) ctx_.open->previous_open_ = this;
-  ctx_.open = this;
-  ++ctx_.open_count;
+  ctx_.sessions.open(*this);
   if (!watch()) return close();
   expect(Phase::head, ctx_.settings.head_time);
   ctx_.silent_from = std::min(ctx_.silent_from, idle_since() + ctx_.settings.silence);
@@ -39,16 +35,12 @@ void Session::close() {
   net::Wheel::disarm(*this);
   for (net::Bytes* bytes : {&in_, &out_, &kept_, &lines_}) bytes->clear();
   tap_.clear();
-  (previous_open_ != nullptr ? previous_open_->next_open_ : ctx_.open) = next_open_;
-  if (next_open_ != nullptr) next_open_->previous_open_ = previous_open_;
-  --ctx_.open_count;
   ctx_.metrics.add(Metric::connections_open, -1);
   if (ctx_.settings.connections != nullptr) {
     ctx_.settings.connections->give_back();
     if (counted_) ctx_.settings.connections->give_back_of(peer_.address);
   }
-  next_open_ = ctx_.retired;  // events of this turn may still name it
-  ctx_.retired = this;
+  ctx_.sessions.close(*this);
 }
 
 bool Session::relay() {

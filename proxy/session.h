@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "net/connection_list.h"
 #include "proxy/intake.h"
 
 namespace weir::proxy {
@@ -50,10 +51,9 @@ class Session final : public Intake {
   int eviction_rank() const noexcept;  ///< the lowest goes first
   TimePoint time() const noexcept { return time_; }
   void evict();
-  Session* next_open() const noexcept { return next_open_; }
 
  private:
-  friend class Server;
+  friend net::ConnectionList<Session>;
 
   bool relay() override;
   /// For a head, from its first byte on.
@@ -68,8 +68,7 @@ class Session final : public Intake {
   void close() override;
   void out_of_memory() noexcept override;
 
-  Session* previous_open_ = nullptr;
-  Session* next_open_ = nullptr;  // also links retired and free sessions
+  net::ConnectionLink<Session> link_;
 };
 
 // docs/architecture.md says how much an idle connection costs.

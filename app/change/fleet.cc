@@ -90,9 +90,10 @@ std::vector<config::Override> Fleet::overrides() const {
   return out;
 }
 
-void Fleet::serve(Reload& reload, TableChanges& tables, Audit& audit, std::function<Here()> here) {
-  reload_ = &reload;
-  reload.belong_to_fleet();
+void Fleet::serve(OperatorChanges& changes, TableChanges& tables, Audit& audit,
+                  std::function<Here()> here) {
+  changes_ = &changes;
+  changes.belong_to_fleet();
   tables_ = &tables;
   audit_ = &audit;
   const auto tell = [this](const std::string& table, std::string text) {
@@ -113,7 +114,7 @@ void Fleet::serve(Reload& reload, TableChanges& tables, Audit& audit, std::funct
   const std::string name = board_.sync().name();
   tables.share(tell, agreed, name.substr(name.rfind('/') + 1, 4));
   here_ = std::move(here);
-  for (const config::Override& each : reload.overrides()) {
+  for (const config::Override& each : changes.overrides()) {
     admin::AuditEntry entry;
     entry.action = "override.set";
     entry.who = each.by;
@@ -149,7 +150,7 @@ void Fleet::tick() {
   for (const auto& [table, digest] : tables_->ours()) said[table] = digest;
   says[kSaysTables] = std::move(said);
   json::array unfit;
-  for (const config::Override& each : reload_->unfit_overrides()) {
+  for (const config::Override& each : changes_->unfit_overrides()) {
     if (unfit.size() < kUnfitSaidMax) unfit.emplace_back(override_id(each));
   }
   says[kSaysUnfit] = std::move(unfit);
@@ -205,7 +206,7 @@ void Fleet::tell_end(const std::string& policy) {
 void Fleet::end_what_fits_nowhere() {
   const TimePoint now = clock_.now();
   bool any = false;
-  for (const config::Override& each : reload_->unfit_overrides()) {
+  for (const config::Override& each : changes_->unfit_overrides()) {
     const std::string id = override_id(each);
     const bool nowhere = all_say(board_.sync(), now, kSaysUnfit, [&](const json::value* theirs) {
       if (theirs == nullptr || !theirs->is_array()) return false;  // another version
@@ -244,9 +245,9 @@ std::function<bool(std::string)> Fleet::join_doors(
 void Fleet::take_again() { take_overrides(); }
 
 void Fleet::take_overrides() {
-  if (reload_ == nullptr) return;
-  Reload::FleetOverrides ask = [this] { return overrides(); };
-  tasks_.spawn(reload_->take_overrides(std::move(ask)));
+  if (changes_ == nullptr) return;
+  OperatorChanges::FleetOverrides ask = [this] { return overrides(); };
+  tasks_.spawn(changes_->take_overrides(std::move(ask)));
 }
 
 void Fleet::hear(FleetBoard::Heard heard) {

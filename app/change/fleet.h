@@ -10,7 +10,7 @@
 
 #include "admin/operations.h"
 #include "app/change/fleet_board.h"
-#include "app/change/reload.h"
+#include "app/change/operator_changes.h"
 #include "app/change/table_changes.h"
 #include "app/observe/audit.h"
 #include "app/support/log.h"
@@ -42,7 +42,8 @@ class Fleet {
   std::vector<config::Override> overrides() const;
   /// From now on, overrides of other replicas are put in force here. Other replicas receive the
   /// limits that are set in tables here, and what `here` returns.
-  void serve(Reload& reload, TableChanges& tables, Audit& audit, std::function<Here()> here);
+  void serve(OperatorChanges& changes, TableChanges& tables, Audit& audit,
+             std::function<Here()> here);
   /// Announces that this replica leaves.
   void stop();
   void set_credentials(const SharedStoreSettings& redis);
@@ -70,7 +71,7 @@ class Fleet {
   const Clock& clock_;
   Log& log_;
   FleetBoard board_;
-  Reload* reload_ = nullptr;
+  OperatorChanges* changes_ = nullptr;
   TableChanges* tables_ = nullptr;
   Audit* audit_ = nullptr;
   std::function<void(std::string_view)> door_;

@@ -1,14 +1,10 @@
 #include "app/change/reload.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <new>
 #include <utility>
 
 #include "app/change/config_texts.h"
-#include "app/change/overrides.h"
 #include "app/support/problem_log.h"
 #include "core/text.h"
 #include "net/deadline.h"
@@ -22,102 +18,26 @@ namespace {
 constexpr std::chrono::seconds kPrepareLimit{60};
 }
 
-Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
+Reload::Reload(asio::io_context& control, Loader loader, ConfigWatch& watch,
+               OperatorChanges& changes, Audience& audience, Log& log,
                telemetry::MetricCells& cells)
-    : Reload(control, std::move(loader), swap, log, cells, Waits{}) {}
-
-Reload::Reload(asio::io_context& control, Loader loader, Swap& swap, Log& log,
-               telemetry::MetricCells& cells, Waits waits)
-    : loader_(std::move(loader)),
-      swap_(swap),
+    : control_(control),
+      loader_(std::move(loader)),
+      watch_(watch),
+      changes_(changes),
+      audience_(audience),
       log_(log),
       cells_(cells),
-      turns_(control),
-      changes_(control),
-      settle_(control),
-      patience_(control),
-      poll_(control),
-      waits_(waits),
       tasks_(control.get_executor(), [&log](const std::exception_ptr&) {
         log.write(Level::error, LogLine("a reload ended by an exception: a bug in weir"));
       }) {}
 
-Reload::~Reload() {
-  if (changes_.is_open()) changes_.release();  // the descriptor is the watch's
-}
-
-void Reload::started_with(const Configuration& configuration, std::vector<config::TableEdit> edits,
-                          std::vector<config::Override> overrides) {
+void Reload::started_with(const Configuration& configuration) {
   last_ = report_of(configuration, Clock::wall());
-  last_tried_hash_ = hash_in_force_ = configuration.loaded.hash;
-  watched_ = configuration.loaded.watched;
+  last_tried_hash_ = configuration.loaded.hash;
   in_force_ = InForce::of(configuration);
-  if (configuration.loaded.model) files_ = *configuration.loaded.model;
-  files_hash_ = configuration.loaded.hash;
-  edits_in_force_ = fitting(edits, {}, files_.tables);
-  edits_ = std::move(edits);
-  overrides_ = std::move(overrides);
   remember(configuration, last_, "the start");
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(last_.problem_count));
-}
-
-void Reload::watch() {
-  watching_ = true;
-  watch_.watch(watched_);
-  if (watch_.fd() >= 0) {
-    changes_.assign(watch_.fd());
-    wait_for_change();
-  }
-  poll_if_need_be();
-}
-
-void Reload::stop() {
-  watching_ = polling_ = unsettled_ = false;
-  settle_.cancel();
-  patience_.cancel();
-  poll_.cancel();
-  if (changes_.is_open()) changes_.release();
-}
-
-void Reload::wait_for_change() {
-  changes_.async_wait(asio::posix::stream_descriptor::wait_read,
-                      [this](const boost::system::error_code& error) {
-                        if (error || !watching_) return;
-                        // Read first, or the wait ends at once; then wait, for what follows may
-                        // find no memory.
-                        const bool changed = watch_.drain();
-                        wait_for_change();
-                        if (changed) something_changed();
-                        poll_if_need_be();
-                      });
-}
-
-void Reload::something_changed() {
-  if (!std::exchange(unsettled_, true)) look_when_over(patience_, waits_.patience);
-  look_when_over(settle_, waits_.settle);  // a wait that is under way ends as cancelled
-}
-
-void Reload::look_when_over(asio::steady_timer& wait, std::chrono::milliseconds length) {
-  wait.expires_after(length);
-  wait.async_wait([this](const boost::system::error_code& error) {
-    if (error || !watching_ || !std::exchange(unsettled_, false)) return;
-    settle_.cancel();
-    patience_.cancel();
-    ask("the files have changed", true);
-  });
-}
-
-// After whatever may have left a directory unwatched: the watch finds that out by itself too.
-void Reload::poll_if_need_be() {
-  if (polling_ || !watch_.must_poll()) return;
-  polling_ = true;
-  poll_.expires_after(waits_.poll);
-  poll_.async_wait([this](const boost::system::error_code& error) {
-    if (error || !watching_) return;
-    polling_ = false;
-    poll_if_need_be();
-    ask("the files have changed", true);
-  });
 }
 
 void Reload::ask(std::string cause, bool only_if_changed) {
@@ -130,9 +50,8 @@ asio::awaitable<void> Reload::run_for_nobody(std::string cause, bool only_if_cha
 
 // Not a coroutine: g++ 12 destroys a closure twice that is made within a co_await expression.
 std::shared_ptr<asio::steady_timer> Reload::begin_preparing() {
-  auto& io = static_cast<asio::io_context&>(settle_.get_executor().context());
-  const auto prepared = std::make_shared<asio::steady_timer>(io, kPrepareLimit);
-  prepare_([&io, prepared] {
+  const auto prepared = std::make_shared<asio::steady_timer>(control_, kPrepareLimit);
+  prepare_([&io = control_, prepared] {
     // Expired, not cancelled: whoever begins to wait afterwards goes on as well.
     asio::post(io, [prepared] { prepared->expires_after(std::chrono::seconds{0}); });
   });
@@ -140,7 +59,7 @@ std::shared_ptr<asio::steady_timer> Reload::begin_preparing() {
 }
 
 asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_changed) {
-  const TurnQueue::Turn turn = co_await turns_.take();
+  const TurnQueue::Turn turn = co_await changes_.turn();
   if (prepare_) {
     const auto prepared = begin_preparing();
     co_await prepared->async_wait(net::kToken);
@@ -149,7 +68,7 @@ asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_c
     co_return co_await load_and_swap(cause, only_if_changed);
   } catch (const std::bad_alloc&) {  // the policies before it stay in force
     last_tried_hash_.clear();        // a look at unchanged files tries again
-    swap_.reload_ended();
+    audience_.load_ended();
     cells_.add(Metric::reloads_failed);
   }
   admin::LoadReport report;
@@ -166,59 +85,22 @@ asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_c
 asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool only_if_changed) {
   Configuration next = loader_();
   // Equal texts too may have come from elsewhere, or from a directory that was made again.
-  watched_ = next.loaded.watched;
-  if (watching_) {
-    if (watch_.watch(watched_)) something_changed();  // in there, perhaps, since it was read
-    poll_if_need_be();
-  }
+  watch_.follow(next.loaded.watched);
   if (only_if_changed && next.loaded.hash == last_tried_hash_) co_return last_;
   last_tried_hash_ = next.loaded.hash;
-  swap_.reload_begins();
+  audience_.load_begins();
   refuse_loss(in_force_, next);
   admin::LoadReport report = report_of(next, Clock::wall());
-  const std::string before = hash_in_force_;
+  const std::string before = changes_.files_hash();
   std::string refusal;
-  std::vector<config::Override> dropped;
   if (next.good()) {
-    std::vector<config::Override> kept = overrides_;
-    const std::vector<config::TableEdit> fit = fitting(edits_, {}, next.model().tables);
-    if (kept.empty() && fit.empty()) {
-      refusal = co_await use(next);
+    refusal = co_await changes_.use_files(next);
+    if (refusal.empty()) {
+      in_force_ = InForce::of(next);
     } else {
-      const Configuration over =
-          with_those_that_fit(next.model(), next.loaded.hash, kept, dropped, fit);
-      refusal = co_await use(over);
-    }
-    if (!refusal.empty()) {
       report.ok = false;
       report.problems.insert(report.problems.begin(), {true, {}, 0, 0, refusal, {}});
       ++report.problem_count;
-    } else {
-      in_force_ = InForce::of(next);
-      files_ = next.model();
-      files_hash_ = hash_in_force_ = next.loaded.hash;
-      overrides_ = std::move(kept);
-      for (const config::TableEdit& edit : edits_) {
-        const bool fits = std::any_of(fit.begin(), fit.end(), [&](const config::TableEdit& other) {
-          return other.table == edit.table;
-        });
-        if (!fits)
-          log_.write(Level::warn, LogLine("what was set in a table does not fit the new "
-                                          "configuration; it waits until it does")
-                                      .add("table", edit.table));
-      }
-      edits_in_force_ = fit;
-      for (const config::Override& each : dropped) {
-        const bool waits = in_fleet_ && !each.here;
-        log_.write(
-            Level::warn,
-            LogLine(waits ? "an override of the fleet does not fit the new configuration; it "
-                            "ends when it fits no replica"
-                          : "an override does not fit the new configuration; it has ended")
-                .add("policy", each.policy)
-                .add("override", config::override_text(each)));
-        if (waits) unfit_.push_back(each);
-      }
     }
   }
   remember(next, report, cause);
@@ -226,8 +108,8 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
   cells_.add(report.ok ? Metric::reloads_ok : Metric::reloads_failed);
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(report.problem_count));
   last_ = report;
-  swap_.reload_ended();
-  if (teller_) teller_(cause, before, report);
+  audience_.load_ended();
+  audience_.loaded(cause, before, report);
   co_return report;
 }
 
@@ -240,27 +122,6 @@ void Reload::tell(const Configuration& configuration, const std::string& cause,
   if (!refusal.empty()) line.add("reason", refusal);
   if (!configuration.loaded.hash.empty()) line.add("config", configuration.loaded.hash);
   log_.write(good ? Level::info : Level::error, line);
-}
-
-// put_in_use takes the set, not what is to say about it.
-asio::awaitable<admin::LoadReport> Reload::use_change(Configuration next) {
-  admin::LoadReport report = report_of(next, Clock::wall());
-  std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
-  if (next.good()) {
-    const std::string refusal = co_await use(next);
-    report.ok = refusal.empty();
-    if (!refusal.empty()) report.problems.push_back({true, {}, 0, 0, refusal, {}});
-  }
-  report.problem_count = report.problems.size();
-  co_return report;
-}
-
-asio::awaitable<std::string> Reload::use(const Configuration& next) {
-  Configuration use;
-  use.loaded.model = next.loaded.model;
-  use.loaded.hash = next.loaded.hash;
-  use.set = next.set;
-  co_return co_await swap_.put_in_use(std::move(use));
 }
 
 void Reload::remember(const Configuration& loaded, const admin::LoadReport& report,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/table_check.h"
 #include "core/chars/ascii.h"
 #include "core/key.h"
 #include "net/deadline.h"
@@ -77,6 +78,19 @@ std::vector<config::TableCell> cells_after(const TableRecord& record) {
   return out;
 }
 
+/// The policies whose limits the table gives.
+std::vector<std::string> policies_with(const config::Model& files, std::string_view table) {
+  std::vector<std::string> out;
+  for (const config::PolicyDef& policy : files.policies) {
+    const bool asks = std::any_of(policy.then.begin(), policy.then.end(), [&](const auto& rung) {
+      const auto* const text = std::get_if<config::Text>(&rung.limit);
+      return text != nullptr && text->value == table;
+    });
+    if (asks) out.push_back(policy.name.value);
+  }
+  return out;
+}
+
 std::string changes_text(const TableRecord& record) {
   std::string out;
   for (const TableRecord::Change& change : record.changes) {
@@ -101,8 +115,8 @@ std::string TableChanges::load() {
   return path_ + ": " + wrong + ": it holds what people have set in tables; fix it or move it away";
 }
 
-void TableChanges::serve(Reload& reload, LetGo let_go, Overtaken overtaken) {
-  reload_ = &reload;
+void TableChanges::serve(OperatorChanges& changes, LetGo let_go, Overtaken overtaken) {
+  changes_ = &changes;
   let_go_ = std::move(let_go);
   overtaken_ = std::move(overtaken);
   for (const admin::TableRecord& record : std::exchange(overtaken_at_start_, {}))
@@ -118,7 +132,7 @@ bool TableChanges::agreed(const std::string& table) const {
 /// What a file has said once is noted until all agree, also if the file says something else by
 /// then.
 void TableChanges::note_same() {
-  const std::vector<config::TableDef>& tables = reload_->file_tables();
+  const std::vector<config::TableDef>& tables = changes_->files().tables;
   const Cells files = cells_in_files(tables, history_.edits());
   Cells next;
   ours_.clear();
@@ -184,7 +198,7 @@ void TableChanges::files_changed() {
   if (agreed_ || same_.empty()) return;  // with others: let_go(), when all agree
   const std::vector<config::TableEdit> before = history_.edits();
   std::vector<config::TableEdit> next = without_same(before);
-  reload_->hold_edits(next);
+  changes_->hold_edits(next);
   history_.hold(std::move(next));
   tell_let_go(before);
   same_.clear();
@@ -206,7 +220,7 @@ asio::awaitable<void> TableChanges::let_go() {
   const std::vector<config::TableEdit> before = history_.edits();
   std::vector<config::TableEdit> next = without_same(before);
   if (next == before) co_return;
-  const admin::LoadReport report = co_await reload_->edit_tables(next, {});
+  const admin::LoadReport report = co_await changes_->edit_tables(next, {});
   if (!report.ok) {
     same_.clear();  // until the files change again
     LogLine line("the file says what was set in a table, but can't be put in force without it");
@@ -227,11 +241,11 @@ asio::awaitable<void> TableChanges::let_go() {
 
 std::vector<admin::TableFacts> TableChanges::tables() const {
   std::vector<admin::TableFacts> out;
-  if (reload_ == nullptr) return out;
-  for (config::TableDef& def : reload_->tables()) {
+  if (changes_ == nullptr) return out;
+  for (config::TableDef& def : changes_->tables()) {
     admin::TableFacts facts;
     const std::string name = def.name.value;
-    facts.policies = reload_->policies_with(name);
+    facts.policies = policies_with(changes_->files(), name);
     facts.approval = approval_;
     facts.def = std::move(def);
     for (const config::TableEdit& edit : history_.edits()) {
@@ -248,7 +262,7 @@ std::vector<admin::TableFacts> TableChanges::tables() const {
 /// A record of what the request would change; none: `why` says what is wrong.
 std::optional<TableRecord> TableChanges::record_of(const TableRequest& asked,
                                                    TableAnswer& wrong) const {
-  const std::vector<config::TableDef> tables = reload_->tables();
+  const std::vector<config::TableDef> tables = changes_->tables();
   const config::TableDef* const table = table_of(tables, asked.table);
   if (table == nullptr) {
     wrong = refused_change(404, "there is no table of that name");
@@ -272,7 +286,7 @@ std::optional<TableRecord> TableChanges::record_of(const TableRequest& asked,
 
 std::vector<config::TableEdit> TableChanges::edits_with(const TableRecord& record) const {
   std::vector<config::TableEdit> next = history_.with(record.table, cells_after(record));
-  const config::TableDef* const file = table_of(reload_->file_tables(), record.table);
+  const config::TableDef* const file = table_of(changes_->files().tables, record.table);
   for (config::TableEdit& edit : next) {
     if (edit.table != record.table || file == nullptr || !agreed(edit.table)) continue;
     // What the file says as well needs no word of ours: a later change of the file counts.
@@ -316,7 +330,7 @@ void TableChanges::write_again() {
 asio::awaitable<TableAnswer> TableChanges::put_record(TableRecord record, std::string approve_id) {
   std::vector<config::TableEdit> next = edits_with(record);
   TableAnswer answer;
-  answer.report = co_await reload_->edit_tables(next, record.table);
+  answer.report = co_await changes_->edit_tables(next, record.table);
   if (!answer.report.ok) {
     answer.status = 422;
     answer.why =
@@ -349,7 +363,7 @@ asio::awaitable<TableAnswer> TableChanges::set_table(TableRequest asked) {
       co_return refused_change(400, "admin.approval is set: `by` must say who asks for the change");
     if (history_.pending() >= TableHistory::kPendingMax)
       co_return refused_change(409, "too many changes wait for approval");
-    admin::LoadReport report = reload_->try_tables(edits_with(*record), record->table);
+    admin::LoadReport report = changes_->try_tables(edits_with(*record), record->table);
     if (!report.ok) {
       TableAnswer out = refused_change(
           422, "this could not be put in force: " +
@@ -408,7 +422,7 @@ asio::awaitable<TableAnswer> TableChanges::decide_table(TableRequest asked) {
   }
   if (same_person(asked.by, record.by))
     co_return refused_change(403, "somebody else than " + record.by + " must approve it");
-  const std::vector<config::TableDef> tables = reload_->tables();
+  const std::vector<config::TableDef> tables = changes_->tables();
   const config::TableDef* const table = table_of(tables, asked.table);
   const bool stale =
       table == nullptr ||
@@ -448,7 +462,7 @@ asio::awaitable<TableAnswer> TableChanges::undo_table(TableRequest asked) {
   const TableRecord* const found = to_undo(asked, wrong);
   if (found == nullptr) co_return wrong;
   const TableRecord undone = *found;
-  const std::vector<config::TableDef> tables = reload_->tables();
+  const std::vector<config::TableDef> tables = changes_->tables();
   const config::TableDef* const table = table_of(tables, asked.table);
   for (const TableRecord::Change& change : undone.changes) {
     if (table == nullptr || !same_limit(config::limit_at(*table, change.path), change.after)) {
@@ -485,9 +499,10 @@ asio::awaitable<TableAnswer> TableChanges::change_table(TableRequest asked) {
 std::string TableChanges::wrong_limits(const TableRequest& asked) const {
   for (const config::TableCell& cell : asked.cells) {
     if (!cell.limit) continue;
-    std::string wrong = cell.limit->is_negative() && !reload_->may_be_negative(asked.table)
-                            ? std::string("makes no sense: nothing is counted below 0")
-                            : reload_->beyond_reading(asked.table, *cell.limit);
+    std::string wrong =
+        cell.limit->is_negative() && !config::may_be_negative(changes_->files(), asked.table)
+            ? std::string("makes no sense: nothing is counted below 0")
+            : config::beyond_reading(changes_->files(), asked.table, *cell.limit);
     if (wrong.empty()) continue;
     return "the limit " + config::limit_text(cell.limit) + " of \"" + config::path_text(cell.path) +
            "\" " + wrong;

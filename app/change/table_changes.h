@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "admin/operations.h"
-#include "app/change/reload.h"
+#include "app/change/operator_changes.h"
 #include "app/change/table_history.h"
 #include "app/change/turn_queue.h"
 #include "app/support/log.h"
@@ -38,7 +38,7 @@ class TableChanges {
   /// `overtaken` is called with a change that was decided here, and otherwise at another replica,
   /// which was first.
   using Overtaken = std::function<void(const admin::TableRecord& record)>;
-  void serve(Reload& reload, LetGo let_go, Overtaken overtaken);
+  void serve(OperatorChanges& changes, LetGo let_go, Overtaken overtaken);
   /// Call it after each good load. Values that the files now contain count as values of the files.
   void files_changed();
   /// Called for a table that was changed here, with what other replicas are to know of it.
@@ -97,7 +97,7 @@ class TableChanges {
 
   Log& log_;
   const std::string path_;
-  Reload* reload_ = nullptr;  // null: weir is not running yet
+  OperatorChanges* changes_ = nullptr;  // null: weir is not running yet
   bool approval_ = false;
   TableHistory history_;
   Teller teller_;  // null: there is this process alone

@@ -66,7 +66,7 @@ asio::awaitable<void> TableChanges::take(std::string table, std::string text) {
     co_return;
   }
   std::vector<config::TableEdit> edits = next.edits();
-  const admin::LoadReport report = co_await reload_->edit_tables(edits, {});
+  const admin::LoadReport report = co_await changes_->edit_tables(edits, {});
   if (!report.ok) {
     LogLine line("what was set in a table at another replica can't be put in force here");
     line.add("table", table);

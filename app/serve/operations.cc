@@ -47,20 +47,20 @@ asio::awaitable<admin::LoadReport> ProcessOperations::reload() {
 }
 
 std::vector<config::Override> ProcessOperations::overrides() const {
-  return process_.reload != nullptr ? process_.reload->overrides()
-                                    : std::vector<config::Override>{};
+  return process_.changes != nullptr ? process_.changes->overrides()
+                                     : std::vector<config::Override>{};
 }
 
 asio::awaitable<admin::LoadReport> ProcessOperations::override_policy(config::Override change) {
-  config::note_rungs(change, process_.reload->files());
+  config::note_rungs(change, process_.changes->files());
   const config::Override told = change;
-  admin::LoadReport report = co_await process_.reload->override_policy(std::move(change));
+  admin::LoadReport report = co_await process_.changes->override_policy(std::move(change));
   if (report.ok && process_.fleet != nullptr && !told.here) process_.fleet->tell_override(told);
   co_return report;
 }
 
 asio::awaitable<admin::LoadReport> ProcessOperations::end_overrides(std::string policy, bool here) {
-  admin::LoadReport report = co_await process_.reload->end_overrides(policy, here);
+  admin::LoadReport report = co_await process_.changes->end_overrides(policy, here);
   if (process_.fleet != nullptr && report.ok) {
     if (here)
       process_.fleet->take_again();

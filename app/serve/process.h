@@ -13,7 +13,9 @@
 #include "admin/operations.h"
 #include "admin/server.h"
 #include "api/server.h"
+#include "app/change/config_watch.h"
 #include "app/change/fleet.h"
+#include "app/change/operator_changes.h"
 #include "app/change/reload.h"
 #include "app/change/table_changes.h"
 #include "app/doors/front_doors.h"
@@ -123,7 +125,9 @@ struct Process {
   std::unique_ptr<ViewSharing> shared_views;  // null: no redis
   std::unique_ptr<ListFeeds> feeds;
   std::unique_ptr<Recording> recording;  // null: nothing is recorded
-  std::unique_ptr<Reload> reload;
+  ConfigWatch config_watch{control, {}};
+  std::unique_ptr<OperatorChanges> changes;  // null: weir is not running yet
+  std::unique_ptr<Reload> reload;            // the same
   std::unique_ptr<TableChanges> tables;
   std::unique_ptr<Fleet> fleet;  // null: no redis; goes before what it steers
   std::unique_ptr<net::ConnectionBudget> connections;

@@ -10,7 +10,7 @@ namespace weir::app {
 ///
 /// The calling thread is the control thread: signals, admin and health doors, reloads, reports,
 /// timers of one second. docs/architecture.md ("Threads and memory") lists all threads.
-class Serving final : app::Swap {
+class Serving final : app::Swap, Reload::Audience {
  public:
   using Options = Process::Options;
   explicit Serving(Options options) : process_(std::move(options)) {}
@@ -20,9 +20,12 @@ class Serving final : app::Swap {
 
  private:
   // Swap
-  boost::asio::awaitable<std::string> put_in_use(Configuration next) override;
-  void reload_begins() override { process_.manager.reloading(); }
-  void reload_ended() override;
+  boost::asio::awaitable<std::string> put_in_use(const Configuration& next) override;
+  // Reload::Audience
+  void load_begins() override { process_.manager.reloading(); }
+  void load_ended() override;
+  void loaded(const std::string& cause, const std::string& before,
+              const admin::LoadReport& report) override;
 
   void begin_service();
   void serve_changes();
@@ -41,6 +44,14 @@ class Serving final : app::Swap {
 
   ProcessOperations operations_{process_};  // the doors of process_ use it until they are gone
   Process process_;
+
+  // Of the process: what many functions use.
+  const Process::Options& options_ = process_.options;
+  Log& log_ = process_.log;
+  config::Server& settings_ = process_.settings;
+  std::shared_ptr<policies::PolicySet>& set_ = process_.set;
+  WorkerTeam& workers_ = process_.workers;
+  Process::Drain& drain_ = process_.drain;
 };
 
 }  // namespace weir::app

@@ -66,6 +66,19 @@ int cannot_listen(const char* door, const std::string& where,
 
 }  // namespace
 
+Startup::Startup(Process& process, admin::Operations& operations) noexcept
+    : process_(process),
+      operations_(operations),
+      options_(process.options),
+      log_(process.log),
+      control_(process.control),
+      machine_(process.machine),
+      initial_(process.initial_configuration),
+      settings_(process.settings),
+      secret_(process.secret),
+      redis_(process.redis),
+      workers_(process.workers) {}
+
 int Startup::run() {
   using Step = int (Startup::*)();
   for (const Step step :
@@ -74,15 +87,15 @@ int Startup::run() {
         &Startup::build_report, &Startup::open_logs, &Startup::build_workers, &Startup::open_doors,
         &Startup::open_front_doors, &Startup::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;
-    process_.log.flush(kBeforeWords);  // before what the next step may say on stderr
+    log_.flush(kBeforeWords);  // before what the next step may say on stderr
   }
   return kOk;
 }
 
 int Startup::load() {
-  process_.initial_configuration = process_.options.load();
-  const config::Problems& problems = process_.initial_configuration.loaded.problems;
-  if (!process_.initial_configuration.good()) {
+  initial_ = options_.load();
+  const config::Problems& problems = initial_.loaded.problems;
+  if (!initial_.good()) {
     complain("can't start with this configuration:");
     config::Problems shown;
     for (const config::Problem* problem : problems.first(kProblemsShown)) {
@@ -92,8 +105,7 @@ int Startup::load() {
         shown.warning(problem->where, problem->message, problem->hint);
     }
     shown.sort();
-    std::string text = config::render_human(shown, process_.initial_configuration.loaded.views(),
-                                            process_.options.colours);
+    std::string text = config::render_human(shown, initial_.loaded.views(), options_.colours);
     if (problems.all().size() > kProblemsShown) {
       text += "and " + std::to_string(problems.all().size() - kProblemsShown) +
               " more; \"weir check\" lists them all\n";
@@ -101,11 +113,11 @@ int Startup::load() {
     static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
     return kNo;
   }
-  process_.settings = process_.initial_configuration.model().server;
-  process_.log.use(level_named(process_.settings.log.level), process_.settings.log.json);
-  log_problems(process_.log, process_.initial_configuration);
-  process_.log.flush(kBeforeWords);  // before what else is said on stderr
-  if (!process_.settings.proxy.upstream && !is_asked(process_.settings)) {
+  settings_ = initial_.model().server;
+  log_.use(level_named(settings_.log.level), settings_.log.json);
+  log_problems(log_, initial_);
+  log_.flush(kBeforeWords);  // before what else is said on stderr
+  if (!settings_.proxy.upstream && !is_asked(settings_)) {
     return fail(kNo,
                 "proxy.upstream is missing: where is the app? For instance\n"
                 "  proxy: {upstream: http://127.0.0.1:3000}\nor WEIR_PROXY_UPSTREAM; without it "
@@ -115,92 +127,86 @@ int Startup::load() {
 }
 
 int Startup::fit_into_machine() {
-  process_.machine = look_at_machine();
+  machine_ = look_at_machine();
   process_.open_files = raise_open_files();
-  const bool patterns = !process_.initial_configuration.set->patterns.empty();
-  const unsigned threads = threads_of(process_.settings, process_.machine);
-  process_.buffers = buffer_bytes(process_.settings.limits, threads, process_.machine.memory);
-  if (process_.settings.limits.buffers && *process_.settings.limits.buffers < process_.buffers) {
-    process_.log.write(Level::warn,
-                       LogLine("limits.buffers is too small for the workers; they keep more")
-                           .add("limit", human_size(*process_.settings.limits.buffers))
-                           .add("workers", std::int64_t{threads})
-                           .add("buffers", human_size(process_.buffers)));
+  const bool patterns = !initial_.set->patterns.empty();
+  const unsigned threads = threads_of(settings_, machine_);
+  process_.buffers = buffer_bytes(settings_.limits, threads, machine_.memory);
+  if (settings_.limits.buffers && *settings_.limits.buffers < process_.buffers) {
+    log_.write(Level::warn, LogLine("limits.buffers is too small for the workers; they keep more")
+                                .add("limit", human_size(*settings_.limits.buffers))
+                                .add("workers", std::int64_t{threads})
+                                .add("buffers", human_size(process_.buffers)));
   }
-  const std::uint64_t fixed = memory_beside(process_.settings, process_.machine);
+  const std::uint64_t fixed = memory_beside(settings_, machine_);
   const std::uint64_t beside =
-      fixed +
-      (patterns ? limiter::pattern_memory(process_.settings.limits.memory) : std::uint64_t{0});
-  if (process_.machine.memory &&
-      process_.settings.limits.memory + beside > *process_.machine.memory) {
-    const std::uint64_t room = counter_room(*process_.machine.memory, fixed, patterns);
-    if (!process_.settings.limits.memory_given && room >= kLeastCounters) {
-      process_.settings.limits.memory = room;
-      process_.log.write(Level::info, LogLine("limits.memory is what the cgroup has room for")
-                                          .add("memory", human_size(room))
-                                          .add("granted", human_size(*process_.machine.memory)));
+      fixed + (patterns ? limiter::pattern_memory(settings_.limits.memory) : std::uint64_t{0});
+  if (machine_.memory && settings_.limits.memory + beside > *machine_.memory) {
+    const std::uint64_t room = counter_room(*machine_.memory, fixed, patterns);
+    if (!settings_.limits.memory_given && room >= kLeastCounters) {
+      settings_.limits.memory = room;
+      log_.write(Level::info, LogLine("limits.memory is what the cgroup has room for")
+                                  .add("memory", human_size(room))
+                                  .add("granted", human_size(*machine_.memory)));
       return kOk;
     }
-    return fail(kNo, "limits.memory is " + human_size(process_.settings.limits.memory) +
-                         ", but the cgroup grants " + human_size(*process_.machine.memory) +
+    return fail(kNo, "limits.memory is " + human_size(settings_.limits.memory) +
+                         ", but the cgroup grants " + human_size(*machine_.memory) +
                          " in all, and weir needs " + human_size(beside) +
-                         " beside its counters: " +
-                         memory_advice(process_.settings, process_.machine, patterns));
+                         " beside its counters: " + memory_advice(settings_, machine_, patterns));
   }
   return kOk;
 }
 
 int Startup::open_state() {
-  if (!process_.settings.state.dir) return kOk;
-  auto opened = StateDirectory::open(process_.settings.state.dir->value);
+  if (!settings_.state.dir) return kOk;
+  auto opened = StateDirectory::open(settings_.state.dir->value);
   if (opened.directory == nullptr)
     return fail(opened.taken ? kRefused : kUnreachable, opened.message);
   process_.directory = std::move(opened.directory);
-  process_.secret = process_.directory->secret();
+  secret_ = process_.directory->secret();
   return kOk;
 }
 
 int Startup::read_redis() {
-  if (!process_.settings.redis) return kOk;
+  if (!settings_.redis) return kOk;
   std::string message;
-  process_.redis.emplace();
-  if (!read_shared_store(process_.settings, *process_.redis, message))
-    return fail(kUnreachable, message);
-  process_.secret = process_.redis->secret;  // replicas mean the same by a hash
-  process_.operators = process_.redis->sharing;
+  redis_.emplace();
+  if (!read_shared_store(settings_, *redis_, message)) return fail(kUnreachable, message);
+  secret_ = redis_->secret;  // replicas mean the same by a hash
+  process_.operators = redis_->sharing;
   process_.operators.origin = random_origin();
   if (process_.directory == nullptr) return kOk;
-  if (process_.directory->take_secret(process_.secret) != 0) {
-    process_.log.write(Level::warn,
-                       LogLine("the state's keys were hashed with another secret than that of "
-                               "redis; weir begins afresh, the files are kept as *.bad"));
+  if (process_.directory->take_secret(secret_) != 0) {
+    log_.write(Level::warn, LogLine("the state's keys were hashed with another secret than that of "
+                                    "redis; weir begins afresh, the files are kept as *.bad"));
   }
   return kOk;
 }
 
-std::size_t Startup::workers() const { return process_.metrics->writers() - kOtherWriters; }
+std::size_t Startup::worker_count() const { return process_.metrics->writers() - kOtherWriters; }
 
 int Startup::build_stores() {
-  const unsigned threads = threads_of(process_.settings, process_.machine);
+  const unsigned threads = threads_of(settings_, machine_);
   process_.metrics = std::make_unique<telemetry::Metrics>(threads + kOtherWriters);
   try {
     process_.counters = std::make_unique<limiter::Bank>(
-        limiter::BankLimits{process_.settings.limits.memory, process_.settings.limits.keys});
+        limiter::BankLimits{settings_.limits.memory, settings_.limits.keys});
   } catch (const std::bad_alloc&) {
-    return fail(kNo, "no memory for the counters: limits.memory is " +
-                         human_size(process_.settings.limits.memory));
+    return fail(
+        kNo, "no memory for the counters: limits.memory is " + human_size(settings_.limits.memory));
   }
   process_.lists = std::make_unique<limiter::ListBank>();
   process_.stats = std::make_unique<policies::StatsBank>(threads);
   process_.latency = std::make_unique<telemetry::Latency>(threads);
   process_.patterns = std::make_unique<limiter::PatternBank>(
-      limiter::PatternLimits{limiter::pattern_memory(process_.settings.limits.memory)});
-  process_.shared = std::make_unique<gate::Shared>(*process_.counters, *process_.lists,
-                                                   process_.secret, *process_.stats);
+      limiter::PatternLimits{limiter::pattern_memory(settings_.limits.memory)});
+  process_.shared =
+      std::make_unique<gate::Shared>(*process_.counters, *process_.lists, secret_, *process_.stats);
   process_.shared->patterns = process_.patterns.get();
   process_.shared->latency = process_.latency.get();
-  if (process_.redis) {  // also without a policy that exchanges counts: a reload may bring one
-    process_.synced = std::make_unique<limiter::SyncTable>(synced_keys(process_.settings.limits));
+  if (redis_) {  // also without a policy that exchanges counts: a reload may bring one
+    process_.synced = std::make_unique<limiter::SyncTable>(synced_keys(settings_.limits));
     process_.shared->synced = process_.synced.get();
   }
   process_.shared->wall_offset_ms = to_ms(Clock::wall()) - to_ms(process_.clock.now());
@@ -210,35 +216,33 @@ int Startup::build_stores() {
 // With the limits of tables and the overrides that people have set over the files.
 int Startup::use_configuration() {
   process_.tables = std::make_unique<TableChanges>(
-      process_.control, process_.log,
-      process_.directory != nullptr ? process_.directory->path() : std::string());
-  process_.tables->need_approval(process_.settings.admin.approval);
+      control_, log_, process_.directory != nullptr ? process_.directory->path() : std::string());
+  process_.tables->need_approval(settings_.admin.approval);
   if (const std::string wrong = process_.tables->load(); !wrong.empty()) return fail(kNo, wrong);
-  if (process_.redis) {
-    process_.fleet =
-        std::make_unique<Fleet>(process_.control, *process_.redis, process_.clock, process_.log);
+  if (redis_) {
+    process_.fleet = std::make_unique<Fleet>(control_, *redis_, process_.clock, log_);
     process_.initial_overrides = process_.fleet->start(kMeetFleet, *process_.tables);
   }
-  process_.set = process_.initial_configuration.set;
+  process_.set = initial_.set;
   if (!process_.tables->edits().empty() || !process_.initial_overrides.empty())
-    process_.set = with_tables(process_.initial_configuration, process_.tables->edits(),
-                               process_.initial_overrides, process_.log);
-  if (auto attached = process_.set->attach(*process_.counters, *process_.lists, process_.secret,
+    process_.set =
+        with_tables(initial_, process_.tables->edits(), process_.initial_overrides, log_);
+  if (auto attached = process_.set->attach(*process_.counters, *process_.lists, secret_,
                                            process_.patterns.get());
       !attached) {
     return fail(kNo, "the counters do not fit into limits.memory, " +
-                         human_size(process_.settings.limits.memory) + " (" +
-                         attached.error().message() + "); \"weir check\" says what each needs");
+                         human_size(settings_.limits.memory) + " (" + attached.error().message() +
+                         "); \"weir check\" says what each needs");
   }
-  if (process_.redis) process_.views.share(process_.secret);
+  if (redis_) process_.views.share(secret_);
   process_.set->attach_views(process_.views);
   process_.feeds = std::make_unique<ListFeeds>(
-      process_.control, process_.secret,
-      process_.directory != nullptr ? process_.directory->path() : std::string(), process_.clock,
-      process_.log, [this](const std::shared_ptr<const limiter::BulkList>& list) {
+      control_, secret_, process_.directory != nullptr ? process_.directory->path() : std::string(),
+      process_.clock, log_,
+      [&process = process_](const std::shared_ptr<const limiter::BulkList>& list) {
         // Each drops its share after the event that it is at: then nobody reads the list any more.
-        process_.workers.post_to_all([list](ServingWorker&) {});
-        boost::asio::post(process_.control, [list] {});
+        process.workers.post_to_all([list](ServingWorker&) {});
+        boost::asio::post(process.control, [list] {});
       });
   process_.feeds->attach(*process_.set);
   if (const std::string refusal = process_.feeds->load_new(); !refusal.empty())
@@ -250,150 +254,141 @@ int Startup::use_configuration() {
 int Startup::restore_state() {
   if (process_.directory != nullptr) {
     process_.state =
-        std::make_unique<State>(*process_.directory, *process_.counters, *process_.lists,
-                                process_.log, process_.metrics->cells(workers() + kStateWriter));
+        std::make_unique<State>(*process_.directory, *process_.counters, *process_.lists, log_,
+                                process_.metrics->cells(worker_count() + kStateWriter));
     process_.state->keep_patterns(*process_.patterns);
     process_.state->restore(process_.clock.now(), Clock::wall());
     process_.tables->tell_whether_written(
-        [this](const std::string& why) { process_.state->tell_of_tables(why); });
+        [&process = process_](const std::string& why) { process.state->tell_of_tables(why); });
   }
   return kOk;
 }
 
 int Startup::build_report() {
-  process_.report = std::make_unique<Report>(process_.control, workers(), process_.secret,
-                                             process_.log, process_.metrics->control());
-  process_.report->use(process_.initial_configuration.model());
-  if (process_.redis) {
-    process_.sharing = std::make_unique<ListSharing>(
-        process_.control, process_.redis->store, process_.secret, *process_.lists, process_.log);
-    process_.shared_views =
-        std::make_unique<ViewSharing>(process_.redis->store, process_.secret, process_.log);
-    process_.report->ask_makers(
-        [this](limiter::ListId list, const Hash128& key, std::function<void(bool)> tell) {
-          process_.sharing->ask_maker(list, key, std::move(tell));
-        });
+  process_.report = std::make_unique<Report>(control_, worker_count(), secret_, log_,
+                                             process_.metrics->control());
+  process_.report->use(initial_.model());
+  if (redis_) {
+    process_.sharing =
+        std::make_unique<ListSharing>(control_, redis_->store, secret_, *process_.lists, log_);
+    process_.shared_views = std::make_unique<ViewSharing>(redis_->store, secret_, log_);
+    process_.report->ask_makers([&process = process_](limiter::ListId list, const Hash128& key,
+                                                      std::function<void(bool)> tell) {
+      process.sharing->ask_maker(list, key, std::move(tell));
+    });
   }
-  if (process_.options.viewer) process_.report->watch(process_.options.viewer);
+  if (options_.viewer) process_.report->watch(options_.viewer);
   return kOk;
 }
 
 /// A name that nobody knows is no reason not to start: it is looked up again.
 int Startup::find_upstreams() {
-  if (!process_.settings.proxy.upstream) return kOk;
-  const config::Endpoint& at = process_.settings.proxy.upstream->value;
+  if (!settings_.proxy.upstream) return kOk;
+  const config::Endpoint& at = settings_.proxy.upstream->value;
   process_.names = std::make_unique<UpstreamNames>(at);
   process_.names->begin(process_.clock.now(), kPatienceForNames);
   if (process_.names->why_not().empty()) return kOk;
   if (at.is_unix()) return fail(kNo, "proxy.upstream: " + process_.names->why_not());
-  process_.log.write(Level::warn,
-                     LogLine("proxy.upstream does not resolve; requests get 503 until it does")
-                         .add("why", process_.names->why_not()));
+  log_.write(Level::warn, LogLine("proxy.upstream does not resolve; requests get 503 until it does")
+                              .add("why", process_.names->why_not()));
   return kOk;
 }
 
 int Startup::open_logs() {
-  const std::size_t count = workers();
-  const auto& audit = process_.settings.audit;
-  process_.audit =
-      std::make_unique<Audit>(process_.secret, process_.log, process_.metrics->control());
-  process_.audit->use(process_.settings.log.readable_keys);
-  if (process_.options.viewer) process_.audit->keep_out_of_log();
+  const std::size_t count = worker_count();
+  const auto& audit = settings_.audit;
+  process_.audit = std::make_unique<Audit>(secret_, log_, process_.metrics->control());
+  process_.audit->use(settings_.log.readable_keys);
+  if (options_.viewer) process_.audit->keep_out_of_log();
   const std::string path = audit.path ? audit.path->value : std::string();
   // A disk that is full or read-only must not keep the app from coming back.
   if (auto opened = process_.audit->open(path, audit.keep); !opened) {
-    process_.log.write(
-        Level::error,
-        LogLine("can't open the audit log; its lines go into this log until that is mended")
-            .add("file", path)
-            .add("error", opened.error().message()));
+    log_.write(Level::error,
+               LogLine("can't open the audit log; its lines go into this log until that is mended")
+                   .add("file", path)
+                   .add("error", opened.error().message()));
   }
-  if (!process_.settings.access_log.is_on && !process_.settings.tracing.endpoint) return kOk;
+  if (!settings_.access_log.is_on && !settings_.tracing.endpoint) return kOk;
   process_.access_log =
-      std::make_unique<AccessLog>(process_.log, process_.metrics->cells(count + kAccessWriter));
-  if (process_.settings.tracing.endpoint) {
-    process_.tracing = std::make_unique<Tracing>(
-        process_.settings.tracing.endpoint->value,
-        SpanSource{process_.settings.tracing.service, std::string(kVersion)}, process_.log,
-        process_.metrics->cells(count + kTraceWriter));
+      std::make_unique<AccessLog>(log_, process_.metrics->cells(count + kAccessWriter));
+  if (settings_.tracing.endpoint) {
+    process_.tracing =
+        std::make_unique<Tracing>(settings_.tracing.endpoint->value,
+                                  SpanSource{settings_.tracing.service, std::string(kVersion)},
+                                  log_, process_.metrics->cells(count + kTraceWriter));
   }
-  if (!process_.settings.access_log.is_on) return kOk;
-  if (auto opened = process_.access_log->open(process_.settings.access_log.path); !opened) {
-    process_.log.write(Level::error,
-                       LogLine("can't open the access log; its lines are lost until that is mended")
-                           .add("file", process_.settings.access_log.path)
-                           .add("error", opened.error().message()));
+  if (!settings_.access_log.is_on) return kOk;
+  if (auto opened = process_.access_log->open(settings_.access_log.path); !opened) {
+    log_.write(Level::error,
+               LogLine("can't open the access log; its lines are lost until that is mended")
+                   .add("file", settings_.access_log.path)
+                   .add("error", opened.error().message()));
   }
   return kOk;
 }
 
 int Startup::build_workers() {
   if (const int code = find_upstreams(); code != kOk) return code;
-  const std::size_t count = workers();
-  const ConnectionShares shares =
-      share_connections(process_.settings.limits.connections, process_.open_files, count,
-                        doors_of(process_.settings));
+  const std::size_t count = worker_count();
+  const ConnectionShares shares = share_connections(
+      settings_.limits.connections, process_.open_files, count, doors_of(settings_));
   const std::uint64_t connections = shares.clients;
-  warn_of_few_files(process_.log, process_.settings, shares, process_.open_files, count);
+  warn_of_few_files(log_, settings_, shares, process_.open_files, count);
   process_.operator_connections = shares.operators;
   process_.event_connections = shares.events;
   // One address gets no more than its part of the limit, also of a limit that was cut down.
   process_.connections = std::make_unique<net::ConnectionBudget>(
-      connections, process_.settings.limits.connections_per_ip.value_or(
+      connections, settings_.limits.connections_per_ip.value_or(
                        std::max<std::uint64_t>(1, connections - connections / 4)));
-  process_.proxy_settings = proxy_settings(process_.settings, *process_.connections);
+  process_.proxy_settings = proxy_settings(settings_, *process_.connections);
   process_.proxy_settings.used_names = used_header_names(*process_.set);
   // What one worker keeps idle is no use to another, and needs descriptors.
   process_.proxy_settings.upstream_idle_max = shares.idle;
   process_.proxy_settings.buffer_bytes = process_.buffers / count;
-  if (!process_.options.record.path.empty()) {
-    process_.recording =
-        std::make_unique<Recording>(process_.options.record, process_.secret, process_.log,
-                                    process_.metrics->cells(count + kRecordWriter));
+  if (!options_.record.path.empty()) {
+    process_.recording = std::make_unique<Recording>(
+        options_.record, secret_, log_, process_.metrics->cells(count + kRecordWriter));
     if (auto opened = process_.recording->open(); !opened) {
-      return fail(kUnreachable, "--record: can't write " + process_.options.record.path + ": " +
+      return fail(kUnreachable, "--record: can't write " + options_.record.path + ": " +
                                     opened.error().message());
     }
   }
-  process_.door_settings = door_settings(process_.settings);
+  process_.door_settings = door_settings(settings_);
   process_.door_settings.connections_max = shares.http_door;
   process_.door_settings.buffer_bytes =
-      check_buffer_bytes(process_.settings.limits, process_.proxy_settings.buffer_bytes);
-  const std::string why =
-      process_.front_doors.make({process_.settings, process_.proxy_settings.buffer_bytes,
-                                 shares.door, process_.metrics->rules()});
+      check_buffer_bytes(settings_.limits, process_.proxy_settings.buffer_bytes);
+  const std::string why = process_.front_doors.make(
+      {settings_, process_.proxy_settings.buffer_bytes, shares.door, process_.metrics->rules()});
   if (!why.empty()) return fail(kUnreachable, why);
-  process_.workers.make(count, [&](net::Worker& thread, std::size_t i) {
+  workers_.make(count, [&](net::Worker& thread, std::size_t i) {
     auto worker = std::make_unique<ServingWorker>(
-        thread, i, count, *process_.shared, process_.settings, process_.proxy_settings,
+        thread, i, count, *process_.shared, settings_, process_.proxy_settings,
         process_.door_settings, unsettled_most(count, process_.machine.memory),
         process_.front_doors, process_.metrics->cells(i), process_.metrics->rules(),
-        process_.limitador_counters, process_.report->observer(i),
-        process_.redis ? &*process_.redis : nullptr);
+        process_.limitador_counters, process_.report->observer(i), redis_ ? &*redis_ : nullptr);
     if (process_.recording != nullptr)
       worker->gate.record_to(&process_.recording->add(process_.metrics->cells(i)));
     worker->gate.use(process_.set);
     if (process_.names != nullptr) worker->server.use_upstreams(process_.names->addresses());
-    const std::size_t noted = noted_requests(count, process_.machine.memory);
+    const std::size_t noted = noted_requests(count, machine_.memory);
     if (process_.access_log != nullptr)
       worker->sink = &process_.access_log->add(process_.metrics->cells(i), noted);
     if (process_.tracing != nullptr) {
-      worker->sink->trace(process_.settings.tracing.sample);
+      worker->sink->trace(settings_.tracing.sample);
       process_.tracing->read(*worker->sink);
     }
     worker->server.observe(worker->sink, &process_.latency->cells(i));
     return worker;
   });
-  if (process_.redis) {
-    process_.redis_watch =
-        std::make_unique<RedisWatch>(process_.control, process_.workers, *process_.synced,
-                                     process_.log, process_.metrics->control());
+  if (redis_) {
+    process_.redis_watch = std::make_unique<RedisWatch>(control_, workers_, *process_.synced, log_,
+                                                        process_.metrics->control());
   }
   const PolicySwap::Stores stores{*process_.counters, *process_.lists, *process_.patterns,
-                                  process_.views, process_.secret};
-  process_.swap = std::make_unique<PolicySwap>(stores, *process_.feeds, process_.workers,
-                                               process_.redis.has_value(), process_.log);
-  process_.use_access_log(process_.settings);
+                                  process_.views, secret_};
+  process_.swap =
+      std::make_unique<PolicySwap>(stores, *process_.feeds, workers_, redis_.has_value(), log_);
+  process_.use_access_log(settings_);
   return kOk;
 }
 
@@ -415,7 +410,7 @@ int Startup::door_failed(const char* door, const config::Endpoint& at,
 
 // Last: its events are judged by workers that run.
 int Startup::open_api() {
-  const config::Server::Api& settings = process_.settings.api;
+  const config::Server::Api& settings = settings_.api;
   if (settings.none) return kOk;
   const config::Endpoint at = process_.api_address();
   const auto address = door_address(at, nullptr);
@@ -423,41 +418,41 @@ int Startup::open_api() {
   api::ApiSettings door{*address, std::nullopt};
   if (settings.token_file) door.token_file = settings.token_file->value;
   door.hosts = settings.hosts;
-  door.bodies_bytes = body_bytes(process_.machine.memory);
+  door.bodies_bytes = body_bytes(machine_.memory);
   door.connections = process_.event_connections;
   make_rate_limit_paths();
   door.others = process_.rate_limit_paths.get();
-  process_.api_server = std::make_unique<api::ApiServer>(process_.control, door, process_.workers,
-                                                         process_.metrics->control());
+  process_.api_server =
+      std::make_unique<api::ApiServer>(control_, door, workers_, process_.metrics->control());
   if (!process_.door_settings.doors.empty()) return open_api_doors(*address, at);
   const auto started = process_.api_server->start();
   if (started) return kOk;
   process_.api_server.reset();
   // Without a proxy, and without gRPC, the paths of rate limit services are all there is.
-  const bool needed = !process_.settings.proxy.upstream && !asks_for_door(process_.settings);
+  const bool needed = !settings_.proxy.upstream && !asks_for_door(settings_);
   if (settings.listen || needed || started.error() != boost::system::errc::address_in_use) {
     return door_failed("api", at, settings.token_file, started.error());
   }
   // The address is a default: a second weir on this machine runs without this door.
-  process_.log.write(Level::warn, LogLine("no event API: its port is taken")
-                                      .add("address", endpoint_text(at))
-                                      .add("hint", "set api.listen to another one, or to none"));
+  log_.write(Level::warn, LogLine("no event API: its port is taken")
+                              .add("address", endpoint_text(at))
+                              .add("hint", "set api.listen to another one, or to none"));
   return kOk;
 }
 
 void Startup::make_rate_limit_paths() {
   process_.rate_limit_paths = std::make_unique<RateLimitPaths>(
-      process_.control, process_.metrics->rules(),
-      [this] {
-        const std::int64_t failed = process_.metrics->sum(telemetry::Metric::reloads_failed);
-        const authz::LimitadorStatus status{process_.started, process_.loaded,
-                                            process_.metrics->sum(telemetry::Metric::reloads_ok),
-                                            failed - process_.failed_before};
-        return RateLimitPaths::Facts{process_.set->ratelimit, !process_.drain.is_on(), status};
+      control_, process_.metrics->rules(),
+      [&process = process_] {
+        const std::int64_t failed = process.metrics->sum(telemetry::Metric::reloads_failed);
+        const authz::LimitadorStatus status{process.started, process.loaded,
+                                            process.metrics->sum(telemetry::Metric::reloads_ok),
+                                            failed - process.failed_before};
+        return RateLimitPaths::Facts{process.set->ratelimit, !process.drain.is_on(), status};
       },
-      [this](auto work) {
+      [&process = process_](auto work) {
         ServingWorker& to =
-            process_.workers[process_.next_rate_limit_worker++ % process_.workers.size()];
+            process.workers[process.next_rate_limit_worker++ % process.workers.size()];
         to.thread.post([&to, work = std::move(work)] {
           work({to.rate_limit_http, to.limitador}, to.thread.now());
         });
@@ -467,13 +462,13 @@ void Startup::make_rate_limit_paths() {
 /// The workers take the connections, and give those that tell of events to the event API.
 int Startup::open_api_doors(const net::SocketAddress& address, const config::Endpoint& at) {
   if (const auto taken = is_taken(address)) return cannot_listen("api", endpoint_text(at), taken);
-  auto sockets = net::open_listeners(address, process_.workers.size());
+  auto sockets = net::open_listeners(address, workers_.size());
   if (!sockets) return cannot_listen("api", endpoint_text(at), sockets.error());
   const auto bound = net::SocketAddress::of_socket(sockets->front().get());
   if (!bound) return cannot_listen("api", endpoint_text(at), bound.error());
   if (auto started = process_.api_server->start_behind(*bound); !started)
-    return door_failed("api", at, process_.settings.api.token_file, started.error());
-  const auto started = process_.workers.listen(
+    return door_failed("api", at, settings_.api.token_file, started.error());
+  const auto started = workers_.listen(
       std::move(*sockets), [api = process_.api_server.get()](ServingWorker& worker, net::Fd fd) {
         worker.checks->give_others_to([api](net::Fd other, std::string sent) {
           api->adopt(std::move(other), std::move(sent));
@@ -488,71 +483,70 @@ int Startup::open_doors() {
                              *process_.lists,
                              *process_.stats,
                              *process_.metrics,
-                             process_.secret,
+                             secret_,
                              process_.patterns.get(),
                              process_.latency.get(),
                              process_.proxy_settings.upstream_name,
-                             process_.redis ? &process_.operators : nullptr};
+                             redis_ ? &process_.operators : nullptr};
   const auto bound = [](const config::Endpoint& endpoint) {
     return door_address(endpoint, nullptr);
   };
 
-  const config::Endpoint& at = process_.settings.health.listen.value;
+  const config::Endpoint& at = settings_.health.listen.value;
   const auto health_address = bound(at);
   if (!health_address) return cannot_listen("health", endpoint_text(at), health_address.error());
   admin::HealthSettings health_settings{*health_address};
   health_settings.connections = process_.operator_connections;
-  process_.health_server = std::make_unique<admin::HealthServer>(
-      process_.control, health_settings, operations_, process_.workers, stores);
+  process_.health_server = std::make_unique<admin::HealthServer>(control_, health_settings,
+                                                                 operations_, workers_, stores);
   if (auto started = process_.health_server->start(); !started)
     return cannot_listen("health", endpoint_text(at), started.error());
 
-  const config::Endpoint& back = process_.settings.admin.listen.value;
+  const config::Endpoint& back = settings_.admin.listen.value;
   const auto admin_address = bound(back);
   if (!admin_address) return cannot_listen("admin", endpoint_text(back), admin_address.error());
   admin::AdminSettings admin_settings{*admin_address, std::nullopt};
-  if (process_.settings.admin.token_file)
-    admin_settings.token_file = process_.settings.admin.token_file->value;
-  admin_settings.hosts = process_.settings.admin.hosts;
-  admin_settings.replicas = process_.settings.admin.replicas;
+  if (settings_.admin.token_file) admin_settings.token_file = settings_.admin.token_file->value;
+  admin_settings.hosts = settings_.admin.hosts;
+  admin_settings.replicas = settings_.admin.replicas;
   admin_settings.connections = process_.operator_connections;
   if (process_.fleet != nullptr) {
     admin_settings.tell_others = process_.fleet->join_doors(
-        [this](std::string_view text) { process_.admin_server->hear(text); });
+        [&process = process_](std::string_view text) { process.admin_server->hear(text); });
   }
   process_.admin_server =
-      std::make_unique<admin::AdminServer>(process_.control, admin_settings, operations_, stores);
+      std::make_unique<admin::AdminServer>(control_, admin_settings, operations_, stores);
   if (auto started = process_.admin_server->start(); !started)
-    return door_failed("admin", back, process_.settings.admin.token_file, started.error());
+    return door_failed("admin", back, settings_.admin.token_file, started.error());
 
-  if (!process_.settings.proxy.upstream) {
-    process_.workers.start();
+  if (!settings_.proxy.upstream) {
+    workers_.start();
     if (process_.redis_watch != nullptr) process_.redis_watch->meet();
     return kOk;
   }
-  const config::Endpoint& front = process_.settings.proxy.listen.value;
+  const config::Endpoint& front = settings_.proxy.listen.value;
   const auto address = bound(front);
   if (!address) return cannot_listen("proxy", endpoint_text(front), address.error());
   if (const auto taken = is_taken(*address))
     return cannot_listen("proxy", endpoint_text(front), taken);
-  auto sockets = net::open_listeners(*address, process_.workers.size());
+  auto sockets = net::open_listeners(*address, workers_.size());
   if (!sockets) return cannot_listen("proxy", endpoint_text(front), sockets.error());
 
-  process_.workers.start();
+  workers_.start();
   if (process_.redis_watch != nullptr) process_.redis_watch->meet();
-  const auto started = process_.workers.listen(
-      std::move(*sockets),
-      [](ServingWorker& worker, net::Fd fd) { return worker.server.listen(std::move(fd)); });
+  const auto started = workers_.listen(std::move(*sockets), [](ServingWorker& worker, net::Fd fd) {
+    return worker.server.listen(std::move(fd));
+  });
   return started ? kOk : cannot_listen("proxy", endpoint_text(front), started.error());
 }
 
 int Startup::open_front_doors() {
   const auto listen = [this](std::vector<net::Fd> sockets, std::size_t door) {
-    return process_.workers.listen(std::move(sockets), [door](ServingWorker& worker, net::Fd fd) {
+    return workers_.listen(std::move(sockets), [door](ServingWorker& worker, net::Fd fd) {
       return worker.doors[door]->listen(std::move(fd));
     });
   };
-  const auto refused = process_.front_doors.open(process_.workers.size(), listen, process_.log);
+  const auto refused = process_.front_doors.open(workers_.size(), listen, log_);
   return refused ? cannot_listen(refused->name, refused->at, refused->error) : int{kOk};
 }
 

@@ -5,11 +5,11 @@
 namespace weir::app {
 
 /// Builds a Process, bottom-up, until its doors are open. On the control thread, before it waits.
+/// It is gone when the process serves: what it builds holds on to the process alone.
 class Startup {
  public:
   /// Both outlive the doors that the steps open.
-  Startup(Process& process, admin::Operations& operations) noexcept
-      : process_(process), operations_(operations) {}
+  Startup(Process& process, admin::Operations& operations) noexcept;
 
   /// Runs all steps. A step that fails says on stderr what is wrong. The exit code; 0: the process
   /// can serve.
@@ -32,7 +32,7 @@ class Startup {
   int open_api();
 
   /// How many workers there are. After build_stores().
-  std::size_t workers() const;
+  std::size_t worker_count() const;
   int find_upstreams();
   void make_rate_limit_paths();
   int open_api_doors(const net::SocketAddress& address, const config::Endpoint& at);
@@ -42,6 +42,17 @@ class Startup {
 
   Process& process_;
   admin::Operations& operations_;
+
+  // Of the process: what many steps use.
+  const Process::Options& options_;
+  Log& log_;
+  boost::asio::io_context& control_;
+  Machine& machine_;
+  Configuration& initial_;
+  config::Server& settings_;
+  HashSecret& secret_;
+  std::optional<SharedStoreSettings>& redis_;
+  WorkerTeam& workers_;
 };
 
 }  // namespace weir::app

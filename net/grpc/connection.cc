@@ -50,11 +50,7 @@ void Connection::open(Fd fd, const Address& peer) {
     std::uniform_int_distribution<std::int64_t> spread(age - age / 10, age + age / 10);
     ends_at_ = opened_ + milliseconds(spread(ctx_.random));
   }
-  previous_open_ = nullptr;
-  next_open_ = ctx_.open;
-  if (ctx_.open != nullptr) ctx_.open->previous_open_ = this;
-  ctx_.open = this;
-  ++ctx_.open_count;
+  ctx_.connections.open(*this);
   guarded([&] {
     if (!ctx_.worker.reactor().add(fd_.get(), kConnectionEvents, *this)) return fail();
     if (ctx_.settings.tls != nullptr) return begin_tls();
@@ -441,13 +437,9 @@ void Connection::close() {
   fd_.close();
   out_.clear();
   Wheel::disarm(*this);
-  (previous_open_ != nullptr ? previous_open_->next_open_ : ctx_.open) = next_open_;
-  if (next_open_ != nullptr) next_open_->previous_open_ = previous_open_;
-  --ctx_.open_count;
   ctx_.metrics.add(Metric::grpc_connections_open, -1);
   if (ctx_.settings.connections != nullptr) ctx_.settings.connections->give_back();
-  next_open_ = ctx_.retired;  // events of this turn may still name it
-  ctx_.retired = this;
+  ctx_.connections.close(*this);
 }
 
 void Connection::give_up() noexcept {
@@ -459,7 +451,8 @@ Connection* least_useful(const Context& context, TimePoint used_by) noexcept {
   const TimePoint now = context.worker.now();
   Connection* worst = nullptr;
   double most = 0;
-  for (Connection* c = context.open; c != nullptr; c = c->next_open()) {
+  const ConnectionList<Connection>& all = context.connections;
+  for (Connection* c = all.newest(); c != nullptr; c = all.older_than(*c)) {
     if (c->last_use() > used_by) continue;
     // Bytes times milliseconds: a busy peer keeps a lot for a moment, a hostile one for as long as
     // it may. Among those that have just come the one with the most goes.

@@ -11,6 +11,7 @@
 
 #include "core/address.h"
 #include "net/bytes.h"
+#include "net/connection_list.h"
 #include "net/fd.h"
 #include "net/grpc/frame_meter.h"
 #include "net/grpc/memory.h"
@@ -63,7 +64,6 @@ class Connection final : EventHandler, Timer {
   bool is_idle() const noexcept { return streams_ == nullptr; }
   bool is_shaking_hands() const noexcept { return state_ == State::shaking_hands; }
   TimePoint last_read() const noexcept { return last_read_; }
-  Connection* next_open() const noexcept { return next_open_; }
   std::size_t kept() const noexcept { return account_.held + stream_bytes_ + tls_noted_; }
   /// The time of the last call that was answered here, or of the beginning.
   TimePoint last_use() const noexcept { return used_; }
@@ -90,6 +90,7 @@ class Connection final : EventHandler, Timer {
 
  private:
   friend class Server;
+  friend ConnectionList<Connection>;
   friend class Stream;
   friend struct Callbacks;
   enum class State : std::uint8_t { closed, shaking_hands, open, closing, lingering };
@@ -160,8 +161,7 @@ class Connection final : EventHandler, Timer {
   Stream* streams_ = nullptr;
   std::size_t stream_bytes_ = 0;
   std::size_t tls_noted_ = 0;  // of ctx_.tls_bytes
-  Connection* previous_open_ = nullptr;
-  Connection* next_open_ = nullptr;  // also links retired and free connections
+  ConnectionLink<Connection> link_;
   Connection* next_dirty_ = nullptr;
 };
 

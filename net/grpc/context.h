@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "net/connection_list.h"
 #include "net/grpc/deflater.h"
 #include "net/grpc/memory.h"
 #include "net/grpc/service.h"
@@ -58,11 +59,9 @@ struct Context {
   std::size_t tls_bytes = 0;     ///< that OpenSSL keeps for connections
   bool stopping = false;         ///< new connections get a GOAWAY at once
 
-  Connection* open = nullptr;     ///< all open connections
-  Connection* dirty = nullptr;    ///< connections with output for the end of the turn
-  Connection* retired = nullptr;  ///< closed in this turn
-  std::size_t open_count = 0;
-  std::size_t handshakes = 0;  ///< of TLS under way
+  ConnectionList<Connection> connections;
+  Connection* dirty = nullptr;  ///< connections with output for the end of the turn
+  std::size_t handshakes = 0;   ///< of TLS under way
   Stream* free_streams = nullptr;
 };
 

@@ -22,7 +22,8 @@ constexpr milliseconds kUnused{1'000};
 }  // namespace
 
 Server::Server(Worker& worker, const Settings& settings, telemetry::MetricCells& metrics)
-    : context_(std::make_unique<Context>(worker, settings, metrics)) {
+    : context_(std::make_unique<Context>(worker, settings, metrics)),
+      doorway_(worker, *this, [this] { abort_all(); }) {
   // So a call with a value that LongValues changes is refused.
   WEIR_ASSERT(settings.field_bytes <= LongValues::kTextMax);
   prepare_sessions(*context_);
@@ -31,10 +32,9 @@ Server::Server(Worker& worker, const Settings& settings, telemetry::MetricCells&
 
 Server::~Server() {
   context_->worker.reactor().remove_hook(*this);
-  listeners_.clear();
-  while (context_->open != nullptr) context_->open->abort();
+  abort_all();
   reclaim();
-  while (free_ != nullptr) delete std::exchange(free_, free_->next_open_);
+  context_->connections.clear();
   while (context_->free_streams != nullptr) {
     delete std::exchange(context_->free_streams, context_->free_streams->next_);
   }
@@ -42,30 +42,24 @@ Server::~Server() {
 
 void Server::add(Method& method) { context_->methods.push_back(&method); }
 
-Result<void> Server::listen(Fd fd) {
-  AcceptHandler& self = *this;  // a private base: std::list may not convert
-  listeners_.emplace_back(context_->worker.reactor(), std::move(fd), self);
-  auto started = listeners_.back().start();
-  if (!started) listeners_.pop_back();
-  return started;
-}
+Result<void> Server::listen(Fd fd) { return doorway_.listen(std::move(fd)); }
 
 void Server::begin_drain() {
-  for (Connection* c = context_->open; c != nullptr; c = c->next_open()) c->begin_drain();
+  const ConnectionList<Connection>& all = context_->connections;
+  for (Connection* c = all.newest(); c != nullptr; c = all.older_than(*c)) c->begin_drain();
 }
 
 void Server::stop_accepting() {
   context_->stopping = true;
-  for (Listener& listener : listeners_) listener.stop();
+  doorway_.stop_accepting();
   begin_drain();
 }
 
 void Server::finish_by(TimePoint deadline, std::function<void()> stopped) {
-  stopped_ = std::move(stopped);
-  context_->worker.wheel().arm(*this, deadline);
+  doorway_.finish_by(deadline, std::move(stopped));
 }
 
-std::size_t Server::open_connections() const noexcept { return context_->open_count; }
+std::size_t Server::open_connections() const noexcept { return context_->connections.size(); }
 std::size_t Server::kept_bytes() const noexcept { return context_->kept(); }
 
 void Server::on_accept(Fd fd, const Address& peer) {
@@ -77,7 +71,7 @@ void Server::on_accept(Fd fd, const Address& peer) {
     ctx.metrics.add(Metric::grpc_connections_refused);
     return;  // closes it
   }
-  Connection* const connection = take_connection();
+  Connection* const connection = ctx.connections.take(ctx);
   if (connection == nullptr) {
     ctx.metrics.add(Metric::grpc_connections_failed);
     if (budget != nullptr) budget->give_back();
@@ -94,7 +88,8 @@ void Server::on_accept(Fd fd, const Address& peer) {
 bool Server::make_place() {
   const TimePoint unused_since = context_->worker.now() - kUnused;
   Connection* oldest = nullptr;
-  for (Connection* c = context_->open; c != nullptr; c = c->next_open()) {
+  const ConnectionList<Connection>& all = context_->connections;
+  for (Connection* c = all.newest(); c != nullptr; c = all.older_than(*c)) {
     if (c->is_idle() && (oldest == nullptr || c->last_read() < oldest->last_read())) oldest = c;
   }
   if (oldest != nullptr && oldest->last_read() <= unused_since) {
@@ -113,23 +108,16 @@ void Server::bound_handshakes() {
   constexpr std::size_t kHandshakeBytes = 64 << 10, kLeast = 8;
   const std::size_t fit = std::max(kLeast, context_->enough() / 2 / kHandshakeBytes);
   if (context_->handshakes < std::min(context_->settings.handshakes, fit)) return;
-  Connection* oldest = nullptr;  // those that came later stand before it
-  for (Connection* c = context_->open; c != nullptr; c = c->next_open()) {
-    if (c->is_shaking_hands()) oldest = c;
-  }
+  const ConnectionList<Connection>& all = context_->connections;
+  Connection* oldest = all.oldest();
+  while (oldest != nullptr && !oldest->is_shaking_hands()) oldest = all.newer_than(*oldest);
   if (oldest == nullptr) return;
   context_->metrics.add(Metric::grpc_tls_failed);
   oldest->abort();
 }
 
-// Null: no memory.
-Connection* Server::take_connection() {
-  if (free_ == nullptr) return new (std::nothrow) Connection(*context_);
-  return std::exchange(free_, free_->next_open_);
-}
-
-void Server::on_timer(TimePoint /*now*/) {
-  while (context_->open != nullptr) context_->open->abort();
+void Server::abort_all() {
+  while (context_->connections.size() != 0) context_->connections.newest()->abort();
 }
 
 void Server::end_of_turn(TimePoint /*now*/) {
@@ -139,25 +127,19 @@ void Server::end_of_turn(TimePoint /*now*/) {
     connection->flush();
   }
   reclaim();
-  if (ctx.stopping && stopped_ && ctx.open_count == 0) {
-    Wheel::disarm(*this);
-    const auto stopped = std::exchange(stopped_, nullptr);
-    stopped();
-  }
+  doorway_.end_of_turn(ctx.connections.size());
 }
 
 void Server::reclaim() {
-  while (context_->retired != nullptr) {
-    Connection* const connection = std::exchange(context_->retired, context_->retired->next_open_);
-    if (connection->is_dirty_) {  // closed after the end of the turn: leave the list first
-      for (Connection** at = &context_->dirty; *at != nullptr; at = &(*at)->next_dirty_) {
-        if (*at != connection) continue;
-        *at = connection->next_dirty_;
-        break;
-      }
+  context_->connections.reclaim([&](Connection& connection) {
+    if (!connection.is_dirty_) return;
+    // Closed after the end of the turn: it leaves the list first.
+    for (Connection** at = &context_->dirty; *at != nullptr; at = &(*at)->next_dirty_) {
+      if (*at != &connection) continue;
+      *at = connection.next_dirty_;
+      break;
     }
-    connection->next_open_ = std::exchange(free_, connection);
-  }
+  });
 }
 
 }  // namespace weir::net::grpc

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <list>
 #include <memory>
 
 #include "core/result.h"
+#include "net/doorway.h"
 #include "net/grpc/service.h"
 #include "net/grpc/settings.h"
-#include "net/listener.h"
 #include "net/worker_pool.h"
 #include "telemetry/metrics.h"
 
@@ -28,7 +27,7 @@ struct Context;
 /// fields and messages have a limit. Settings::buffer_bytes bounds the memory of all connections
 /// together, libnghttp2's memory included; beyond it, the connection that holds the most is closed.
 /// A closed peer gets ENHANCE_YOUR_CALM.
-class Server final : AcceptHandler, TurnHook, Timer {
+class Server final : AcceptHandler, TurnHook {
  public:
   Server(Worker& worker, const Settings& settings, telemetry::MetricCells& metrics);
   ~Server();
@@ -55,16 +54,13 @@ class Server final : AcceptHandler, TurnHook, Timer {
  private:
   void on_accept(Fd fd, const Address& peer) override;
   void end_of_turn(TimePoint now) override;
-  void on_timer(TimePoint now) override;
+  void abort_all();
   bool make_place();
   void bound_handshakes();
-  Connection* take_connection();
   void reclaim();
 
   std::unique_ptr<Context> context_;
-  std::list<Listener> listeners_;
-  Connection* free_ = nullptr;
-  std::function<void()> stopped_;
+  Doorway doorway_;
 };
 
 }  // namespace weir::net::grpc

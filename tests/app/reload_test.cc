@@ -5,6 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 
 #include "app/support/problem_log.h"
+#include "tests/app/fake_swap.h"
 #include "tests/app/scratch.h"
 
 namespace weir::app::reload_test {
@@ -23,16 +24,6 @@ std::string with_limit(int limit) {
   std::string text(kGood);
   return text.replace(text.find("over: 5"), 7, "over: " + std::to_string(limit));
 }
-
-struct FakeSwap final : Swap {
-  boost::asio::awaitable<std::string> put_in_use(Configuration next) override {
-    if (!refusal.empty()) co_return refusal;
-    in_use.push_back(next.set->source_hash);
-    co_return std::string();
-  }
-  std::vector<std::string> in_use;
-  std::string refusal;
-};
 
 struct ReloadTest : testing::Test {
   ReloadTest() { scratch.write("weir.yaml", kGood); }
@@ -55,72 +46,21 @@ struct ReloadTest : testing::Test {
   FakeSwap swap;
   Log log{Level::error, true};
   telemetry::Metrics metrics{1};
+  OperatorChanges changes{control, swap, log};
+  Reload::Audience nobody;
   int loads = 0;
+  ConfigWatch watch{control, {}};
   Reload reload{control,
                 [this] {
                   ++loads;
                   return load();
                 },
-                swap, log, metrics.control()};
+                watch,
+                changes,
+                nobody,
+                log,
+                metrics.control()};
 };
-
-config::Override override_of(config::Mode mode, bool here = false) {
-  config::Override out;
-  out.policy = "p";
-  out.mode = mode;
-  out.until = TimePoint::max();
-  out.here = here;
-  return out;
-}
-
-TEST_F(ReloadTest, takes_what_the_fleet_has_set) {
-  reload.started_with(load());
-  const auto take = [&](std::vector<config::Override> told) {
-    boost::asio::co_spawn(control, reload.take_overrides([told] { return told; }),
-                          [](const std::exception_ptr& thrown) { EXPECT_EQ(thrown, nullptr); });
-    control.restart();
-    control.run();
-  };
-  const auto set = [&](config::Override change) {
-    boost::asio::co_spawn(control, reload.override_policy(std::move(change)),
-                          [](const std::exception_ptr& thrown, const admin::LoadReport& report) {
-                            EXPECT_EQ(thrown, nullptr);
-                            EXPECT_TRUE(report.ok);
-                          });
-    control.restart();
-    control.run();
-  };
-  const config::Override shadow = override_of(config::Mode::shadow);
-  config::Override elsewhere = shadow;
-  elsewhere.policy = "of another configuration";
-  take({shadow, elsewhere});
-  ASSERT_EQ(reload.overrides().size(), 1U);
-  EXPECT_EQ(reload.unfit_overrides().size(), 1U);
-  EXPECT_EQ(swap.in_use.size(), 1U);
-  take({shadow});
-  const std::size_t swaps = swap.in_use.size();
-  take({shadow});
-  EXPECT_EQ(swap.in_use.size(), swaps) << "nothing is new";
-  // One of here alone lies over it, until all get another.
-  set(override_of(config::Mode::disabled, true));
-  EXPECT_EQ(reload.overrides().size(), 2U);
-  take({shadow});
-  EXPECT_EQ(reload.overrides().size(), 2U);
-  take({override_of(config::Mode::enforce)});
-  ASSERT_EQ(reload.overrides().size(), 1U);
-  EXPECT_EQ(reload.overrides()[0].mode, config::Mode::enforce);
-  EXPECT_TRUE(run().ok);
-  EXPECT_EQ(reload.overrides().size(), 1U);
-  take({});
-  EXPECT_TRUE(reload.overrides().empty());
-  // What ends now is ended by the tick, which tells of it.
-  config::Override brief = shadow;
-  brief.until = TimePoint{milliseconds{10'000}};
-  take({brief});
-  reload.tick(TimePoint{milliseconds{9'000}});
-  take({});
-  EXPECT_EQ(reload.overrides().size(), 1U);
-}
 
 TEST_F(ReloadTest, takes_a_good_configuration) {
   const admin::LoadReport report = run();
@@ -261,22 +201,26 @@ TEST_F(ReloadTest, does_one_reload_at_a_time) {
 }
 
 struct WatchedTest : ReloadTest {
-  explicit WatchedTest(Reload::Waits waits = {milliseconds{1}, milliseconds{1}, milliseconds{1}})
-      : reload{control,
+  explicit WatchedTest(ConfigWatch::Waits waits = {milliseconds{1}, milliseconds{1},
+                                                   milliseconds{1}})
+      : watch{control, waits},
+        reload{control,
                [this] {
                  ++loads;
                  return load_it();
                },
-               swap,
+               watch,
+               changes,
+               nobody,
                log,
-               metrics.control(),
-               waits} {
+               metrics.control()} {
     write(kGood);
-    reload.started_with(load_it());
-    reload.watch();
+    const Configuration first = load_it();
+    reload.started_with(first);
+    watch.start(first.loaded.watched, [this] { reload.ask("the files have changed", true); });
   }
   ~WatchedTest() override {
-    reload.stop();
+    watch.stop();
     control.run();
   }
   Configuration load_it() { return compile(config::load_file(scratch / "there/weir.yaml", {})); }
@@ -294,6 +238,7 @@ struct WatchedTest : ReloadTest {
     return true;
   }
 
+  ConfigWatch watch;
   Reload reload;
 };
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "app/doors/lines/door.h"
-#include "net/listener.h"
+#include "net/doorway.h"
 #include "net/socket.h"
 
 namespace weir::app {
@@ -16,33 +16,27 @@ constexpr std::size_t kLinePeersMax = 64;
 constexpr milliseconds kLineIdle{300'000};
 
 /// The door of one worker. A connection that is closed lives until the turn ends.
-class LineDoor final : public WorkerDoor, net::AcceptHandler, net::TurnHook, net::Timer {
+class LineDoor final : public WorkerDoor, net::AcceptHandler, net::TurnHook {
  public:
   explicit LineDoor(const DoorParts& parts) : parts_(parts) {
     parts_.worker.reactor().add_hook(*this);
   }
   ~LineDoor() override {
     parts_.worker.reactor().remove_hook(*this);
-    for (Peer& peer : peers_) close(peer);
+    close_all();
   }
 
   void use(const policies::PolicySet&) override {}
-  Result<void> listen(net::Fd fd) override {
-    net::AcceptHandler& self = *this;  // a private base: std::list may not convert
-    listeners_.emplace_back(parts_.worker.reactor(), std::move(fd), self);
-    return listeners_.back().start();
-  }
+  Result<void> listen(net::Fd fd) override { return doorway_.listen(std::move(fd)); }
   void begin_drain(bool) override {}  // lines have no word for it
   void stop_accepting() override {
-    for (net::Listener& listener : listeners_) listener.stop();
+    doorway_.stop_accepting();
     for (Peer& peer : peers_) {
       if (!peer.waits) close(peer);
     }
-    is_stopping_ = true;
   }
   void finish_by(TimePoint deadline, std::function<void()> stopped) override {
-    stopped_ = std::move(stopped);
-    parts_.worker.wheel().arm(*this, deadline);
+    doorway_.finish_by(deadline, std::move(stopped));
   }
 
  private:
@@ -63,14 +57,14 @@ class LineDoor final : public WorkerDoor, net::AcceptHandler, net::TurnHook, net
     parts_.worker.wheel().arm(peer, parts_.worker.now() + kLineIdle);
     if (!parts_.worker.reactor().add(peer.fd.get(), EPOLLIN, peer)) close(peer);
   }
-  void on_timer(TimePoint) override {
-    for (Peer& peer : peers_) close(peer);
-  }
   void end_of_turn(TimePoint) override {
     std::erase_if(peers_, [](const Peer& peer) { return peer.fd.get() < 0; });
-    if (is_stopping_ && peers_.empty() && stopped_) std::exchange(stopped_, nullptr)();
+    doorway_.end_of_turn(peers_.size());
   }
 
+  void close_all() {
+    for (Peer& peer : peers_) close(peer);
+  }
   void close(Peer& peer) {
     if (peer.fd.get() < 0) return;
     if (std::exchange(peer.waits, false)) parts_.gate.unpark(peer);
@@ -130,10 +124,8 @@ class LineDoor final : public WorkerDoor, net::AcceptHandler, net::TurnHook, net
   }
 
   DoorParts parts_;
-  std::list<net::Listener> listeners_;
+  net::Doorway doorway_{parts_.worker, *this, [this] { close_all(); }};
   std::list<Peer> peers_;
-  std::function<void()> stopped_;
-  bool is_stopping_ = false;
 };
 
 class LinesDoor final : public FrontDoor {

@@ -1,0 +1,258 @@
+#include "app/change/operator_changes.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "app/change/overrides.h"
+
+namespace weir::app {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr milliseconds kTick{2'000};  // from one tick() to the next, at most
+
+/// The edits that fit the files, and the edits of `table` whether they fit or not.
+std::vector<config::TableEdit> fitting(const std::vector<config::TableEdit>& edits,
+                                       std::string_view table,
+                                       const std::vector<config::TableDef>& tables) {
+  std::vector<config::TableEdit> out;
+  for (const config::TableEdit& edit : edits) {
+    config::Model one;
+    one.tables = tables;
+    if (edit.table == table || config::apply(edit, one).empty()) out.push_back(edit);
+  }
+  return out;
+}
+
+/// Warnings about the files were told when they loaded.
+admin::LoadReport errors_of(const Configuration& over) {
+  admin::LoadReport report = report_of(over, Clock::wall());
+  std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
+  report.problem_count = report.problems.size();
+  return report;
+}
+
+}  // namespace
+
+OperatorChanges::OperatorChanges(asio::io_context& control, Swap& swap, Log& log)
+    : swap_(swap),
+      log_(log),
+      turns_(control),
+      tasks_(control.get_executor(), [&log](const std::exception_ptr&) {
+        log.write(Level::error, LogLine("a change ended by an exception: a bug in weir"));
+      }) {}
+
+void OperatorChanges::started_with(const Configuration& files, std::vector<config::TableEdit> edits,
+                                   std::vector<config::Override> overrides) {
+  if (files.loaded.model) files_ = *files.loaded.model;
+  files_hash_ = files.loaded.hash;
+  overrides_ = std::move(overrides);
+  hold_edits(std::move(edits));
+}
+
+asio::awaitable<std::string> OperatorChanges::use_files(const Configuration& next) {
+  std::vector<config::Override> kept = overrides_, dropped;
+  const std::vector<config::TableEdit> fit = fitting(edits_, {}, next.model().tables);
+  std::string refusal;
+  if (kept.empty() && fit.empty()) {
+    refusal = co_await swap_.put_in_use(next);
+  } else {
+    const Configuration over =
+        with_those_that_fit(next.model(), next.loaded.hash, kept, dropped, fit);
+    refusal = co_await swap_.put_in_use(over);
+  }
+  if (!refusal.empty()) co_return refusal;
+  files_ = next.model();
+  files_hash_ = next.loaded.hash;
+  overrides_ = std::move(kept);
+  edits_in_force_ = fit;
+  leave_out(dropped);
+  co_return refusal;
+}
+
+/// The edits wait until they fit. So do the fleet's overrides; those of this replica have ended.
+void OperatorChanges::leave_out(const std::vector<config::Override>& dropped) {
+  for (const config::TableEdit& edit : edits_) {
+    const bool fits =
+        std::any_of(edits_in_force_.begin(), edits_in_force_.end(),
+                    [&](const config::TableEdit& other) { return other.table == edit.table; });
+    if (!fits)
+      log_.write(Level::warn, LogLine("what was set in a table does not fit the new "
+                                      "configuration; it waits until it does")
+                                  .add("table", edit.table));
+  }
+  for (const config::Override& each : dropped) {
+    const bool waits = in_fleet_ && !each.here;
+    log_.write(Level::warn,
+               LogLine(waits ? "an override of the fleet does not fit the new configuration; it "
+                               "ends when it fits no replica"
+                             : "an override does not fit the new configuration; it has ended")
+                   .add("policy", each.policy)
+                   .add("override", config::override_text(each)));
+    if (waits) unfit_.push_back(each);
+  }
+}
+
+asio::awaitable<admin::LoadReport> OperatorChanges::use_change(Configuration next) {
+  admin::LoadReport report = errors_of(next);
+  if (next.good()) {
+    const std::string refusal = co_await swap_.put_in_use(next);
+    report.ok = refusal.empty();
+    if (!refusal.empty()) report.problems.push_back({true, {}, 0, 0, refusal, {}});
+    report.problem_count = report.problems.size();
+  }
+  co_return report;
+}
+
+asio::awaitable<admin::LoadReport> OperatorChanges::put_overrides(
+    std::vector<config::Override> next) {
+  const admin::LoadReport report =
+      co_await use_change(with_overrides(files_, files_hash_, next, edits_in_force_));
+  if (report.ok) overrides_ = std::move(next);
+  co_return report;
+}
+
+asio::awaitable<admin::LoadReport> OperatorChanges::override_policy(config::Override change) {
+  const TurnQueue::Turn turn = co_await turns_.take();
+  std::vector<config::Override> next = overrides_;
+  const LogLine line = override_line("an override is in force", change);
+  merge_override(next, std::move(change));
+  admin::LoadReport report = co_await put_overrides(std::move(next));
+  if (report.ok) log_.write(Level::warn, line);
+  co_return report;
+}
+
+asio::awaitable<admin::LoadReport> OperatorChanges::end_overrides(std::string policy, bool here) {
+  const TurnQueue::Turn turn = co_await turns_.take();
+  std::vector<config::Override> next = overrides_;
+  std::erase_if(next, [&](const config::Override& each) {
+    return each.policy == policy && (!here || each.here);
+  });
+  admin::LoadReport report = co_await put_overrides(std::move(next));
+  if (report.ok) {
+    log_.write(Level::info, LogLine("overrides were ended by hand").add("policy", policy));
+  }
+  co_return report;
+}
+
+void OperatorChanges::tick(TimePoint now) {
+  now_ = now;
+  const bool over = std::any_of(overrides_.begin(), overrides_.end(),
+                                [&](const config::Override& each) { return each.until <= now; });
+  if (!over || std::exchange(ending_some_, true)) return;
+  try {
+    tasks_.spawn(end_what_is_over());
+  } catch (const std::bad_alloc&) {  // the next tick tries again
+    ending_some_ = false;
+  }
+}
+
+asio::awaitable<void> OperatorChanges::end_what_is_over() {
+  const TurnQueue::Turn turn = co_await turns_.take();
+  std::vector<config::Override> next, ended;
+  for (const config::Override& each : overrides_)
+    (each.until <= now_ ? ended : next).push_back(each);
+  const admin::LoadReport report = co_await put_overrides(std::move(next));
+  for (const config::Override& each : ended) {
+    LogLine line(report.ok ? "an override has ended" : "an override could not be ended");
+    line.add("policy", each.policy).add("override", config::override_text(each));
+    if (!report.ok && !report.problems.empty()) line.add("reason", report.problems.front().message);
+    log_.write(report.ok ? Level::info : Level::error, line);
+    if (end_teller_) {
+      end_teller_(each, report.ok                 ? std::string()
+                        : report.problems.empty() ? std::string("it could not be ended")
+                                                  : report.problems.front().message);
+    }
+  }
+  ending_some_ = false;
+}
+
+asio::awaitable<void> OperatorChanges::take_overrides(FleetOverrides ask) {
+  const TurnQueue::Turn turn = co_await turns_.take();
+  std::vector<config::Override> told = ask();
+  const auto holds = [](const std::vector<config::Override>& all, const config::Override& one) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const config::Override& other) { return same_override(one, other); });
+  };
+  const auto replaces = [](const std::vector<config::Override>& all, const config::Override& one) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const config::Override& other) { return same_kind(one, other); });
+  };
+  std::vector<config::Override> before = unfit_, here, fresh;
+  for (const config::Override& each : overrides_) (each.here ? here : before).push_back(each);
+  // What ends in this very second is ended by tick(), which tells of it.
+  for (const config::Override& each : overrides_) {
+    const bool ends = !each.here && each.until <= now_ + kTick && !holds(told, each);
+    if (ends && !replaces(told, each)) told.push_back(each);
+  }
+  for (const config::Override& each : told) {
+    if (!holds(before, each)) fresh.push_back(each);
+  }
+  const bool gone = std::any_of(before.begin(), before.end(),
+                                [&](const config::Override& each) { return !holds(told, each); });
+  // Overrides that did not fit may fit another configuration.
+  if (fresh.empty() && !gone && unfit_.empty()) co_return;
+  // The last told holds, also over what was set for this replica alone.
+  std::erase_if(here, [&](const config::Override& each) { return replaces(fresh, each); });
+  std::vector<config::Override> next = told, unfit;
+  next.insert(next.end(), here.begin(), here.end());
+  const Configuration over = with_those_that_fit(files_, files_hash_, next, unfit, edits_in_force_);
+  std::string refusal = "it has errors";
+  if (over.good())
+    refusal = co_await swap_.put_in_use(over);  // not in a ?: g++ 12 destroys its string twice
+  if (!refusal.empty()) {
+    log_.write(
+        Level::error,
+        LogLine("what another replica has set can't be put in force here").add("reason", refusal));
+    co_return;
+  }
+  for (const config::Override& each : fresh) {
+    log_.write(Level::warn,
+               override_line(holds(unfit, each) ? "an override of the fleet does not fit here"
+                                                : "an override of the fleet is in force",
+                             each));
+  }
+  for (const config::Override& each : before) {
+    if (!holds(told, each) && !replaces(told, each) && each.until > now_)
+      log_.write(Level::info, override_line("an override of the fleet was ended", each));
+  }
+  overrides_ = std::move(next);
+  unfit_ = std::move(unfit);
+}
+
+asio::awaitable<admin::LoadReport> OperatorChanges::edit_tables(std::vector<config::TableEdit> next,
+                                                                std::string table) {
+  const TurnQueue::Turn turn = co_await turns_.take();
+  const std::vector<config::TableEdit> fit = fitting(next, table, files_.tables);
+  const admin::LoadReport report =
+      co_await use_change(with_overrides(files_, files_hash_, overrides_, fit));
+  if (report.ok) {
+    edits_ = std::move(next);
+    edits_in_force_ = fit;
+  }
+  co_return report;
+}
+
+void OperatorChanges::hold_edits(std::vector<config::TableEdit> same) {
+  edits_in_force_ = fitting(same, {}, files_.tables);
+  edits_ = std::move(same);
+}
+
+std::vector<config::TableDef> OperatorChanges::tables() const {
+  config::Model model;
+  model.tables = files_.tables;
+  for (const config::TableEdit& edit : edits_in_force_)
+    static_cast<void>(config::apply(edit, model));
+  return std::move(model.tables);
+}
+
+admin::LoadReport OperatorChanges::try_tables(const std::vector<config::TableEdit>& edits,
+                                              std::string_view table) const {
+  return errors_of(
+      with_overrides(files_, files_hash_, overrides_, fitting(edits, table, files_.tables)));
+}
+
+}  // namespace weir::app

@@ -1,0 +1,89 @@
+#include "app/change/operator_changes.h"
+
+#include <gmock/gmock.h>
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "tests/app/fake_swap.h"
+
+namespace weir::app::operator_changes_test {
+namespace {
+
+struct OperatorChangesTest : testing::Test {
+  const Configuration files = compile(config::load_text("weir.yaml", R"(weir: 1
+proxy: {upstream: http://127.0.0.1:1}
+policies:
+  - {name: p, watch: request, key: ip, window: 1m, then: [{over: 5, do: flag}]}
+)"));
+  boost::asio::io_context control{1};
+  FakeSwap swap;
+  Log log{Level::error, true};
+  OperatorChanges changes{control, swap, log};
+};
+
+config::Override override_of(config::Mode mode, bool here = false) {
+  config::Override out;
+  out.policy = "p";
+  out.mode = mode;
+  out.until = TimePoint::max();
+  out.here = here;
+  return out;
+}
+
+TEST_F(OperatorChangesTest, takes_what_the_fleet_has_set) {
+  changes.started_with(files);
+  const auto take = [&](std::vector<config::Override> told) {
+    boost::asio::co_spawn(control, changes.take_overrides([told] { return told; }),
+                          [](const std::exception_ptr& thrown) { EXPECT_EQ(thrown, nullptr); });
+    control.restart();
+    control.run();
+  };
+  const auto set = [&](config::Override change) {
+    boost::asio::co_spawn(control, changes.override_policy(std::move(change)),
+                          [](const std::exception_ptr& thrown, const admin::LoadReport& report) {
+                            EXPECT_EQ(thrown, nullptr);
+                            EXPECT_TRUE(report.ok);
+                          });
+    control.restart();
+    control.run();
+  };
+  const config::Override shadow = override_of(config::Mode::shadow);
+  config::Override elsewhere = shadow;
+  elsewhere.policy = "of another configuration";
+  take({shadow, elsewhere});
+  ASSERT_EQ(changes.overrides().size(), 1U);
+  EXPECT_EQ(changes.unfit_overrides().size(), 1U);
+  EXPECT_EQ(swap.in_use.size(), 1U);
+  take({shadow});
+  const std::size_t swaps = swap.in_use.size();
+  take({shadow});
+  EXPECT_EQ(swap.in_use.size(), swaps) << "nothing is new";
+  // One of here alone lies over it, until all get another.
+  set(override_of(config::Mode::disabled, true));
+  EXPECT_EQ(changes.overrides().size(), 2U);
+  take({shadow});
+  EXPECT_EQ(changes.overrides().size(), 2U);
+  take({override_of(config::Mode::enforce)});
+  ASSERT_EQ(changes.overrides().size(), 1U);
+  EXPECT_EQ(changes.overrides()[0].mode, config::Mode::enforce);
+  boost::asio::co_spawn(control, changes.use_files(files),
+                        [](const std::exception_ptr& thrown, const std::string& refusal) {
+                          EXPECT_EQ(thrown, nullptr);
+                          EXPECT_EQ(refusal, "");
+                        });
+  control.restart();
+  control.run();
+  EXPECT_EQ(changes.overrides().size(), 1U);
+  take({});
+  EXPECT_TRUE(changes.overrides().empty());
+  // What ends now is ended by the tick, which tells of it.
+  config::Override brief = shadow;
+  brief.until = TimePoint{milliseconds{10'000}};
+  take({brief});
+  changes.tick(TimePoint{milliseconds{9'000}});
+  take({});
+  EXPECT_EQ(changes.overrides().size(), 1U);
+}
+
+}  // namespace
+}  // namespace weir::app::operator_changes_test
