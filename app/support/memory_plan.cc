@@ -24,8 +24,8 @@ constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
 /// Bytes of a key's name in the store: 22 letters, unless keys are readable.
 constexpr std::size_t kNameBytes = 32;
 
-/// Of a request that waits for its answer, with its plan and what it has charged: measured with two
-/// policies that count answers.
+/// Bytes of a request that waits for its answer, with its plan and what it has charged: measured
+/// with two policies that count answers.
 constexpr std::uint64_t kUnsettledBytes = 3 << 10;
 
 std::string users_of(const policies::PolicySet& set, std::size_t index) {
