@@ -272,7 +272,9 @@ constexpr ForeignRow kForeign[] = {
      "weir import nginx FILE writes such limits as policies; docs/migrating.md", ""},
     {"the main file", "frontend stick_table track_sc0 http_request tcp_request",
      "weir import haproxy FILE writes such rules as policies; docs/migrating.md", ""},
-    {"the main file", "limits_by rate_limit limit rate burst rules policy",
+    {"the main file",
+     "limits_by rate_limit limit rate burst rules policy block deny ban unit requests_per_unit "
+     "zone",
      "write policies: [{name: per-ip, watch: request, key: ip, window: 1m, then: [{over: 100, do: "
      "deny}]}]",
      "policies"},
