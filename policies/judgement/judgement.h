@@ -12,6 +12,14 @@
 
 namespace weir::policies {
 
+/// The base of an object that has a judgement and takes it to an Outbox whose replies come later.
+/// The Outbox knows which class that is.
+class JudgementCarrier {
+ protected:
+  JudgementCarrier() = default;
+  ~JudgementCarrier() = default;
+};
+
 /// One event, from the first look at it to the last settlement:
 ///
 ///   closed -> planned -> (suspended ->) decided -> open -> closed
@@ -45,6 +53,7 @@ struct Judgement {
   StoreOps closing;   ///< ends those of them whose readings are judged
   Captured captured;  ///< values of the event for the answer side
   std::vector<PlannedCounter> in_flight;
+  JudgementCarrier* carrier = nullptr;  ///< null: only an Outbox that replies at once may be asked
 
   bool is_closed() const noexcept { return phase == Phase::closed; }
   bool is_suspended() const noexcept { return phase == Phase::suspended; }
