@@ -64,6 +64,7 @@ void Gate::use(std::shared_ptr<const policies::PolicySet> set) {
 
 void Gate::use_store(store::SharedStore& store, const policies::Sharing& sharing,
                      milliseconds budget, net::Wheel* wheel) {
+  WEIR_ASSERT(!outbox_ && tickets_.all().empty());  // nothing has been judged
   sharing_ = sharing;
   outbox_.emplace(store, budget, driver_.patterns(), shared_, metrics_, wheel);
   driver_.use_store(sharing_, *outbox_);
@@ -76,8 +77,14 @@ void Gate::fire_patterns(net::Wheel& wheel, std::uint64_t seed) {
 }
 
 void Gate::begin_exchange(net::Wheel& wheel, std::uint64_t origin) {
-  if (shared_.synced == nullptr || !outbox_) return;
+  WEIR_ASSERT(outbox_);  // use_store() has been called
+  if (shared_.synced == nullptr) return;
   driver_.use_synced(outbox_->begin_exchange(*shared_.synced, shared_, wheel, origin));
+}
+
+void Gate::record_to(Recorder* recorder) {
+  WEIR_ASSERT(routes_.empty());  // use() has not been called
+  recorder_ = recorder;
 }
 
 policies::Instant Gate::instant(TimePoint now) const noexcept {

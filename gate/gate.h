@@ -122,7 +122,7 @@ class Gate final : public Judge {
   }
 
   /// Also passes every event to this recorder; null: to none. Call it before use().
-  void record_to(Recorder* recorder) { recorder_ = recorder; }
+  void record_to(Recorder* recorder);
 
   /// Moves the end of the reservations and places in flight that the store holds for requests under
   /// way: call it four times within the shorter of Sharing::flight and Sharing::reservation.
