@@ -113,6 +113,28 @@ TEST(Errands, WhoWaitsDuringAReloadIsNotRefusedByItsOwnCount) {
   r.gate.unpark(r.session);
 }
 
+TEST(Errands, TwoThatAreJudgedBeforeEitherIsParkedGetTheirOwnVerdicts) {
+  Reloaded r;
+  Session other;
+  const auto judge = [&](Session& session) {
+    return r.gate.judge(r.request.view(r.world.now), r.world.now, true, session);
+  };
+  const Decision first = judge(r.session);
+  const Decision second = judge(other);
+  ASSERT_EQ(first.effect.kind, Effect::Kind::wait);
+  ASSERT_EQ(second.effect.kind, Effect::Kind::wait);
+  EXPECT_TRUE(r.gate.park(other, second, r.world.now));
+  EXPECT_TRUE(r.gate.park(r.session, first, r.world.now));
+  r.store.deliver();
+  r.gate.tick(r.world.now);
+  ASSERT_TRUE(r.session.resumed);
+  ASSERT_TRUE(other.resumed);
+  EXPECT_EQ(judge(other).effect.kind, Effect::Kind::answer) << "the store counted it second";
+  EXPECT_EQ(r.judge(), Effect::Kind::pass);
+  r.gate.unpark(other);
+  r.gate.unpark(r.session);
+}
+
 TEST(Errands, WhoHasWaitedItsBudgetIsNotAskedForAgain) {
   Reloaded r;
   r.ask_and_reload();
