@@ -75,7 +75,7 @@ constexpr std::array kRoutes{
           "how a request would be judged now; changes nothing"},
     Route{"GET", "/v1/session", false, get_session, nullptr, "how the caller logged in"},
     Route{"POST", "/v1/session", true, open_session, nullptr,
-          "exchanges the code of a one-time link for a cookie", "session.open"},
+          "exchanges the code of a one-time link for a cookie", "session.open", true},
     Route{"DELETE", "/v1/session", false, end_session, nullptr, "ends the session of the cookie",
           "session.end"},
     Route{"POST", "/v1/session/link", false, make_link, nullptr,

@@ -19,6 +19,9 @@ struct Route {
   boost::asio::awaitable<net::HttpReply> (*waiting)(Call&);  ///< instead, where it has to wait
   std::string_view help;
   std::string_view change = {};  ///< what the audit log calls it; empty: it changes nothing
+  /// AdminServer::lets_in() lets anybody try it. So it needs no `Origin`, takes nothing of the
+  /// limit of changes, and is in the audit log only if it has succeeded.
+  bool is_public = false;
 };
 
 std::span<const Route> routes() noexcept;

@@ -202,12 +202,11 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
             std::move(*query)};
   const Route& route = *match.route;
   // A browser says where each change comes from; the guard has seen that it is this very door.
-  const bool comes_in = route.handler == open_session;  // anybody may try
-  if (route.method != "GET" && !comes_in && call.came_by() == "session" &&
+  if (route.method != "GET" && !route.is_public && call.came_by() == "session" &&
       request.count("origin") == 0)
     co_return problem(403, "a change by a session needs the `Origin` that browsers send");
   const bool changes = !route.change.empty();
-  if (changes && !comes_in && !changes_->take(call.at.now)) {
+  if (changes && !route.is_public && !changes_->take(call.at.now)) {
     net::HttpReply reply = problem(429, "too many changes at once; " + ChangeLimiter::words());
     reply.fields.emplace_back("Retry-After", "1");
     co_return reply;
@@ -219,7 +218,7 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
   } else {
     reply = route.handler(call);
   }
-  const bool is_told = comes_in ? reply.status == 200 : !call.entry.action.empty();
+  const bool is_told = route.is_public ? reply.status == 200 : !call.entry.action.empty();
   if (changes && is_told) tell_of(call, reply);
   co_return reply;
 }

@@ -25,7 +25,6 @@ std::optional<JsonWrong> LineJudge::judge(std::string_view object, Ask ask, Time
                           : gate_.query(reader_.record(), now, *asker.trace_, asker);
   if (!judged) {
     asker.waits_ = true;
-    gate_.park(asker, now);
     return std::nullopt;
   }
   metrics_.add(ask == Ask::events ? Metric::api_events : Metric::api_queried);

@@ -14,7 +14,7 @@ namespace weir::authz {
 
 /// Memory for the parts of an asked request that are built again. Lives as long as the Request.
 struct AskedRoom {
-  std::array<char, net::normal_path_room(8 << 10)> path;
+  std::array<char, net::normal_path_room(net::kStartLineMax)> path;
   net::NormalTarget target;
   std::array<char, 256> host;
 };

@@ -76,7 +76,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
         case Effect::Kind::delay:
           return hold(effect, now);
         case Effect::Kind::wait:
-          if (service_.judge_.park(*this, now)) {
+          if (service_.judge_.park(*this, decision, now)) {
             state_ = State::parked;
             // The judge watches how long it waits; Envoy may wait for less.
             net::Wheel::disarm(*this);

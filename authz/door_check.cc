@@ -179,7 +179,7 @@ std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait
         hold(effect);
         return state_ == State::held ? 0 : size;
       case Effect::Kind::wait:
-        if (ctx_.judge.park(*this, now)) {
+        if (ctx_.judge.park(*this, decision, now)) {
           state_ = State::parked;
           wait_for_others();
           return 0;

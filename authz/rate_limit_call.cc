@@ -102,7 +102,6 @@ void RateLimitCall::judge(std::size_t index, TimePoint now) {
                           : gate_.judge(record, Answer{}, now, part, mode_ == Mode::insist);
   if (!judged) {
     part.waits = true;
-    gate_.park(part, now);
     return;
   }
   take(index, *judged, now);

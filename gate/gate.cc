@@ -16,6 +16,23 @@ namespace {
 // waits for.
 constexpr milliseconds kPoll{25};
 
+/// The key whose reservations make the event wait.
+Decision::Wait wait_of(const policies::Plan& plan) {
+  Decision::Wait out;
+  out.elsewhere = plan.provisional;  // other workers do not announce verdicts either
+  for (const policies::PlannedCounter& counter : plan.counters) {
+    const limiter::Reading& reading = counter.reading;
+    const bool reserved = counter.reserves || counter.provisional;
+    // A policy that guards this request and counts others only reads: no ceiling refuses it.
+    const bool reads_open = !counter.counts && reading.value != reading.settled;
+    if (!reads_open && (!reading.refused || (!reserved && !reading.doubtful))) continue;
+    out.key = counter.key;
+    out.elsewhere =
+        out.elsewhere || reading.doubtful || counter.shared_key != policies::PlannedCounter::kNone;
+  }
+  return out;
+}
+
 }  // namespace
 
 Gate::Gate(Shared& shared, std::size_t worker, const GateLimits& limits,
@@ -47,6 +64,7 @@ void Gate::use(std::shared_ptr<const policies::PolicySet> set) {
 
 void Gate::use_store(store::SharedStore& store, const policies::Sharing& sharing,
                      milliseconds budget, net::Wheel* wheel) {
+  WEIR_ASSERT(!outbox_ && tickets_.all().empty());  // nothing has been judged
   sharing_ = sharing;
   outbox_.emplace(store, budget, driver_.patterns(), shared_, metrics_, wheel);
   driver_.use_store(sharing_, *outbox_);
@@ -59,8 +77,14 @@ void Gate::fire_patterns(net::Wheel& wheel, std::uint64_t seed) {
 }
 
 void Gate::begin_exchange(net::Wheel& wheel, std::uint64_t origin) {
-  if (shared_.synced == nullptr || !outbox_) return;
+  WEIR_ASSERT(outbox_);  // use_store() has been called
+  if (shared_.synced == nullptr) return;
   driver_.use_synced(outbox_->begin_exchange(*shared_.synced, shared_, wheel, origin));
+}
+
+void Gate::record_to(Recorder* recorder) {
+  WEIR_ASSERT(routes_.empty());  // use() has not been called
+  recorder_ = recorder;
 }
 
 policies::Instant Gate::instant(TimePoint now) const noexcept {
@@ -160,9 +184,9 @@ Decision Gate::judge(const Request& request, TimePoint now, bool may_wait, Waite
       throw;
     }
   }
-  asked_ = &ticket;
   Decision out;
   out.effect.kind = Effect::Kind::wait;
+  out.wait.suspended = &ticket;
   return out;
 }
 
@@ -174,7 +198,7 @@ Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const 
   name(verdict, ticket.plan, out);
   switch (verdict.kind) {
     case policies::Verdict::Kind::wait:
-      note_crowd(ticket.plan);
+      out.wait = wait_of(ticket.plan);
       give_back(ticket);
       return out;  // not recorded: it is judged once more
     case policies::Verdict::Kind::refuse:
@@ -197,22 +221,6 @@ Decision Gate::conclude(Ticket& ticket, const policies::Verdict& verdict, const 
   if (verdict.kind == policies::Verdict::Kind::hold)
     metrics_.set(Metric::requests_held, static_cast<std::int64_t>(++held_));
   return out;
-}
-
-/// Notes the key whose reservations make the event wait.
-void Gate::note_crowd(const policies::Plan& plan) {
-  crowded_key_ = {};
-  crowded_elsewhere_ = plan.provisional;  // other workers do not announce verdicts either
-  for (const policies::PlannedCounter& counter : plan.counters) {
-    const limiter::Reading& reading = counter.reading;
-    const bool reserved = counter.reserves || counter.provisional;
-    // A policy that guards this request and counts others only reads: no ceiling refuses it.
-    const bool reads_open = !counter.counts && reading.value != reading.settled;
-    if (!reads_open && (!reading.refused || (!reserved && !reading.doubtful))) continue;
-    crowded_key_ = counter.key;
-    crowded_elsewhere_ = crowded_elsewhere_ || reading.doubtful ||
-                         counter.shared_key != policies::PlannedCounter::kNone;
-  }
 }
 
 /// Begins the row of the event under judgement. False: it is not recorded.
@@ -241,7 +249,7 @@ std::optional<Gate::Judged> Gate::judge(const policies::Record& event, const Ans
   options.keep_open = recorder_ != nullptr;
   const auto [ticket, decided] = decide(event, at, options, waiter);
   if (decided == nullptr) {
-    asked_ = &ticket;
+    suspend(ticket, waiter);
     return std::nullopt;
   }
   const policies::Verdict& verdict = *decided;
@@ -280,7 +288,7 @@ std::optional<Gate::Judged> Gate::query(const policies::Record& event, TimePoint
   // Patterns that fire now would have fired without the query as well.
   const auto [ticket, decided] = decide(event, at, options, waiter);
   if (decided == nullptr) {
-    asked_ = &ticket;
+    suspend(ticket, waiter);
     return std::nullopt;
   }
   Effect effect;
@@ -302,17 +310,25 @@ void Gate::renew_places(TimePoint now) {
   driver_.flush(now);
 }
 
-bool Gate::park(Waiter& waiter, TimePoint now) {
-  if (asked_ != nullptr) {
-    waiter.suspended_ = std::exchange(asked_, nullptr);
-    waiter.suspended_->waiter = &waiter;
+/// The waiter is resumed when the store has replied to the judgement.
+void Gate::suspend(Ticket& ticket, Waiter& waiter) noexcept {
+  WEIR_ASSERT(ticket.is_suspended() && ticket.waiter == nullptr && waiter.suspended_ == nullptr);
+  waiter.suspended_ = &ticket;
+  ticket.waiter = &waiter;
+}
+
+bool Gate::park(Waiter& waiter, const Decision& decision, TimePoint now) {
+  WEIR_ASSERT(decision.effect.kind == Effect::Kind::wait);
+  const Decision::Wait& wait = decision.wait;
+  if (wait.suspended != nullptr) {
+    suspend(*wait.suspended, waiter);
     return true;
   }
-  if (!waiters_.park(waiter, crowded_key_, now, limits_.reserve_wait)) {
+  if (!waiters_.park(waiter, wait.key, now, limits_.reserve_wait)) {
     metrics_.add(Metric::limit_waiting);
     return false;
   }
-  polls_ = polls_ || crowded_elsewhere_;
+  polls_ = polls_ || wait.elsewhere;
   // Another worker may have settled before it could know about this waiter, and then has notified
   // nobody: the first waiter looks again once.
   if (!poll_at_ && (polls_ || waiters_.size() == 1)) poll_at_ = now + kPoll;

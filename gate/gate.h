@@ -86,8 +86,8 @@ class Gate final : public Judge {
   };
   /// Judges an event that did not come through a door, and settles it at once with the known parts
   /// of its answer (status 0: none; policies that need the answer then do not count). Does not wait
-  /// for reservations of others, and leaves nothing in flight. None: the shared store is asked;
-  /// park the waiter, and pass the same event when it is resumed.
+  /// for reservations of others, and leaves nothing in flight. None: the shared store is asked, and
+  /// the waiter is parked; pass the same event when it is resumed.
   /// `insists`: the event has happened, so it counts even if a policy refuses it.
   std::optional<Judged> judge(const policies::Record& record, const Answer& answer, TimePoint now,
                               Waiter& waiter, bool insists = false);
@@ -98,7 +98,7 @@ class Gate final : public Judge {
 
   bool wants_body(const Request& request) override;
   Decision judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) override;
-  bool park(Waiter& waiter, TimePoint now) override;
+  bool park(Waiter& waiter, const Decision& decision, TimePoint now) override;
   TimePoint waiting_until(const Waiter& waiter) const override;
   void unpark(Waiter& waiter) override;
   void end_hold() override;
@@ -122,7 +122,7 @@ class Gate final : public Judge {
   }
 
   /// Also passes every event to this recorder; null: to none. Call it before use().
-  void record_to(Recorder* recorder) { recorder_ = recorder; }
+  void record_to(Recorder* recorder);
 
   /// Moves the end of the reservations and places in flight that the store holds for requests under
   /// way: call it four times within the shorter of Sharing::flight and Sharing::reservation.
@@ -145,7 +145,7 @@ class Gate final : public Judge {
                         const policies::Driver::Options& options, Waiter& waiter);
   inline Decision conclude(Ticket& ticket, const policies::Verdict& verdict, const Request& request,
                            policies::Instant at);
-  void note_crowd(const policies::Plan& plan);
+  static void suspend(Ticket& ticket, Waiter& waiter) noexcept;
   bool record(const Ticket& ticket, const Request* request, const policies::Record* record,
               TimePoint now);
   inline bool keep(Ticket& ticket, bool recorded, TimePoint now);
@@ -168,8 +168,6 @@ class Gate final : public Judge {
   Recorder* recorder_ = nullptr;
   Recorder::Row row_;  // of the event under judgement
   WaitQueue waiters_;
-  Hash128 crowded_key_;               // of the last judgement that was `wait`
-  bool crowded_elsewhere_ = false;    // perhaps by other replicas: they do not announce settlements
   std::optional<TimePoint> poll_at_;  // when all waiters look again
   bool polls_ = false;                // and then once more, for as long as there are any
   std::uint32_t waiting_noted_ = 0;
@@ -181,7 +179,6 @@ class Gate final : public Judge {
   policies::Sharing sharing_;
   std::optional<StoreOutbox> outbox_;  // none: no shared policies
   std::optional<PatternClock> clock_;
-  Ticket* asked_ = nullptr;    // of the last judgement, to be parked
   std::vector<Hash128> wake_;  // keys whose first waiter is to be resumed by the next tick()
 };
 

@@ -18,6 +18,14 @@ class Ticket;
 
 /// The action of a door on a request, and the data that it must pass to the Judge later.
 struct Decision {
+  /// What a request waits for.
+  struct Wait {
+    /// The judgement that waits for the shared store; null: the request waits for reservations of
+    /// others, and is then judged from the start.
+    Ticket* suspended = nullptr;
+    Hash128 key = {};        ///< of the counter whose reservations are in the way
+    bool elsewhere = false;  ///< other replicas may hold them, and announce no settlements
+  };
   Effect effect;
   Ticket* ticket = nullptr;  ///< null: nothing to observe; never set when effect is answer or wait
   /// An enforced policy reads the body of the answer: ask the app for all of it, in a coding that
@@ -29,6 +37,7 @@ struct Decision {
       {};  ///< an action's name, `pass`, or `allow`: an allow list ended judging
   std::string_view policy = {};  ///< the policy or list that decided; empty: none
   std::uint8_t route = 0;        ///< class of the event (telemetry::Latency)
+  Wait wait = {};                ///< effect wait: for park()
 };
 
 /// How a request that was not answered by us ended.
@@ -88,16 +97,17 @@ class Judge {
   /// Not of a request that is refused for its path.
   virtual bool wants_body(const Request& request) = 0;
 
-  /// Judges a request. With `may_wait` false the request does not wait for reservations of others
-  /// (its wait is over, or the queue is full): it is refused instead. It still waits for the shared
-  /// store, for `redis.budget` at most. Views in the effect are valid until the next call of
-  /// judge(). `waiter`: the session's own, the same for every judgement of a request.
+  /// Judges a request, or goes on with its judgement that `waiter` was parked with. With `may_wait`
+  /// false the request does not wait for reservations of others (its wait is over, or the queue is
+  /// full): it is refused instead. It still waits for the shared store, for `redis.budget` at most.
+  /// Views in the effect are valid until the next call of judge(). `waiter`: the session's own, the
+  /// same for every judgement of a request.
   virtual Decision judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) = 0;
 
-  /// Parks a session whose effect was `wait`; at once, before anything else is judged. False: the
-  /// queue is full; judge again with may_wait false. A resumed session judges again; may_wait is
-  /// `now < waiting_until(waiter)`.
-  virtual bool park(Waiter& waiter, TimePoint now) = 0;
+  /// Parks a session by its decision, whose effect is `wait`; before the next tick(), which takes
+  /// back a judgement that nobody waits for. False: the queue is full; judge again with may_wait
+  /// false. A resumed session judges again; may_wait is `now < waiting_until(waiter)`.
+  virtual bool park(Waiter& waiter, const Decision& decision, TimePoint now) = 0;
   virtual TimePoint waiting_until(const Waiter& waiter) const = 0;
   /// Ends the wait: the verdict is not `wait`, or the client left. Does nothing if the wait never
   /// began.

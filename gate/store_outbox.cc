@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "core/assert.h"
+
 namespace weir::gate {
 
 bool StoreOutbox::ask(policies::Judgement& judgement, policies::StoreOps& operations,
                       TimePoint now) {
-  Ticket& ticket = static_cast<Ticket&>(judgement);
+  WEIR_ASSERT(judgement.carrier != nullptr);
+  Ticket& ticket = static_cast<Ticket&>(*judgement.carrier);
   ticket.patient = judgement.settling;
   ticket.ops = operations.ops();
   ticket.replies = operations.replies();

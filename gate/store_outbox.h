@@ -45,7 +45,7 @@ class StoreOutbox final : public policies::Outbox {
     if (exchange_) exchange_->flush(now);
   }
 
-  /// Every judgement is a Ticket.
+  /// The carrier of the judgement is a Ticket.
   bool ask(policies::Judgement& judgement, policies::StoreOps& operations, TimePoint now) override;
   void send(policies::StoreOps& operations, TimePoint now) override;
   void deliver(policies::PatternJudging&, TimePoint now) override { post_.run(now); }

@@ -11,8 +11,14 @@ namespace weir::gate {
 
 /// A judgement of this worker's gate: its questions to the shared store are one batch, and a
 /// recorded event has its row with it. Pooled.
-class Ticket final : public store::Batch, public policies::Judgement {
+class Ticket final : public store::Batch,
+                     public policies::Judgement,
+                     public policies::JudgementCarrier {
  public:
+  Ticket() noexcept { carrier = this; }
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+
   void on_replies() override { replied->push_back(this); }
 
   std::vector<Ticket*>* replied = nullptr;  ///< queue of tickets whose replies have come

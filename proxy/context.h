@@ -61,7 +61,7 @@ struct Context : net::ConnectionShare {
   HeadText head;                ///< a head being written
   std::string codings;          ///< an Accept-Encoding being written
   net::ContentDecoder decoder;  ///< of answers that policies read
-  std::array<char, net::normal_path_room(8 << 10)> path_room;
+  std::array<char, net::normal_path_room(net::kStartLineMax)> path_room;
 };
 
 }  // namespace weir::proxy

@@ -161,7 +161,7 @@ std::size_t Intake::judge(Request& request, std::span<char> input, bool may_wait
       case Effect::Kind::delay:
         return hold(decision);
       case Effect::Kind::wait:
-        if (ctx_.judge.park(*this, now)) {
+        if (ctx_.judge.park(*this, decision, now)) {
           state_ = State::parked;
           ctx_.notes.waits(*notes_);
           expect_nothing();  // the judge watches its deadline

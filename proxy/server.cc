@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "core/assert.h"
 #include "core/no_memory.h"
 #include "proxy/context.h"
 #include "proxy/session.h"
@@ -40,6 +41,7 @@ void Server::use_upstreams(std::vector<net::SocketAddress> addresses) {
 }
 
 void Server::observe(telemetry::RequestSink* sink, telemetry::LatencyCells* latency) noexcept {
+  WEIR_ASSERT(context_->open == nullptr);
   context_->notes.use(sink, latency);
 }
 

@@ -39,7 +39,8 @@ class Server final : net::AcceptHandler, net::TurnHook {
   /// Where the app is, from now on; none: nobody knows, and requests get 503.
   void use_upstreams(std::vector<net::SocketAddress> addresses);
 
-  /// Where histograms, access log and traces go; null: nowhere. Before listen().
+  /// Where histograms, access log and traces go; null: nowhere. While there is no
+  /// connection.
   void observe(telemetry::RequestSink* sink, telemetry::LatencyCells* latency) noexcept;
 
   // Drain, in this order:

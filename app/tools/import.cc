@@ -121,10 +121,13 @@ std::function<int()> declare_import(CLI::App& app, const Globals&) {
     const char* help;
     const char* argument;
     int (*run)(const ImportFlags& flags);
+    const char* environment_help = nullptr;  // of --env; null: there is none
   };
   static constexpr Kind kKinds[] = {
       {"envoy-ratelimit", "Files of envoyproxy/ratelimit, or its environment", "CONFIG",
-       import_envoy_rate_limits},
+       import_envoy_rate_limits,
+       "Its environment instead: lines NAME=VALUE, or /proc/PID/environ; makes the settings with "
+       "which weir reads its files where they lie"},
       {"limitador", "A file of limitador's limits", "FILE",
        [](const ImportFlags& flags) {
          return import(flags, false, [](const auto& texts) {
@@ -149,13 +152,10 @@ std::function<int()> declare_import(CLI::App& app, const Globals&) {
     CLI::App* sub = app.add_subcommand(kind.name, kind.help);
     sub->set_help_flag("-h,--help", "Say this");
     CLI::Option* const path = sub->add_option(kind.argument, flags->path, "What to read");
-    if (kind.run != import_envoy_rate_limits) {
+    if (kind.environment_help == nullptr) {
       path->required();
     } else {
-      sub->add_option("--env", flags->environment,
-                      "Its environment instead: lines NAME=VALUE, or /proc/PID/environ; makes the "
-                      "settings with which weir reads its files where they lie")
-          ->type_name("FILE");
+      sub->add_option("--env", flags->environment, kind.environment_help)->type_name("FILE");
     }
     kinds.emplace_back(sub, &kind);
   }

@@ -191,13 +191,7 @@ struct BlockOps {
     r.refused = !K::valid(s.counter, event) ||
                 (ceiling != nullptr && r.has_value && ceiling->broken_by(r.value));
     Memory memory = memory_of(s);
-    if (!r.refused && s.slot == nullptr) {
-      const Table::Claim claim = s.counter.table->claim(s.place, s.counter.index, s.ages, s.arena);
-      s.slot = claim.slot;
-      r.displaced = claim.displaced;
-      r.full = claim.slot == nullptr;
-      if (s.slot != nullptr) s.slot->touched = now.second;
-    }
+    if (!r.refused && s.slot == nullptr) claim_slot(s, now, r);
     if (s.slot == nullptr) return r;
     if (!r.refused) {
       Undo u;

@@ -32,13 +32,8 @@ Reading InFlightOps::charge(Subject& s, const Instant& now, const Amount& event,
   r.refused =
       (ceiling != nullptr && ceiling->broken_by(r.value)) || r.value > Number(std::int64_t{kMost});
   if (r.refused || n == 0) return r;
-  if (s.slot == nullptr) {
-    const Table::Claim claim = s.counter.table->claim(s.place, s.counter.index, s.ages, s.arena);
-    r.displaced = claim.displaced;
-    r.full = claim.slot == nullptr;
-    if (r.full) return r;
-    s.slot = claim.slot;
-  }
+  if (s.slot == nullptr) claim_slot(s, now, r);
+  if (s.slot == nullptr) return r;
   s.slot->touched = now.second;
   s.slot->word[3] += n;
   s.slot->held = 1;

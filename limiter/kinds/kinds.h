@@ -28,6 +28,16 @@ struct Subject {
                                    ///< locks of these cells' regions are held too
 };
 
+/// Takes a slot for a key that is not there, for an event of now. Without one, `r` is full and
+/// there still is no slot.
+inline void claim_slot(Subject& s, const Instant& now, Reading& r) noexcept {
+  const Table::Claim claim = s.counter.table->claim(s.place, s.counter.index, s.ages, s.arena);
+  s.slot = claim.slot;
+  r.displaced = claim.displaced;
+  r.full = claim.slot == nullptr;
+  if (s.slot != nullptr) s.slot->touched = now.second;
+}
+
 /// One entry of a key, as a snapshot holds it: ms since the epoch, and the value's bits.
 struct PlainEntry {
   std::int64_t ms;

@@ -204,13 +204,7 @@ class WindowOps : WindowEntries<V> {
     Reading r = reading(s, values(s, state, now, &event));
     Memory memory = memory_of(s);
     r.refused = !valid(event) || (ceiling != nullptr && ceiling->broken_by(r.value));
-    if (!r.refused && s.slot == nullptr) {
-      const Table::Claim claim = memory.table.claim(s.place, s.counter.index, s.ages, s.arena);
-      s.slot = claim.slot;
-      r.displaced = claim.displaced;
-      r.full = claim.slot == nullptr;
-      if (s.slot != nullptr) s.slot->touched = now.second;
-    }
+    if (!r.refused && s.slot == nullptr) claim_slot(s, now, r);
     if (s.slot == nullptr) return r;
     if (!r.refused) {
       Undo unused;

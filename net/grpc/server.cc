@@ -40,7 +40,10 @@ Server::~Server() {
   }
 }
 
-void Server::add(Method& method) { context_->methods.push_back(&method); }
+void Server::add(Method& method) {
+  WEIR_ASSERT(listeners_.empty());
+  context_->methods.push_back(&method);
+}
 
 Result<void> Server::listen(Fd fd) { return doorway_.listen(std::move(fd)); }
 

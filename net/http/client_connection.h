@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/assert.h"
 #include "core/clock.h"
 #include "core/event.h"
 #include "net/http/body_reader.h"
@@ -19,7 +20,9 @@ class ClientConnection;
 struct ConnectionShare : ClientShare {
   ConnectionShare(Worker& of, BlockPool& kept_in, const HeadLimits& head, const ChunkLimits& chunks,
                   const std::size_t& body_most) noexcept
-      : ClientShare{of, kept_in}, head_limits(head), chunk_limits(chunks), body_max(body_most) {}
+      : ClientShare{of, kept_in}, head_limits(head), chunk_limits(chunks), body_max(body_most) {
+    WEIR_ASSERT(head.start_line <= kStartLineMax);
+  }
 
   const HeadLimits& head_limits;
   const ChunkLimits& chunk_limits;

@@ -113,11 +113,14 @@ struct HeadProgress {
   std::uint32_t scanned = 0;
 };
 
+/// The most that HeadLimits::start_line may be: doors have room for the path of such a line.
+inline constexpr std::uint32_t kStartLineMax = 8 << 10;
+
 /// Ceilings of a head, in bytes and fields.
 struct HeadLimits {
-  std::uint32_t start_line = 8 << 10;      ///< request line without CRLF: more is 414
-  std::uint32_t fields = FieldList::kMax;  ///< 1..kMax; more is 431
-  std::uint32_t head = 32 << 10;           ///< from the first byte to the empty line: more is 431
+  std::uint32_t start_line = kStartLineMax;  ///< request line without CRLF: more is 414
+  std::uint32_t fields = FieldList::kMax;    ///< 1..kMax; more is 431
+  std::uint32_t head = 32 << 10;             ///< from the first byte to the empty line: more is 431
 };
 
 }  // namespace weir::net

@@ -158,7 +158,7 @@ const Verdict* Driver::resume(Judgement& judgement, const Occurrence& occurrence
                               const Options& options) {
   WEIR_ASSERT(judgement.is_suspended());
   if (judgement.loaded == work_.loaded) {
-    judgement.hold(nullptr, Judgement::Phase::planned);
+    judgement.go_on();
     work_.judgement = &judgement;
     work_.at = judgement.at;
     flat_.forget();

@@ -12,18 +12,26 @@
 
 namespace weir::policies {
 
+/// The base of an object that has a judgement and takes it to an Outbox whose replies come later.
+/// The Outbox knows which class that is.
+class JudgementCarrier {
+ protected:
+  JudgementCarrier() = default;
+  ~JudgementCarrier() = default;
+};
+
 /// One event, from the first look at it to the last settlement:
 ///
-///   closed -> planned -> (suspended ->) decided -> open -> closed
+///   closed -> planned -> (suspended -> planned ->) decided -> open -> closed
 ///
 /// A judgement that waits, for the shared store or for the app's answer, holds the policy set that
-/// began it until it is closed: a reload in between takes nothing away from it. Owned by whoever
+/// planned it as long as it waits: a reload in between takes nothing away from it. Owned by whoever
 /// carries the event, who reads it and lets the Driver change it. Reused: keeps its memory.
 struct Judgement {
   /// The state of a judgement.
   enum class Phase : std::uint8_t {
     closed,     ///< nothing is left to do; may be started
-    planned,    ///< within Driver::start() only
+    planned,    ///< within Driver::start() and resume() only
     suspended,  ///< the shared store has been asked: Driver::resume() goes on
     decided,    ///< within Driver::start() and resume() only
     open,       ///< the event was passed: its answer is awaited, or its end
@@ -45,6 +53,7 @@ struct Judgement {
   StoreOps closing;   ///< ends those of them whose readings are judged
   Captured captured;  ///< values of the event for the answer side
   std::vector<PlannedCounter> in_flight;
+  JudgementCarrier* carrier = nullptr;  ///< null: only an Outbox that replies at once may be asked
 
   bool is_closed() const noexcept { return phase == Phase::closed; }
   bool is_suspended() const noexcept { return phase == Phase::suspended; }
@@ -65,6 +74,12 @@ struct Judgement {
   void hold(const std::shared_ptr<const Loaded>& set, Phase until) {
     loaded = set;
     phase = until;
+  }
+  /// Suspended, and the store has replied: goes on with the plan. The set is the driver's own, so
+  /// the judgement need not hold the set.
+  void go_on() {
+    WEIR_ASSERT(is_suspended());
+    hold(nullptr, Phase::planned);
   }
   /// Lets go of the set. The plan can be read until the next begin().
   void close() {

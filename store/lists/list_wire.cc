@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/number.h"
-#include "limiter/exchange/shared_key.h"
 #include "limiter/lists/list_records.h"
+#include "store/redis/key_stem.h"
 #include "store/resp/resp_writer.h"
 
 namespace weir::store {
@@ -82,13 +82,7 @@ ListOrigin ListOrigin::of(std::uint64_t number) noexcept {
 }
 
 std::array<std::string, 4> list_keys(std::string_view name, const Hash128& id) {
-  std::string stem = "weir:list:";
-  limiter::ReadableKey text(stem);
-  text.add_text(name);
-  text.end();
-  stem += ":{";
-  limiter::append_hashed_key(stem, id);
-  stem += '}';
+  const std::string stem = key_stem("list", name, id);
   return {stem, stem + ":order", stem + ":terms", stem + ":tombstones"};
 }
 

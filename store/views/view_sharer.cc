@@ -3,32 +3,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "limiter/exchange/shared_key.h"
+#include "store/redis/key_stem.h"
 #include "store/resp/resp_writer.h"
 
 namespace weir::store {
-namespace {
-
-/// The beginning of the names of a view's keys: `weir:view:<name>:{<hash>}`.
-std::string view_stem(std::string_view name, const Hash128& id) {
-  std::string stem = "weir:view:";
-  limiter::ReadableKey text(stem);
-  text.add_text(name);
-  text.end();
-  stem += ":{";
-  limiter::append_hashed_key(stem, id);
-  stem += '}';
-  return stem;
-}
-
-}  // namespace
 
 class ViewSharer::ViewSide final : public Side {
  public:
   ViewSide(ViewSharer& owner, const ViewToShare& what)
       : Side(owner),
         shared(what),
-        stem_(view_stem(what.name, owner.secret_.hash("view").owned_by(what.identity))),
+        stem_(key_stem("view", what.name, owner.secret_.hash("view").owned_by(what.identity))),
         sync_(*what.view, stem_, owner.secret_, owner.origin_, owner.fold_age_),
         owner_(owner) {
     script = &view_script();

@@ -179,7 +179,7 @@ WhatCame through_the_proxy(const std::string& yaml, const std::vector<RandomEven
     gate::Decision judged;
     session.go_on = [&] {
       judged = door.gate.judge(request.view(now), now, false, session);
-      if (judged.effect.kind == Effect::Kind::wait) door.gate.park(session, now);
+      if (judged.effect.kind == Effect::Kind::wait) door.gate.park(session, judged, now);
     };
     session.go_on();
     door.deliver();

@@ -43,7 +43,10 @@ class PathJudge final : public gate::Judge {
     }
     return decision;
   }
-  bool park(gate::Waiter& /*waiter*/, TimePoint /*now*/) override { return false; }
+  bool park(gate::Waiter& /*waiter*/, const gate::Decision& /*decision*/,
+            TimePoint /*now*/) override {
+    return false;
+  }
   TimePoint waiting_until(const gate::Waiter& /*waiter*/) const override { return {}; }
   void unpark(gate::Waiter& /*waiter*/) override {}
   void end_hold() override {}

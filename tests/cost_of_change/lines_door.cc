@@ -111,7 +111,7 @@ class LineDoor final : public WorkerDoor, net::AcceptHandler, net::TurnHook {
     request.client = *client;
     const gate::Decision decision = parts_.gate.judge(request, now, false, peer);
     if (decision.effect.kind == Effect::Kind::wait) {
-      peer.waits = parts_.gate.park(peer, now);
+      peer.waits = parts_.gate.park(peer, decision, now);
       return false;
     }
     if (std::exchange(peer.waits, false)) parts_.gate.unpark(peer);

@@ -32,9 +32,9 @@ TEST(Errands, KeepThePoliciesTheyAreOfUntilTheStoreHasReplied) {
   Session session;
   policies::TestRequest request("POST /login");
 
-  ASSERT_EQ(gate.judge(request.view(world.now), world.now, true, session).effect.kind,
-            Effect::Kind::wait);
-  ASSERT_TRUE(gate.park(session, world.now));
+  Decision judgement = gate.judge(request.view(world.now), world.now, true, session);
+  ASSERT_EQ(judgement.effect.kind, Effect::Kind::wait);
+  ASSERT_TRUE(gate.park(session, judgement, world.now));
   ASSERT_EQ(store.asked.size(), 1u);
 
   const std::weak_ptr<const policies::PolicySet> old = world.set_;
@@ -45,16 +45,16 @@ TEST(Errands, KeepThePoliciesTheyAreOfUntilTheStoreHasReplied) {
   ASSERT_TRUE(session.resumed);
   // Judged again by the new policies; the place that the old ones took is given up, with a counter
   // of theirs.
-  ASSERT_EQ(gate.judge(request.view(world.now), world.now, true, session).effect.kind,
-            Effect::Kind::wait);
-  ASSERT_TRUE(gate.park(session, world.now));
+  judgement = gate.judge(request.view(world.now), world.now, true, session);
+  ASSERT_EQ(judgement.effect.kind, Effect::Kind::wait);
+  ASSERT_TRUE(gate.park(session, judgement, world.now));
   ASSERT_EQ(store.asked.size(), 2u);
   EXPECT_FALSE(old.expired()) << "the store may still read the counter's name";
 
   store.deliver();
   gate.tick(world.now);
   EXPECT_TRUE(old.expired()) << "nothing needs the old policies any more";
-  const Decision judgement = gate.judge(request.view(world.now), world.now, true, session);
+  judgement = gate.judge(request.view(world.now), world.now, true, session);
   gate.unpark(session);
   ASSERT_NE(judgement.ticket, nullptr);
   gate.finish(*judgement.ticket, End::complete, world.now);
@@ -69,13 +69,16 @@ struct Reloaded {
   /// Judged, and waiting for the store when other policies come.
   void ask_and_reload() {
     ASSERT_EQ(judge(), Effect::Kind::wait);
-    ASSERT_TRUE(gate.park(session, world.now));
     world.use(std::string(kCount) +
               "  - {name: q, watch: other, key: ip, window: 1m, then: [{over: 9, do: flag}]}\n");
     gate.use(world.set_);
   }
+  /// Parks the session if it has to wait.
   Effect::Kind judge() {
-    Decision judgement = gate.judge(request.view(world.now), world.now, true, session);
+    const Decision judgement = gate.judge(request.view(world.now), world.now, true, session);
+    if (judgement.effect.kind == Effect::Kind::wait) {
+      EXPECT_TRUE(gate.park(session, judgement, world.now));
+    }
     if (judgement.ticket != nullptr) gate.finish(*judgement.ticket, End::complete, world.now);
     return judgement.effect.kind;
   }
@@ -104,10 +107,31 @@ TEST(Errands, WhoWaitsDuringAReloadIsNotRefusedByItsOwnCount) {
   r.gate.tick(r.world.now);
   ASSERT_TRUE(r.session.resumed);
   ASSERT_EQ(r.judge(), Effect::Kind::wait) << "the new policies ask for themselves";
-  ASSERT_TRUE(r.gate.park(r.session, r.world.now));
   r.store.deliver();
   r.gate.tick(r.world.now);
   EXPECT_EQ(r.judge(), Effect::Kind::pass) << "one of one";
+  r.gate.unpark(r.session);
+}
+
+TEST(Errands, TwoThatAreJudgedBeforeEitherIsParkedGetTheirOwnVerdicts) {
+  Reloaded r;
+  Session other;
+  const auto judge = [&](Session& session) {
+    return r.gate.judge(r.request.view(r.world.now), r.world.now, true, session);
+  };
+  const Decision first = judge(r.session);
+  const Decision second = judge(other);
+  ASSERT_EQ(first.effect.kind, Effect::Kind::wait);
+  ASSERT_EQ(second.effect.kind, Effect::Kind::wait);
+  EXPECT_TRUE(r.gate.park(other, second, r.world.now));
+  EXPECT_TRUE(r.gate.park(r.session, first, r.world.now));
+  r.store.deliver();
+  r.gate.tick(r.world.now);
+  ASSERT_TRUE(r.session.resumed);
+  ASSERT_TRUE(other.resumed);
+  EXPECT_EQ(judge(other).effect.kind, Effect::Kind::answer) << "the store counted it second";
+  EXPECT_EQ(r.judge(), Effect::Kind::pass);
+  r.gate.unpark(other);
   r.gate.unpark(r.session);
 }
 

@@ -39,7 +39,7 @@ class GateTest : public testing::Test {
     const Decision judgement = gate.judge(session.request.view(now), now, may_wait, session);
     switch (judgement.effect.kind) {
       case Effect::Kind::wait:
-        if (!gate.park(session, now)) return judge(session, false);
+        if (!gate.park(session, judgement, now)) return judge(session, false);
         return;
       case Effect::Kind::answer:
         session.status = judgement.effect.status;

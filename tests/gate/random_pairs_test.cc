@@ -235,7 +235,7 @@ class Run {
     for (int round = 0; round < 10; ++round) {
       judgement = replica.gate.judge(sent.view(now), now, false, *session);
       if (judgement.effect.kind != Effect::Kind::wait) break;
-      ASSERT_TRUE(replica.gate.park(*session, now));
+      ASSERT_TRUE(replica.gate.park(*session, judgement, now));
       replica.way.deliver();
       replica.gate.tick(now);
     }

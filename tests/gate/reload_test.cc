@@ -164,7 +164,7 @@ struct Reloaded {
         gate.unpark(session);
         return judgement.ticket;
       }
-      EXPECT_TRUE(gate.park(session, world.now));
+      EXPECT_TRUE(gate.park(session, judgement, world.now));
       store.deliver();
       gate.tick(world.now);
     }

@@ -112,7 +112,7 @@ class Replica {
     Decision judged = gate.judge(request.view(world.now), world.now, true, session);
     asked = judged.effect.kind == Effect::Kind::wait;
     if (asked) {
-      EXPECT_TRUE(gate.park(session, world.now));
+      EXPECT_TRUE(gate.park(session, judged, world.now));
       line.deliver();
       gate.tick(world.now);
       EXPECT_TRUE(session.resumed);

@@ -47,7 +47,8 @@ struct Together {
       for (Session* const session : open) {
         Decision judgement = gate.judge(request.view(world.now), world.now, true, *session);
         session->resumed = false;
-        if (judgement.effect.kind == Effect::Kind::wait && gate.park(*session, world.now)) {
+        if (judgement.effect.kind == Effect::Kind::wait &&
+            gate.park(*session, judgement, world.now)) {
           left.push_back(session);
           continue;
         }
@@ -74,7 +75,7 @@ struct Together {
       for (int round = 0; round < 10; ++round) {
         judgement = gate.judge(request.view(world.now), world.now, true, session);
         if (judgement.effect.kind != Effect::Kind::wait) break;
-        EXPECT_TRUE(gate.park(session, world.now));
+        EXPECT_TRUE(gate.park(session, judgement, world.now));
         store.deliver();
         gate.tick(world.now);
       }
@@ -162,12 +163,12 @@ policies:
 )");
   for (int i = 0; i < 6; ++i) {
     Session session;
-    ASSERT_EQ(t.gate.judge(t.request.view(t.world.now), t.world.now, true, session).effect.kind,
-              Effect::Kind::wait);
-    ASSERT_TRUE(t.gate.park(session, t.world.now));
+    Decision judgement = t.gate.judge(t.request.view(t.world.now), t.world.now, true, session);
+    ASSERT_EQ(judgement.effect.kind, Effect::Kind::wait);
+    ASSERT_TRUE(t.gate.park(session, judgement, t.world.now));
     t.store.fail(limiter::SharedError::lost);
     t.gate.tick(t.world.now);
-    Decision judgement = t.gate.judge(t.request.view(t.world.now), t.world.now, true, session);
+    judgement = t.gate.judge(t.request.view(t.world.now), t.world.now, true, session);
     ASSERT_EQ(judgement.effect.kind, Effect::Kind::pass);
     t.gate.unpark(session);
     ASSERT_NE(judgement.ticket, nullptr);

@@ -31,7 +31,7 @@ struct Accounts {
   void judge(Session& session, bool may_wait = true) {
     const Decision judgement = gate.judge(session.request.view(now), now, may_wait, session);
     if (judgement.effect.kind == Effect::Kind::wait) {
-      if (!gate.park(session, now)) judge(session, false);
+      if (!gate.park(session, judgement, now)) judge(session, false);
       return;
     }
     session.ticket = judgement.ticket;

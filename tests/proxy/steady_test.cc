@@ -46,7 +46,7 @@ TEST_F(Steady, a_request_allocates_nothing_after_warm_up) {
       }
       return j;
     }
-    bool park(gate::Waiter&, TimePoint) override { return false; }
+    bool park(gate::Waiter&, const gate::Decision&, TimePoint) override { return false; }
     TimePoint waiting_until(const gate::Waiter&) const override { return {}; }
     void unpark(gate::Waiter&) override {}
     void end_hold() override {}

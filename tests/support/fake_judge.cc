@@ -96,7 +96,7 @@ gate::Decision FakeJudge::judge(const Request& request, TimePoint /*now*/, bool 
   return out;
 }
 
-bool FakeJudge::park(gate::Waiter& waiter, TimePoint now) {
+bool FakeJudge::park(gate::Waiter& waiter, const gate::Decision& /*decision*/, TimePoint now) {
   {
     const std::lock_guard lock(mutex_);
     if (parked_.size() >= park_room) return false;

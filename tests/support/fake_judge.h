@@ -45,7 +45,7 @@ class FakeJudge final : public gate::Judge {
   bool wants_body(const Request& request) override;
   gate::Decision judge(const Request& request, TimePoint now, bool may_wait,
                        gate::Waiter& waiter) override;
-  bool park(gate::Waiter& waiter, TimePoint now) override;
+  bool park(gate::Waiter& waiter, const gate::Decision& decision, TimePoint now) override;
   TimePoint waiting_until(const gate::Waiter& waiter) const override;
   void unpark(gate::Waiter& waiter) override;
   void end_hold() override;
