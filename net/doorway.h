@@ -27,6 +27,8 @@ class Doorway final : Timer {
   /// rest is cut.
   void finish_by(TimePoint deadline, std::function<void()> stopped);
   void end_of_turn(std::size_t open_connections);
+  /// Whether it listens.
+  bool is_open() const noexcept { return !listeners_.empty(); }
 
  private:
   void on_timer(TimePoint /*now*/) override { cut_(); }

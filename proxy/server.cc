@@ -41,7 +41,7 @@ void Server::use_upstreams(std::vector<net::SocketAddress> addresses) {
 }
 
 void Server::observe(telemetry::RequestSink* sink, telemetry::LatencyCells* latency) noexcept {
-  WEIR_ASSERT(context_->open == nullptr);
+  WEIR_ASSERT(context_->sessions.size() == 0);
   context_->notes.use(sink, latency);
 }
 

@@ -41,7 +41,7 @@ Server::~Server() {
 }
 
 void Server::add(Method& method) {
-  WEIR_ASSERT(listeners_.empty());
+  WEIR_ASSERT(!doorway_.is_open());
   context_->methods.push_back(&method);
 }
 
