@@ -1,6 +1,7 @@
 #include "app/serve/policy_swap.h"
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "app/serve/worker_team.h"
 #include "core/key.h"
 #include "core/no_memory.h"
+#include "core/text.h"
 #include "policies/set/lineage.h"
 
 namespace weir::app {
@@ -54,6 +56,29 @@ void PolicySwap::close_unused(const policies::PolicySet& set) {
   stores_.lists.close_unused(lists);
 }
 
+namespace {
+
+/// Why a set does not fit. Until all workers have changed over, both sets are there.
+std::string no_room_text(const policies::PolicySet& in_force, const policies::PolicySet& next) {
+  constexpr std::size_t kPatternsMax = 1'024, kListsMax = 16'384;  // of the banks
+  const auto beside = [](std::size_t running, std::size_t wanted, std::string_view what) {
+    return "its " + human_count(wanted) + " " + std::string(what) + " do not fit beside the " +
+           human_count(running) + " of the running policies";
+  };
+  if (in_force.patterns.size() + next.patterns.size() > kPatternsMax) {
+    return beside(in_force.patterns.size(), next.patterns.size(), "patterns") +
+           ": there are at most 1,024";
+  }
+  if (in_force.lists.size() + next.lists.size() > kListsMax) {
+    return beside(in_force.lists.size(), next.lists.size(), "lists") + ": there are at most 16,384";
+  }
+  return beside(in_force.counters.size(), next.counters.size(), "counters") +
+         ", which stay until the change is complete: raise limits.memory, lower keys:, or change "
+         "half of the policies first";
+}
+
+}  // namespace
+
 asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::PolicySet>& in_force,
                                                  std::shared_ptr<policies::PolicySet> next) {
   if (const auto shares = what_shares(*next); !has_redis_ && shares) {
@@ -73,9 +98,7 @@ asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::Polic
   }
   if (!attached) {
     close_unused(*in_force);  // what it has opened before it found no room
-    co_return "its counters (limits.memory), patterns (1,024) or lists (16,384) do not fit beside "
-              "those of the running policies: " +
-        attached.error().message();
+    co_return no_room_text(*in_force, *next);
   }
   if (std::string refusal = co_await feeds_.feed(*next); !refusal.empty()) {
     close_unused(*in_force);
