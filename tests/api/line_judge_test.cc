@@ -136,7 +136,8 @@ policies:
 )"};
   EXPECT_EQ(sums.verdict(R"({"event":"paid","amount":1e308})"), "flag");
   EXPECT_THAT(sums.ask(R"({"event":"paid","amount":1e308})"),
-              HasSubstr(R"("value":1.7976931348623157e+308,"limit":5)"));
+              HasSubstr(R"("value":179769313486231570814527423731704356798070567525844996598917)"))
+      << "the largest double, in plain decimal form";
 }
 
 TEST_F(LineJudgeTest, ARightLoginResets) {

@@ -229,6 +229,7 @@ struct QuietCall final : net::grpc::Call {
   TimePoint deadline() const noexcept override { return TimePoint::max(); }
   std::string_view metadata(std::string_view) const noexcept override { return {}; }
   const Address& peer() const noexcept override { return from; }
+  bool is_memory_short() const noexcept override { return false; }
   void send(std::string_view) override {}
   void complete(std::string_view message) override { size = message.size(); }
   void fail(Status, std::string_view) override {}

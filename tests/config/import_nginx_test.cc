@@ -193,7 +193,7 @@ TEST(ImportNginx, TellsOfConnectionsThatADelayKeepsHere) {
   const std::string zone = "limit_conn_zone $binary_remote_addr zone=c:1m;\n";
   const auto notes = [&](const std::string& servers) { return import(zone + servers).notes; };
   const Notes told = {
-      "3: limit_conn c 2: weir counts a request from its arrival, also while limit_req delays it; "
+      "3: limit_conn c: weir counts a request from its arrival, also while limit_req delays it; "
       "nginx counts it when its turn has come: allow as many more as may wait"};
   EXPECT_EQ(notes("server { limit_conn c 2; limit_req zone=a burst=8; }"), told);
   EXPECT_EQ(notes("server { limit_conn c 2; location /a { limit_req zone=a burst=8 delay=3; } }"),
