@@ -19,7 +19,7 @@ policies:
 """
 SERVED = """events:
   pay: {source: {csv: [user, amount, ts], time: {field: ts, as: seconds}}, fields: {n: double(amount)}}
-views: {paid: {watch: pay, by: user, metric: sum(n), window: 1h, top: 5, keys: 100}}
+views: [{name: paid, watch: pay, by: user, metric: sum(n), window: {every: 1h}, top: 5}]
 policies:
   - {name: large, watch: pay, key: user, metric: sum(n), window: 1h, missing: skip, then: [{over: 2.5e19, do: flag}]}
 """
@@ -62,7 +62,7 @@ class JsonNumbers(unittest.TestCase):
 
     def test_what_a_running_weir_answers(self):
         api = free_port()
-        with Weir(SERVED, extra=f"api: {{listen: 127.0.0.1:{api}}}\n") as weir:
+        with Weir(SERVED, free_port(), extra=f"api: {{listen: 127.0.0.1:{api}}}\n") as weir:
             for amount in ("2e+21", "1e-7"):
                 said = once(api, "POST", "/v1/events", {"Content-Type": "application/json"},
                             json.dumps({"event": "pay", "user": "u", "amount": amount, "ts": 1}).encode(), host=f"127.0.0.1:{api}")
