@@ -59,18 +59,21 @@ void PolicySwap::close_unused(const policies::PolicySet& set) {
 namespace {
 
 /// Why a set does not fit. Until all workers have changed over, both sets are there.
-std::string no_room_text(const policies::PolicySet& in_force, const policies::PolicySet& next) {
-  constexpr std::size_t kPatternsMax = 1'024, kListsMax = 16'384;  // of the banks
-  const auto beside = [](std::size_t running, std::size_t wanted, std::string_view what) {
-    return "its " + human_count(wanted) + " " + std::string(what) + " do not fit beside the " +
+std::string no_room_text(const policies::PolicySet& in_force, const policies::PolicySet& next,
+                         policies::PolicySet::Attached what) {
+  const auto beside = [](std::size_t running, std::size_t wanted, std::string_view name) {
+    return "its " + human_count(wanted) + " " + std::string(name) + " do not fit beside the " +
            human_count(running) + " of the running policies";
   };
-  if (in_force.patterns.size() + next.patterns.size() > kPatternsMax) {
-    return beside(in_force.patterns.size(), next.patterns.size(), "patterns") +
-           ": there are at most 1,024";
-  }
-  if (in_force.lists.size() + next.lists.size() > kListsMax) {
-    return beside(in_force.lists.size(), next.lists.size(), "lists") + ": there are at most 16,384";
+  switch (what) {
+    case policies::PolicySet::Attached::patterns:
+      return beside(in_force.patterns.size(), next.patterns.size(), "patterns") +
+             ": there are at most 1,024";
+    case policies::PolicySet::Attached::lists:
+      return beside(in_force.lists.size(), next.lists.size(), "lists") +
+             ": there are at most 16,384";
+    case policies::PolicySet::Attached::counters:
+      break;
   }
   return beside(in_force.counters.size(), next.counters.size(), "counters") +
          ", which stay until the change is complete: raise limits.memory, lower keys:, or change "
@@ -86,11 +89,13 @@ asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::Polic
         " needs Redis, but weir was started without a `redis` section: restart weir";
   }
   Result<void> attached;
+  auto step = policies::PolicySet::Attached::counters;
   std::vector<std::string> closed;  // and may come back
   if (!survives_no_memory([&] {
         for (const Hash128& identity : stores_.counters.closed())
           closed.push_back(hex_of(identity));
-        attached = next->attach(stores_.counters, stores_.lists, stores_.secret, &stores_.patterns);
+        attached =
+            next->attach(stores_.counters, stores_.lists, stores_.secret, &stores_.patterns, &step);
         next->attach_views(stores_.views);
       })) {
     close_unused(*in_force);
@@ -98,7 +103,7 @@ asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::Polic
   }
   if (!attached) {
     close_unused(*in_force);  // what it has opened before it found no room
-    co_return no_room_text(*in_force, *next);
+    co_return no_room_text(*in_force, *next, step);
   }
   if (std::string refusal = co_await feeds_.feed(*next); !refusal.empty()) {
     close_unused(*in_force);

@@ -25,8 +25,8 @@ class JudgementCarrier {
 ///   closed -> planned -> (suspended -> planned ->) decided -> open -> closed
 ///
 /// A judgement that waits, for the shared store or for the app's answer, holds the policy set that
-/// planned it as long as it waits: a reload in between takes nothing away from it. Owned by whoever
-/// carries the event, who reads it and lets the Driver change it. Reused: keeps its memory.
+/// planned it as long as it waits, so a reload does not destroy that set. The object that carries
+/// the event owns and reads the judgement; only the Driver changes it. Reused: keeps its memory.
 struct Judgement {
   /// The state of a judgement.
   enum class Phase : std::uint8_t {

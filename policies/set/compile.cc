@@ -159,7 +159,11 @@ std::string describe(const limiter::CounterSpec& spec) {
 }
 
 Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank,
-                               const HashSecret& secret, limiter::PatternBank* pattern_bank) {
+                               const HashSecret& secret, limiter::PatternBank* pattern_bank,
+                               Attached* attached) {
+  Attached ignored;
+  Attached& step = attached != nullptr ? *attached : ignored;
+  step = Attached::counters;
   const limiter::Bank::Opening together(bank);
   for (Counter& counter : counters) {
     if (counter.synced.shared != nullptr) {
@@ -171,12 +175,14 @@ Result<void> PolicySet::attach(limiter::Bank& bank, limiter::ListBank& list_bank
     if (!id) return id.error();
     counter.id = *id;
   }
+  step = Attached::patterns;
   for (Pattern& pattern : patterns) {
     if (pattern_bank == nullptr) break;
     auto id = pattern_bank->open(pattern.identity, pattern.spec);
     if (!id) return id.error();
     pattern.id = *id;
   }
+  step = Attached::lists;
   KeyBuilder builder;
   for (List& list : lists) {
     auto id = list_bank.open(list.kept_as, list.max);

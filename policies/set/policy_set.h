@@ -344,11 +344,14 @@ struct PolicySet {
   std::vector<SlotId> of_answers;    ///< slots that only an answer fills
   std::vector<SlotId> not_kept;  ///< slots of requests whose lists or JSON no answer finds again
 
+  /// What attach() was at when it ended.
+  enum class Attached : std::uint8_t { counters, patterns, lists };
   /// Finds or makes the counters and lists in the banks, which outlive policy sets. Called once,
-  /// before the set is shared. Fails if a bank is full.
-  /// Patterns without a bank never match.
+  /// before the set is shared. Fails if a bank is full; `attached` then says which one, unless it
+  /// is null. Patterns without a bank never match.
   Result<void> attach(limiter::Bank& counters_bank, limiter::ListBank& list_bank,
-                      const HashSecret& secret, limiter::PatternBank* pattern_bank = nullptr);
+                      const HashSecret& secret, limiter::PatternBank* pattern_bank = nullptr,
+                      Attached* attached = nullptr);
   /// Finds or makes the views in their bank, and gives each its share of memory. Called once,
   /// before the set is shared; a set without it judges all the same, and its views count nothing.
   void attach_views(ViewBank& bank);

@@ -362,7 +362,7 @@ Got read_of_call(const Descriptor* descriptor, const std::string& text) {
 TEST(Extractors, ReadTheLastOfEntriesWithOneKey) {
   const DescriptorEntry entries[] = {
       {"user", "ann"}, {"path", "/a"}, {"user", "bob"}, {"user", ""}};
-  Descriptor descriptor{"shop", std::span(entries).first(3)};
+  Descriptor descriptor{"shop", std::span(entries).first(3), 1, {}};
   EXPECT_EQ(read_of_call(&descriptor, "descriptor_last.user"), text("bob"));
   EXPECT_EQ(read_of_call(&descriptor, "descriptor.user"), missing(MissReason::ambiguous));
   EXPECT_EQ(read_of_call(&descriptor, "descriptor_last[\"path\"]"), text("/a"));
@@ -374,7 +374,7 @@ TEST(Extractors, ReadTheLastOfEntriesWithOneKey) {
 
 TEST(Extractors, ReadADescriptorAsAKeyThatNoOtherDescriptorHas) {
   const auto key = [](std::vector<DescriptorEntry> entries) {
-    const Descriptor descriptor{"shop", entries};
+    const Descriptor descriptor{"shop", entries, 1, {}};
     return read_of_call(&descriptor, "descriptor_key");
   };
   EXPECT_EQ(key({{"user", "ann"}, {"path", "/login"}}), text("4:user3:ann4:path6:/login"));
@@ -389,7 +389,7 @@ TEST(Extractors, ReadADescriptorAsAKeyThatNoOtherDescriptorHas) {
 }
 
 TEST(Extractors, ReadTheLimitThatACallBringsAlong) {
-  Descriptor descriptor{"shop", {}, 3};
+  Descriptor descriptor{"shop", {}, 3, {}};
   EXPECT_EQ(read_of_call(&descriptor, "limit_override"), missing(MissReason::absent));
   descriptor.limit = {4'000'000'000, RateUnit::minute};
   EXPECT_EQ(read_of_call(&descriptor, "limit_override"), (Got{"4000000000", MissReason::none}));
