@@ -105,7 +105,7 @@ class Judge {
   virtual Decision judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) = 0;
 
   /// Parks a session by its decision, whose effect is `wait`; before the next tick(), which takes
-  /// back a judgement that nobody waits for. False: the queue is full; judge again with may_wait
+  /// back a judgement without a waiter. False: the queue is full; judge again with may_wait
   /// false. A resumed session judges again; may_wait is `now < waiting_until(waiter)`.
   virtual bool park(Waiter& waiter, const Decision& decision, TimePoint now) = 0;
   virtual TimePoint waiting_until(const Waiter& waiter) const = 0;

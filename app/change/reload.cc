@@ -19,13 +19,13 @@ constexpr std::chrono::seconds kPrepareLimit{60};
 }
 
 Reload::Reload(asio::io_context& control, Loader loader, ConfigWatch& watch,
-               OperatorChanges& changes, Audience& audience, Log& log,
+               OperatorChanges& changes, Observer& observer, Log& log,
                telemetry::MetricCells& cells)
     : control_(control),
       loader_(std::move(loader)),
       watch_(watch),
       changes_(changes),
-      audience_(audience),
+      observer_(observer),
       log_(log),
       cells_(cells),
       tasks_(control.get_executor(), [&log](const std::exception_ptr&) {
@@ -68,7 +68,7 @@ asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_c
     co_return co_await load_and_swap(cause, only_if_changed);
   } catch (const std::bad_alloc&) {  // the policies before it stay in force
     last_tried_hash_.clear();        // a look at unchanged files tries again
-    audience_.load_ended();
+    observer_.load_ended();
     cells_.add(Metric::reloads_failed);
   }
   admin::LoadReport report;
@@ -88,7 +88,7 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
   watch_.follow(next.loaded.watched);
   if (only_if_changed && next.loaded.hash == last_tried_hash_) co_return last_;
   last_tried_hash_ = next.loaded.hash;
-  audience_.load_begins();
+  observer_.load_begins();
   refuse_loss(in_force_, next);
   admin::LoadReport report = report_of(next, Clock::wall());
   const std::string before = changes_.files_hash();
@@ -108,8 +108,8 @@ asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool
   cells_.add(report.ok ? Metric::reloads_ok : Metric::reloads_failed);
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(report.problem_count));
   last_ = report;
-  audience_.load_ended();
-  audience_.loaded(cause, before, report);
+  observer_.load_ended();
+  observer_.loaded(cause, before, report);
   co_return report;
 }
 

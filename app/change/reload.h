@@ -25,19 +25,21 @@ namespace weir::app {
 /// went. One reload at a time. On the control thread.
 class Reload {
  public:
-  /// Is told of loads, but not of looks at unchanged files.
-  struct Audience {
-    virtual ~Audience() = default;
+  /// Called for each load. A check that finds unchanged files is no load.
+  struct Observer {
+    virtual ~Observer() = default;
     virtual void load_begins() {}
-    /// Good or not.
+    /// The load has ended, whether the configuration is valid or not.
     virtual void load_ended() {}
-    /// After that; `before`: the hash of what was in force.
+    /// Called after load_ended(). `before`: the hash of the configuration that was in force before
+    /// the load.
     virtual void loaded(const std::string& /*cause*/, const std::string& /*before*/,
                         const admin::LoadReport& /*report*/) {}
   };
-  /// `watch`: told by each load which directories it has read. `changes`: puts it in use.
+  /// Each load gives `watch` the directories that it has read, and `changes` the configuration to
+  /// put in use.
   Reload(boost::asio::io_context& control, Loader loader, ConfigWatch& watch,
-         OperatorChanges& changes, Audience& audience, Log& log, telemetry::MetricCells& cells);
+         OperatorChanges& changes, Observer& observer, Log& log, telemetry::MetricCells& cells);
   Reload(const Reload&) = delete;
   Reload& operator=(const Reload&) = delete;
 
@@ -72,7 +74,7 @@ class Reload {
   Loader loader_;
   ConfigWatch& watch_;
   OperatorChanges& changes_;
-  Audience& audience_;
+  Observer& observer_;
   Log& log_;
   telemetry::MetricCells& cells_;
   admin::LoadReport last_;

@@ -100,10 +100,10 @@ void Serving::serve_changes() {
   process_.changes->tell_ends_to([this](const config::Override& ended, const std::string& problem) {
     process_.audit->tell_of_end(ended, problem);
   });
-  Reload::Audience& audience = *this;
+  Reload::Observer& observer = *this;
   process_.reload =
       std::make_unique<Reload>(process_.control, options_.load, process_.config_watch,
-                               *process_.changes, audience, log_, process_.metrics->control());
+                               *process_.changes, observer, log_, process_.metrics->control());
   process_.reload->started_with(process_.initial_configuration);
   process_.tables->serve(
       *process_.changes,

@@ -10,7 +10,7 @@ namespace weir::app {
 ///
 /// The calling thread is the control thread: signals, admin and health doors, reloads, reports,
 /// timers of one second. docs/architecture.md ("Threads and memory") lists all threads.
-class Serving final : app::Swap, Reload::Audience {
+class Serving final : app::Swap, Reload::Observer {
  public:
   using Options = Process::Options;
   explicit Serving(Options options) : process_(std::move(options)) {}
@@ -21,7 +21,7 @@ class Serving final : app::Swap, Reload::Audience {
  private:
   // Swap
   boost::asio::awaitable<std::string> put_in_use(const Configuration& next) override;
-  // Reload::Audience
+  // Reload::Observer
   void load_begins() override { process_.manager.reloading(); }
   void load_ended() override;
   void loaded(const std::string& cause, const std::string& before,

@@ -303,10 +303,11 @@ int Startup::open_logs() {
   const std::string path = audit.path ? audit.path->value : std::string();
   // A disk that is full or read-only must not keep the app from coming back.
   if (auto opened = process_.audit->open(path, audit.keep); !opened) {
-    log_.write(Level::error,
-               LogLine("can't open the audit log; its lines go into this log until that is mended")
-                   .add("file", path)
-                   .add("error", opened.error().message()));
+    log_.write(
+        Level::error,
+        LogLine("can't open the audit log; its lines go into this log until the file can be opened")
+            .add("file", path)
+            .add("error", opened.error().message()));
   }
   if (!settings_.access_log.is_on && !settings_.tracing.endpoint) return kOk;
   process_.access_log =
@@ -320,7 +321,7 @@ int Startup::open_logs() {
   if (!settings_.access_log.is_on) return kOk;
   if (auto opened = process_.access_log->open(settings_.access_log.path); !opened) {
     log_.write(Level::error,
-               LogLine("can't open the access log; its lines are lost until that is mended")
+               LogLine("can't open the access log; its lines are lost until the file can be opened")
                    .add("file", settings_.access_log.path)
                    .add("error", opened.error().message()));
   }

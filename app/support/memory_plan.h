@@ -31,7 +31,8 @@ struct MemoryPlan {
   /// Each worker's least of it, where many workers need more than that; 0: their number is known.
   std::uint64_t least_buffer_bytes = 0;
   std::uint64_t body_bytes = 0;  ///< at most, of bodies of the api door; 0: it has none
-  /// A worker's, for requests that doors have passed and whose answers the app reports; 0: no door.
+  /// At most, of one worker, for requests that a door has let pass until the app reports their
+  /// answers; 0: there is no such door.
   std::uint64_t unsettled_bytes = 0;
   std::uint64_t pattern_bytes =
       0;  ///< for open matches of patterns, beside limits.memory; 0: there are none

@@ -47,7 +47,7 @@ struct ReloadTest : testing::Test {
   Log log{Level::error, true};
   telemetry::Metrics metrics{1};
   OperatorChanges changes{control, swap, log};
-  Reload::Audience nobody;
+  Reload::Observer no_observer;
   int loads = 0;
   ConfigWatch watch{control, {}};
   Reload reload{control,
@@ -57,7 +57,7 @@ struct ReloadTest : testing::Test {
                 },
                 watch,
                 changes,
-                nobody,
+                no_observer,
                 log,
                 metrics.control()};
 };
@@ -211,7 +211,7 @@ struct WatchedTest : ReloadTest {
                },
                watch,
                changes,
-               nobody,
+               no_observer,
                log,
                metrics.control()} {
     write(kGood);

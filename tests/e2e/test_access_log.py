@@ -223,7 +223,7 @@ class AccessLog(unittest.TestCase):
             weir.head += f"access_log: {{path: {log}, fields: [path]}}\n"
             weir.write("")
             with weir:
-                self.assertTrue(weir.logged("can't open the access log; its lines are lost until that is mended"))
+                self.assertTrue(weir.logged("can't open the access log; its lines are lost until the file can be opened"))
                 self.assertEqual(once(weir.port, "GET", "/one").status, 200)
                 eventually(lambda: weir.metric("weir_access_log_lines_total", 'result="lost"') == 1, what="the lost line")
                 os.mkdir(directory)
