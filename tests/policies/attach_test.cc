@@ -35,8 +35,9 @@ TEST(Attach, SaysWhichBankIsFull) {
   // Of one kind with different spans: each is a pattern of its own.
   std::string patterns;
   for (int i = 1; i <= 1'025; ++i)
-    patterns += "  - {name: s" + std::to_string(i) + ", sequence: [request, request], key: ip, within: " +
-                std::to_string(i) + "s, then: [{do: flag}]}\n";
+    patterns += "  - {name: s" + std::to_string(i) +
+                ", sequence: [request, request], key: ip, within: " + std::to_string(i) +
+                "s, then: [{do: flag}]}\n";
   EXPECT_EQ(full_bank(world, patterns), "patterns");
 }
 
