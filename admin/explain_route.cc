@@ -149,10 +149,7 @@ std::string finish(Made& made, const policies::PolicySet& set) {
   Request& request = made.request;
   request.time = made.at.now;
   request.method = made.method;
-  request.target = target.target;
-  request.path = target.path;
-  request.query = target.query;
-  request.readings = target.is_plain() ? nullptr : &target;
+  target.describe(request);
   request.host = made.host;
   request.headers = made.fields;
   const std::string* const coding = find_field(made, "content-encoding");

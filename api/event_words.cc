@@ -94,6 +94,7 @@ EventReader::Wrong EventReader::normalise(std::string_view path, const Member& m
     return wrong(member, "the proxy refuses this path with 400: it has a broken escape, or %00");
   }
   request_.path = normal_.path;
+  request_.cased_path = normal_.cased_path;
   request_.readings = normal_.is_plain() ? nullptr : &normal_;
   return std::nullopt;
 }

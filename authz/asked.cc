@@ -38,10 +38,7 @@ std::string_view read_target(std::string_view target, const PathRules& rules, st
     return "the target of the request has a byte that must be escaped";
   if (net::normalise_target(target, rules, room, read) != net::HttpRefusal::none)
     return "the path has a broken escape";
-  out.target = read.target;
-  out.path = read.path;
-  out.query = read.query;
-  out.readings = read.is_plain() ? nullptr : &read;
+  read.describe(out);
   return {};
 }
 

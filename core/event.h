@@ -38,10 +38,13 @@ struct Request {
   std::string_view method;  ///< "GET"
   std::string_view target;  ///< origin-form in normal form, with the query: `url`
   std::string_view path;    ///< normal form (RFC 3986), without the query: what is matched
-  std::string_view query;   ///< after '?', undecoded, without it
-  std::string_view host;    ///< lower case, without port
-  std::string_view scheme;  ///< "http" or "https"
-  Address client;           ///< whom the client-address rules believe
+  /// `path` with the letters as the app gets them, where proxy.path folds them. Empty: as in
+  /// `path`.
+  std::string_view cased_path;
+  std::string_view query;                ///< after '?', undecoded, without it
+  std::string_view host;                 ///< lower case, without port
+  std::string_view scheme;               ///< "http" or "https"
+  Address client;                        ///< whom the client-address rules believe
   std::span<const HeaderField> headers;  ///< as received, in order
   BodyState body_state = BodyState::not_read;
   std::string_view body;              ///< if complete

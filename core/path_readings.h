@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string_view>
 
 #include "core/chars/ascii.h"
@@ -20,6 +21,8 @@ struct PathRules {
 struct PathReadings {
   std::string_view path;     ///< normal form, without what servers fold: what policies match
   std::string_view forward;  ///< normal form (RFC 3986): what the app gets
+  /// `path` with the letters as the app gets them, byte for byte beside it. Empty: `path` has them.
+  std::string_view cased_path;
   /// The path as a lax server reads it: `%2F`, `%5C` and `\` are slashes, overlong forms are the
   /// characters that they encode, control characters and other bytes that are not UTF-8 are
   /// omitted. Empty: not ambiguous.
@@ -39,6 +42,18 @@ struct PathReadings {
   /// Each reading is the same text.
   bool is_plain() const noexcept { return path.data() == forward.data() && !has_script; }
 };
+
+/// Brings the letters of a path in normal form into lower case, in ASCII. The digits of an escape
+/// stay in capitals. Pure.
+constexpr void fold_letters(std::span<char> path) noexcept {
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] == '%') {
+      i += 2;
+    } else {
+      path[i] = ascii::lower(path[i]);
+    }
+  }
+}
 
 /// Whether PHP may run a segment of a path as a script: `index.php`, `x.PHTML`. Pure.
 constexpr bool is_php_script(std::string_view segment) noexcept {

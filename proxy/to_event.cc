@@ -20,17 +20,14 @@ net::HttpRefusal to_event(const net::RequestHead& head, const Settings& settings
   out.body_state = BodyState::not_read;
   out.body = {};
   if (head.asterisk) {
-    target = {{head.target, head.target, {}, {}, {}}, head.target, {}};
-    out.path = head.target;
-    out.query = {};
+    target = {};
+    target.path = target.forward = target.target = head.target;
+    target.describe(out);
     return net::HttpRefusal::none;
   }
   const net::HttpRefusal refusal = net::normalise_target(head.target, path, path_room, target);
   if (refusal != net::HttpRefusal::none) return refusal;
-  out.target = target.target;
-  out.path = target.path;
-  out.query = target.query;
-  out.readings = target.is_plain() ? nullptr : &target;
+  target.describe(out);
   return net::HttpRefusal::none;
 }
 

@@ -45,10 +45,7 @@ std::string RequestDraft::take_url(const policies::PolicySet& set) {
       net::HttpRefusal::none) {
     return "weir answers such a path with 400: it has a broken escape, or %00";
   }
-  request_.target = normal_.target;
-  request_.path = normal_.path;
-  request_.query = normal_.query;
-  request_.readings = normal_.is_plain() ? nullptr : &normal_;
+  normal_.describe(request_);
   return {};
 }
 

@@ -104,8 +104,9 @@ void read_escapes(Reader& r, const Member& m, PathRules& out) {
 }
 constexpr Row<PathRules> kPath[] = {
     {{"case", R"({"enum":["keep","fold"]})", "`keep` or `fold`", "`keep`",
-      "`fold`: routes and `path` ignore the case of ASCII letters, as the app does. The app gets "
-      "them as they came."},
+      "`fold`: routes and `path` ignore the case of ASCII letters, as the app does. The app, and "
+      "the "
+      "parameters of routes, get them as they came."},
      [](Reader& r, const Member& m, PathRules& out) {
        set(r.choice<bool>(m, {{"keep", false}, {"fold", true}}), out.fold_case);
      }},

@@ -207,7 +207,7 @@ bool put_normal(Builder& out, std::string_view text, bool& odd_slash, bool& odd_
 bool is_dots(std::string_view segment) noexcept { return segment == "." || segment == ".."; }
 
 /// One segment of a path in normal form, as policies match it.
-void put_folded(Builder& out, std::string_view segment, const PathRules& rules) noexcept {
+void put_folded(Builder& out, std::string_view segment) noexcept {
   for (std::size_t i = 0; i < segment.size(); ++i) {
     char c = segment[i];
     if (c == '%') {
@@ -220,7 +220,7 @@ void put_folded(Builder& out, std::string_view segment, const PathRules& rules) 
       c = byte;
       i += 2;
     }
-    out.put(rules.fold_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c);
+    out.put(c);
   }
 }
 
@@ -230,9 +230,9 @@ enum class Hollow : std::uint8_t {
   is_name,   ///< the segment stays unchanged
 };
 
-/// The form of a normal path that policies match. `hollow`: set if there is such a segment.
-std::string_view fold(std::string_view path, const PathRules& rules, Hollow as, Builder out,
-                      bool& hollow) noexcept {
+/// The form of a normal path that policies match, with its letters. `hollow`: set if there is such
+/// a segment.
+std::string_view fold_names(std::string_view path, Hollow as, Builder out, bool& hollow) noexcept {
   for_each_segment(path, [&](std::string_view segment, bool) {
     if (segment.empty()) return true;
     const std::string_view name = segment.substr(0, segment.find(';'));
@@ -244,10 +244,18 @@ std::string_view fold(std::string_view path, const PathRules& rules, Hollow as, 
       return true;
     }
     out.put('/');
-    put_folded(out, left ? name.substr(0, name.find_last_not_of('.') + 1) : segment, rules);
+    put_folded(out, left ? name.substr(0, name.find_last_not_of('.') + 1) : segment);
     return true;
   });
   return out.path();
+}
+
+/// The same with its letters in lower case, where the rules say so.
+std::string_view fold(std::string_view path, const PathRules& rules, Hollow as,
+                      std::span<char> room, bool& hollow) noexcept {
+  const std::string_view folded = fold_names(path, as, Builder(room), hollow);
+  if (rules.fold_case) fold_letters(room.first(folded.size()));
+  return folded;
 }
 
 /// The ASCII character for which the escapes from text[i] on are an overlong form, and how many
@@ -349,7 +357,7 @@ HttpRefusal normalise_target(std::string_view target, const PathRules& rules,
     rest = target.substr(at);
     out.query = target.substr(at + 1);
   }
-  out.lax = out.named = out.merged = {};
+  out.lax = out.named = out.merged = out.cased_path = {};
   const auto has_script = [](std::string_view read) {
     return any_php_script(read, [](std::size_t) noexcept { return true; });
   };
@@ -382,8 +390,11 @@ HttpRefusal normalise_target(std::string_view target, const PathRules& rules,
   normal.put(rest);
   out.target = normal.from(0);
   bool hollow = false;
-  out.path =
-      fold(out.forward, rules, Hollow::vanishes, Builder(scratch.subspan(room, room)), hollow);
+  out.path = fold(out.forward, rules, Hollow::vanishes, scratch.subspan(room, room), hollow);
+  if (rules.fold_case) {
+    out.cased_path =
+        fold_names(out.forward, Hollow::vanishes, Builder(scratch.subspan(5 * room)), hollow);
+  }
   const bool slashes = odd_slash && !rules.keep_encoded_slash;
   const bool escapes = odd_escape && !rules.keep_other_escapes;
   const std::span<char> third = scratch.subspan(2 * room, room);
@@ -391,14 +402,14 @@ HttpRefusal normalise_target(std::string_view target, const PathRules& rules,
   if (slashes || escapes)
     lax = LaxReader(slashes, escapes, false, Builder(third)).read(out.forward);
   const std::string_view named =
-      fold(lax, rules, Hollow::is_name, Builder(scratch.subspan(3 * room, room)), hollow);
+      fold(lax, rules, Hollow::is_name, scratch.subspan(3 * room, room), hollow);
   if (hollow) out.named = named;
   if (slashes || escapes) {  // in place: folding makes no path longer
-    out.lax = fold(lax, rules, Hollow::vanishes, Builder(third), hollow);
-    const std::span<char> fifth = scratch.subspan(4 * room);
+    out.lax = fold(lax, rules, Hollow::vanishes, third, hollow);
+    const std::span<char> fifth = scratch.subspan(4 * room, room);
     const std::string_view merged =
         LaxReader(slashes, escapes, true, Builder(fifth)).read(out.forward);
-    const std::string_view folded = fold(merged, rules, Hollow::vanishes, Builder(fifth), hollow);
+    const std::string_view folded = fold(merged, rules, Hollow::vanishes, fifth, hollow);
     if (folded != out.lax) out.merged = folded;
   }
   out.has_script = has_script(out.path) || has_script(out.lax);

@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/event.h"
 #include "core/path_readings.h"
 #include "net/http/refusal.h"
 
@@ -13,11 +14,20 @@ namespace weir::net {
 struct NormalTarget : PathReadings {
   std::string_view target;  ///< `forward`, and the query if there is one: what the app gets
   std::string_view query;   ///< after the first '?', as received; empty if there is none
+
+  /// Fills in what a target says of a request: views into it, and into this object.
+  void describe(Request& request) const noexcept {
+    request.target = target;
+    request.path = path;
+    request.cased_path = cased_path;
+    request.query = query;
+    request.readings = is_plain() ? nullptr : this;
+  }
 };
 
 /// Bytes that normalise_target may need for a target of that size (a bare `|` becomes `%7C`).
 constexpr std::size_t normal_path_room(std::size_t target_size) noexcept {
-  return 15 * target_size;
+  return 18 * target_size;
 }
 
 /// Brings an origin-form target into RFC 3986 normal form (6.2.2), which the app gets: escapes of

@@ -5,6 +5,7 @@
 
 #include "core/chars/ascii.h"
 #include "core/chars/method.h"
+#include "core/path_readings.h"
 
 namespace weir::policies {
 namespace {
@@ -82,12 +83,7 @@ Route::Parsed Route::parse(std::string_view text) {
 
 void Route::fold_case() {
   for (Segment& segment : segments) {
-    if (segment.kind != Segment::Kind::literal) continue;
-    for (std::size_t i = 0; i < segment.text.size(); ++i) {
-      char& c = segment.text[i];
-      c = ascii::lower(c);
-      if (c == '%') i += 2;  // an escape's digits stay upper case: so does the path's normal form
-    }
+    if (segment.kind == Segment::Kind::literal) fold_letters(segment.text);
   }
 }
 

@@ -24,6 +24,7 @@ std::string_view RequestTarget::host_of(std::string_view authority) {
 }
 
 RequestTarget::Taken RequestTarget::take(Request& request) {
+  request.cased_path = {};
   // The log of a proxy has whole URLs; the app would have seen their path.
   if (!request.target.starts_with('/')) {
     const std::size_t scheme = request.target.find("://");
@@ -47,9 +48,8 @@ RequestTarget::Taken RequestTarget::take(Request& request) {
   }
   if (!is_method(request.method) || set_.refuses_path(request.method, normal))
     return Taken::refused;
-  request.target = normal.target;
-  request.path = normal.path;
-  request.query = normal.query;
+  normal.describe(request);
+  request.readings = nullptr;  // decided above
   return Taken::good;
 }
 

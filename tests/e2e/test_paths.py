@@ -121,6 +121,27 @@ class Paths(unittest.TestCase):
             # The app may tell letters apart where policies do not: tokens in paths stay as they are.
             self.assertEqual([r.path for r in origin.requests], ["/api/login", "/API/Login"])
 
+    def test_a_parameter_of_a_folded_route_keeps_its_letters(self):
+        """The app finds the route without case, and reads the parameter as it stands there: the same text as in a body."""
+        policies = ("events:\n"
+                    "  named: {match: 'POST /api/users/{user}'}\n"
+                    "  sent: {match: POST /api/users, fields: {user: body.user}}\n"
+                    "policies:\n"
+                    "  - {name: user, watch: [named, sent], key: user, window: 1m, then: [{over: 2, do: deny}]}\n")
+
+        def send(weir, name):
+            return once(weir.port, "POST", "/api/Users", {"Content-Type": "application/json"},
+                        json.dumps({"user": name}).encode()).status
+
+        with Origin() as origin, Weir(policies, origin.port, proxy="path: {case: fold}") as weir:
+            self.assertEqual(self.ask(weir, "/API/users/Alice", "POST"), 200)
+            self.assertEqual(send(weir, "Alice"), 200)
+            self.assertEqual(self.ask(weir, "/api/USERS/%41lice", "POST"), 429)
+            self.assertEqual(send(weir, "Alice"), 429)
+            self.assertEqual(self.ask(weir, "/api/users/alice", "POST"), 200)  # another user of this app
+            self.assertEqual(send(weir, "alice"), 200)
+            self.assertEqual(self.ask(weir, "/api/users/alice", "POST"), 429)
+
     def test_a_reload_changes_how_paths_are_read(self):
         policies = EVENTS + limit("login", "login")
         with Origin() as origin, Weir(policies, origin.port) as weir:

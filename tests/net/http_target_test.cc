@@ -64,6 +64,19 @@ TEST(NormalTarget, CaseAsConfigured) {
   EXPECT_EQ(path_of("/a%c3%a4", kFolded), "/a%C3%A4");
 }
 
+TEST(NormalTarget, LettersOfAFoldedPathAreKeptBesideIt) {
+  for (const std::string target : {"/API/Login", "/%41PI/%c3%a4;V=1//X.", "/A%2fB/../C;x/D%7c"}) {
+    const Read read(target, kFolded);
+    const std::string_view cased = read.out.cased_path;
+    std::string folded(cased);
+    fold_letters(folded);
+    EXPECT_EQ(folded, read.out.path);
+    EXPECT_EQ(cased, Read(target).out.path);
+  }
+  EXPECT_EQ(Read("/api/login", kFolded).out.cased_path, "");
+  EXPECT_EQ(Read("/API//Login").out.cased_path, "");
+}
+
 TEST(NormalTarget, DifferentPathsStayDifferent) {
   EXPECT_EQ(path_of("/"), "/");
   EXPECT_EQ(path_of("//"), "/");

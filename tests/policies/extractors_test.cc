@@ -346,6 +346,17 @@ TEST(Extractors, ReadSegmentsOfThePath) {
   EXPECT_EQ(frame.why(slots[4]), MissReason::absent);
 }
 
+TEST(Extractors, ReadSegmentsWithTheLettersThatTheAppGets) {
+  RequestData data;
+  data.request.path = "/users/alice%2fx";
+  data.request.cased_path = "/Users/Alice%2fX";
+  SlotTable table;
+  const SlotId user = table.segment(1);
+  Frame frame;
+  frame.begin(table, data.request, nullptr);
+  EXPECT_EQ(frame.load(user).as_text(), "Alice/X");
+}
+
 /// What a field says of a call of the rate limit service; null: of a record without a descriptor.
 Got read_of_call(const Descriptor* descriptor, const std::string& text) {
   SlotTable table;

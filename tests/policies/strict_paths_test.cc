@@ -157,6 +157,7 @@ class Doubtful {
     request_ = asked_.view(world.now);
     request_.target = read_.target;
     request_.path = read_.path;
+    request_.cased_path = read_.cased_path;
     request_.readings = read_.is_plain() ? nullptr : &read_;
   }
   const Request& view() const { return request_; }

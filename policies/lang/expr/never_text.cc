@@ -6,6 +6,7 @@
 #include "config/text/http_method.h"
 #include "core/chars/ascii.h"
 #include "core/chars/percent.h"
+#include "core/path_readings.h"
 #include "policies/lang/expr/quote.h"
 
 namespace weir::policies::expr {
@@ -51,19 +52,6 @@ std::string escaped_path(std::string_view path) {
   return out;
 }
 
-/// The letters of a path in lower case. The digits of an escape stay in capitals.
-std::string folded_path(std::string_view path) {
-  std::string out(path);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (out[i] == '%') {
-      i += 2;
-    } else {
-      out[i] = ascii::lower(out[i]);
-    }
-  }
-  return out;
-}
-
 /// Whether the normal form of a path, which policies match, can never be or have this text.
 Never path_never(std::string_view path, Compared how, const Subject& subject) {
   const bool lowered = subject.lowered;
@@ -81,7 +69,9 @@ Never path_never(std::string_view path, Compared how, const Subject& subject) {
                     : "in a path, blanks, signs such as < and letters beyond ASCII are escaped",
             write(escaped)};
   }
-  if (const std::string folded = folded_path(path); subject.folded && folded != path)
+  std::string folded(path);
+  fold_letters(folded);
+  if (subject.folded && folded != path)
     return {"with proxy.path: {case: fold} a path is in lower case", write(folded)};
   if (path.find("//") != std::string_view::npos)
     return {"policies match a path with single slashes", "write one slash"};

@@ -57,7 +57,9 @@ Extracted read_cookie(Frame& frame, const Argument& argument) noexcept {
 
 Extracted read_segment(Frame& frame, const Argument& argument) noexcept {
   if (frame.request() == nullptr) return Extracted::miss(MissReason::unread);
-  std::string_view rest = frame.request()->path;
+  // As the app reads it, letter for letter: a route finds the segment whatever the case.
+  const Request& request = *frame.request();
+  std::string_view rest = request.cased_path.empty() ? request.path : request.cased_path;
   if (!rest.empty() && rest.front() == '/') rest.remove_prefix(1);
   for (std::uint32_t k = 0; !rest.empty(); ++k) {
     const std::string_view segment = next_part(rest, '/');
