@@ -9,6 +9,51 @@ namespace weir::policies {
 
 using config::MetricDef;
 
+namespace {
+
+/// The score of a request for which each policy's rung with the highest score wins.
+std::int64_t highest_score(const config::Model& model) {
+  std::int64_t sum = 0;
+  for (const config::PolicyDef& policy : model.policies) {
+    std::int64_t most = 0;
+    for (const config::Rung& rung : policy.then) {
+      if (rung.score) most = std::max<std::int64_t>(most, rung.score->value);
+    }
+    sum += most;
+  }
+  return sum;
+}
+
+/// A threshold that every score, or none from 0 to `highest`, reaches.
+void warn_of_score(const config::Rung& rung, std::int64_t highest, config::Problems& problems) {
+  const auto* const limit = std::get_if<config::Located<Number>>(&rung.limit);
+  if (limit == nullptr) return;
+  const auto holds = [&](std::int64_t score) {
+    const Number value = Number(score);
+    switch (rung.compare) {
+      case Compare::over:
+        return limit->value < value;
+      case Compare::at:
+        return !(value < limit->value);
+      case Compare::under:
+        return value < limit->value;
+      case Compare::none:
+        break;
+    }
+    return true;
+  };
+  const bool of_none = holds(0), of_highest = holds(highest);
+  if (of_none != of_highest || rung.compare == Compare::none) return;
+  const std::string range = ": scores lie from 0 to " + std::to_string(highest) +
+                            ", the sum of the highest one of each policy";
+  problems.warning(
+      limit->where,
+      (of_none ? "every request has such a score" : "no request has such a score") + range,
+      of_none ? "" : "lower the threshold, or give rungs a higher score");
+}
+
+}  // namespace
+
 void PolicyCompiler::compile_policies() {
   set_.notify = model_.notify;
   for (const config::PolicyDef& def : model_.policies) {
@@ -190,14 +235,12 @@ void PolicyCompiler::check_score(const config::PolicyDef& def, const Policy& pol
                     "watch the event that it is");
     return;
   }
-  const auto scores = [](const config::PolicyDef& other) {
-    return std::any_of(other.then.begin(), other.then.end(),
-                       [](const config::Rung& rung) { return rung.score.has_value(); });
-  };
-  if (std::none_of(model_.policies.begin(), model_.policies.end(), scores)) {
-    problems_.warning(def.metric.where, "no rung of any policy gives a score: this reads 0",
-                      "write {over: 5, score: 30} in the rungs of other policies");
+  const std::int64_t highest = highest_score(model_);
+  if (highest == 0) {
+    return problems_.warning(def.metric.where, "no rung of any policy gives a score: this reads 0",
+                             "write {over: 5, score: 30} in the rungs of other policies");
   }
+  for (const config::Rung& rung : def.then) warn_of_score(rung, highest, problems_);
 }
 
 /// Amounts are checked in every policy that counts the counter of a policy that may refuse:

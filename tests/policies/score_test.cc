@@ -158,6 +158,18 @@ TEST(Score, IsChecked) {
   EXPECT_NE(told("  - {name: p, watch: request, metric: score, then: [{over: 4, do: deny}]}\n")
                 .find("no rung of any policy gives a score"),
             std::string::npos);
+  const auto over = [&](const std::string& limit) {
+    return told(
+        giver + "  - {name: p, watch: request, then: [{score_" + limit + ", do: deny}]}\n" +
+        "  - {name: q, watch: request, key: ip, window: 1m, then: [{over: 1, do: flag, score: "
+        "7}, {over: 2, do: flag, score: 3}]}\n");
+  };
+  const std::string range =
+      ": scores lie from 0 to 12, the sum of the highest one of each policy\n";
+  EXPECT_EQ(over("over: 0"), "");
+  EXPECT_EQ(over("over: 11.5"), "");
+  EXPECT_EQ(over("over: 12"), "no request has such a score" + range);
+  EXPECT_EQ(over("over: -1"), "every request has such a score" + range);
   EXPECT_NE(
       told(
           giver +
