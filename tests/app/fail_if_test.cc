@@ -17,6 +17,7 @@ TEST(FailIf, shares_and_numbers) {
   EXPECT_FALSE(holds("deny>0.5%", 50, 10'000));
   EXPECT_TRUE(holds("deny >= 0.5 %", 50, 10'000));
   EXPECT_FALSE(holds("deny>0%", 0, 0));
+  EXPECT_TRUE(holds("deny>=100%", 7, 7));
   EXPECT_TRUE(holds("flag>100", 101, 101));
   EXPECT_FALSE(holds("flag>100", 100, 101));
   EXPECT_TRUE(holds("graylist>=1", 1, 101));
@@ -24,8 +25,9 @@ TEST(FailIf, shares_and_numbers) {
 
 TEST(FailIf, what_is_no_condition) {
   std::string problem;
-  for (const char* text : {"", "deny", "deny=1", "refuse>1", ">1", "deny>", "deny>x", "deny>1x",
-                           "deny>-1", "none>1", "deny>inf"}) {
+  for (const char* text :
+       {"", "deny", "deny=1", "refuse>1", ">1", "deny>", "deny>x", "deny>1x", "deny>-1", "none>1",
+        "deny>inf", "deny>101%", "deny>=101%", "deny>100%"}) {
     EXPECT_FALSE(FailIf::parse(text, problem)) << text;
   }
   FailIf::parse("refuse>1", problem);

@@ -95,7 +95,7 @@ class Replay(unittest.TestCase):
         done = self.replay("--event", "request=access.log", "--max-bad", "0.5%")
         self.assertEqual((done.returncode, "--max-bad 0.5%: 1 of 100 rows are bad" in done.stderr), (1, True), done.stderr)
         self.assertEqual(self.replay("--event", "request=access.log", "--max-bad", "0").returncode, 1)
-        for wrong in ("1 %", "x", "-1", "%"):
+        for wrong in ("1 %", "x", "-1", "%", "101%"):
             self.assertEqual(self.replay("--event", "request=access.log", f"--max-bad={wrong}").returncode, 2, wrong)
 
     # Logs of other forms as requests.

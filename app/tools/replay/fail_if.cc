@@ -37,6 +37,10 @@ std::optional<FailIf> FailIf::parse(std::string_view text, std::string& problem)
     problem = "\"" + std::string(rest) + "\" is not a number";
     return std::nullopt;
   }
+  if (out.percent && (*bound > 100 || (*bound == 100 && !out.inclusive))) {
+    problem = "\"" + out.text + "\" never holds: there is no more than 100%";
+    return std::nullopt;
+  }
   out.bound = *bound;
   return out;
 }

@@ -273,7 +273,7 @@ std::string look_at_sources(const replay::Plan& plan, const policies::PolicySet&
 std::string wrong_flags(const ReplayFlags& flags, bool gives_rows) {
   if (!flags.readings.empty() && !gives_rows) return "--readings are rows of -o ndjson: give both";
   if (!flags.max_bad.empty() && !BadBound::parse(flags.max_bad))
-    return "--max-bad is a share such as 1%, or a number of rows, not \"" + flags.max_bad + "\"";
+    return "--max-bad is a share of 0% to 100%, or a number of rows, not \"" + flags.max_bad + "\"";
   if (!flags.against.empty() && gives_rows && flags.report.empty() && flags.fail_if.empty())
     return "--against shows in reports only, and -o ndjson has rows only: add --report FILE";
   return {};

@@ -15,7 +15,8 @@ std::optional<BadBound> BadBound::parse(std::string_view text) {
     text.remove_suffix(1);
   }
   const auto bound = parse_whole<double>(text);
-  if (!bound || !std::isfinite(*bound) || *bound < 0) return std::nullopt;
+  if (!bound || !std::isfinite(*bound) || *bound < 0 || (out.percent && *bound > 100))
+    return std::nullopt;
   out.bound = *bound;
   return out;
 }
