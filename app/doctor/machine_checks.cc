@@ -195,11 +195,14 @@ void check_state(const config::Server& server, Findings& out) {
   }
   const std::string& path = server.state.dir->value;
   std::string obstacle = state_obstacle(path);
-  if (::access(path.c_str(), F_OK) != 0) {  // it is made at the start
-    std::string parent = std::filesystem::path(path).parent_path().string();
-    if (parent.empty()) parent = ".";
-    if (::access(parent.c_str(), W_OK | X_OK) != 0)
+  // It is made at the start. Only making it shows whether it can be: rights do not say so for root,
+  // nor in a file system such as /proc.
+  if (::access(path.c_str(), F_OK) != 0) {
+    if (::mkdir(path.c_str(), 0700) == 0) {
+      ::rmdir(path.c_str());
+    } else if (errno != EEXIST) {  // by the weir that starts now
       obstacle = quoted_path(path) + " can't be made: " + std::generic_category().message(errno);
+    }
   }
   if (!obstacle.empty()) {
     return out.problem("state", obstacle,

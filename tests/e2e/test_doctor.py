@@ -135,9 +135,15 @@ class Doctor(unittest.TestCase):
         self.assertEqual((code, self.one(report, "upstream")["state"]), (1, "problem"))
 
     def test_a_state_that_cannot_be_written(self):
-        code, report = self.examine("state: {dir: /no/such/state}\n")
-        self.assertEqual(code, 1)
-        self.assertEqual(self.one(report, "state")["state"], "problem")
+        for directory in ("/no/such/state", "/proc/state"):  # in the second, rights do not stop root
+            code, report = self.examine(f"state: {{dir: {directory}}}\n")
+            self.assertEqual((code, self.one(report, "state", "can't be made")["state"]), (1, "problem"))
+
+    def test_a_state_that_is_made_at_the_start_is_not_made_here(self):
+        directory = os.path.join(self.scratch.name, "new")
+        code, report = self.examine(f"state: {{dir: {directory}}}\n")
+        self.assertEqual((code, self.one(report, "state")["state"]), (0, "ok"))
+        self.assertFalse(os.path.exists(directory))
 
     def test_who_may_choose_the_address(self):
         head = HEAD.format(*self.ports, self.app.port).replace("upstream:", "client_ip: {trust: [0.0.0.0/0]}, upstream:")
