@@ -162,7 +162,7 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
   }
   // One of the addresses that this process knows replicas by is its own.
   if (request.field("x-weir-from") == peers_->id())
-    co_return problem(421, "this is the process that asks");
+    co_return problem(421, "the request came from this process");
   const auto segments = net::split_path(request.path);
   Match match;
   if (segments) match = find_route(request.method, *segments);

@@ -249,7 +249,7 @@ void tell_unknown(const Replay& replay, Report& out) {
   }
   if (out.dropped > 0) {
     out.unknown.push_back(human_count(out.dropped) +
-                          " keys lost their count for want of memory (limits.memory).");
+                          " keys lost their count because memory was full (limits.memory).");
   }
 }
 

@@ -69,7 +69,7 @@
   X(memory_used, gauge, "weir_memory_used_bytes", "", "Arena bytes in use.")                      \
   X(memory_limit, gauge, "weir_memory_limit_bytes", "", "Arena bytes at most (limits.memory).")   \
   X(evicted, counter, "weir_evicted_total", "",                                                   \
-    "Live keys that lost their count for want of room.")                                          \
+    "Live keys that lost their count because a table was full.")                                  \
   X(table_full, counter, "weir_table_full_total", "",                                             \
     "New keys that found no room because all others are in flight.")                              \
   X(patterns_matched, counter, "weir_pattern_matches_total", "kind=\"matched\"",                  \

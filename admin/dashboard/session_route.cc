@@ -77,7 +77,7 @@ net::HttpReply open_session(Call& call) {
     return json_reply({{"by", "local"}, {"until", nullptr}, {"as", nullptr}});
   const auto token = call.guard.token_mark();
   if (!token)
-    return problem(503, "the token file cannot be read or is empty: nobody can be let in");
+    return problem(503, "the token file cannot be read or is empty: no login is possible");
   auto opened =
       call.sessions.exchange(text_of(*code), call.request.field("host"), *token, call.at.now);
   if (!opened) {

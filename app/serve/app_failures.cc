@@ -19,7 +19,7 @@ void AppFailures::tell(const telemetry::Metrics& metrics, TimePoint now, Log& lo
             metrics.sum(Metric::upstream_malformed), metrics.sum(Metric::upstream_cut)},
            now);
   if (!news) return;
-  LogLine line(news->connect == news->sum() ? "nobody answers where the app should be"
+  LogLine line(news->connect == news->sum() ? "the app accepts no connection"
                                             : "the app gives no good answers");
   line.add("requests", news->sum());
   if (news->connect != 0) line.add("connect", news->connect);

@@ -178,8 +178,10 @@ int Startup::read_redis() {
   process_.operators.origin = random_origin();
   if (process_.directory == nullptr) return kOk;
   if (process_.directory->take_secret(secret_) != 0) {
-    log_.write(Level::warn, LogLine("the state's keys were hashed with another secret than that of "
-                                    "redis; weir begins afresh, the files are kept as *.bad"));
+    log_.write(
+        Level::warn,
+        LogLine("the state's keys were hashed with another secret than that of "
+                "redis; weir starts with empty counters and lists, and keeps the files as *.bad"));
   }
   return kOk;
 }

@@ -108,7 +108,7 @@ std::string StateDirectory::take(bool* taken) {
   if (!same) {
     const auto kept = begin_with(secret_);
     if (!kept)
-      return problem("state.dir " + path_ + " can't begin afresh without its secret", kept.error());
+      return problem("state.dir " + path_ + " can't begin again without its secret", kept.error());
     orphans_ += *kept;
   }
   ready_ = readable_ = true;
@@ -291,9 +291,11 @@ void State::restore(TimePoint now, TimePoint wall) {
   std::size_t keys = 0;
   if (!directory_.is_readable()) return flush(now);
   if (directory_.orphans() != 0) {
-    log_.write(Level::error,
-               LogLine("the secret that keyed the state is gone; weir begins afresh")
-                   .add("kept_as_bad", static_cast<std::int64_t>(directory_.orphans())));
+    log_.write(
+        Level::error,
+        LogLine(
+            "the secret that keyed the state is gone; weir starts with empty counters and lists")
+            .add("kept_as_bad", static_cast<std::int64_t>(directory_.orphans())));
   }
   const auto journal = read_file(directory_.journal(), kFileMax);
   if (!journal && !is_missing(journal.error()))

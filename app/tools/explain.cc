@@ -76,7 +76,7 @@ std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t bod
     text.body = std::move(*read);
   }
   const auto client = Address::parse(flags.ip);
-  if (!client) return "--ip wants an IPv4 or IPv6 address, not \"" + flags.ip + "\"";
+  if (!client) return "--ip must be an IPv4 or IPv6 address, not \"" + flags.ip + "\"";
   text.client = *client;
   return draft.fill(std::move(text), body_max, set);
 }
@@ -239,7 +239,7 @@ int explain_live(const ExplainFlags& flags, const AdminDoor& door, const Globals
   }
   if (wrong.empty()) wrong = wrong_start(flags.url);
   if (wrong.empty() && !Address::parse(flags.ip))
-    wrong = "--ip wants an IPv4 or IPv6 address, not \"" + flags.ip + "\"";
+    wrong = "--ip must be an IPv4 or IPv6 address, not \"" + flags.ip + "\"";
   if (!wrong.empty()) {
     complain(wrong);
     return kUsage;

@@ -20,7 +20,7 @@ constexpr std::string_view kHealthExamples =
     "  weir health http://127.0.0.1:8482/livez\n"
     "  weir health unix:/run/weir/health.sock\n"
     "\n"
-    "Exit codes: 0 ready, 1 not ready, 4 nobody answers within a second.";
+    "Exit codes: 0 ready, 1 not ready, 4 no answer within a second.";
 
 /// The request and its address.
 struct Door {

@@ -126,11 +126,11 @@ std::optional<DoorGuard::Refusal> DoorGuard::check_token(const HttpRequest& requ
   const Result<void> checked =
       token_->check(bearer ? ascii::trimmed(credentials.substr(7)) : std::string_view{});
   if (!checked && checked.error() == Error::unavailable) {
-    return Refusal{503, "the token file cannot be read or is empty: nobody can be let in"};
+    return Refusal{503, "the token file cannot be read or is empty: no login is possible"};
   }
   if (bearer && checked) return std::nullopt;
   return Refusal{401, bearer ? "the bearer token is not the one in the token file"
-                             : "this door wants `Authorization: Bearer TOKEN`"};
+                             : "send `Authorization: Bearer TOKEN`"};
 }
 
 }  // namespace weir::net

@@ -13,7 +13,7 @@ std::string_view skip_text(Skip skip) noexcept {
     case Skip::when_null:
       return "its `when` reads something missing";
     case Skip::when_unread:
-      return "nobody can tell whether its `when` or its event's holds";
+      return "it cannot be decided whether its `when` or its event's holds";
     case Skip::key_missing:
       return "a key part is missing";
     case Skip::amount_missing:

@@ -96,8 +96,8 @@ void Binder::check_told_apart(const config::PolicyDef& def, const Policy& policy
                        [&](const config::Text& watched) { return watched.value == name; });
       problems_.error(named == def.watch.end() ? def.name.where : named->where,
                       "the answer tells \"" + name + "\" from \"" + set_.events[first.event].name +
-                          "\", and what this policy reads of them differs: at the request nobody "
-                          "knows what to reserve",
+                          "\", and what this policy reads of them differs: the amount to "
+                          "reserve is not known at the request",
                       "write a policy for each");
       return;
     }

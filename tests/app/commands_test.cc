@@ -93,7 +93,7 @@ TEST_F(CommandsTest, usage_errors_are_2_and_suggest) {
       {{"dev", "3000", "--listen", "nowhere"}, "weir: --listen: "},
       {{"ctl", "statsu"},
        "weir: unknown command \"ctl statsu\"; did you mean \"status\"?\ntry \"weir ctl --help\"\n"},
-      {{"ctl"}, "weir: ctl wants one of: status, "},
+      {{"ctl"}, "weir: ctl needs one of: status, "},
       {{"health", "ftp://x"}, "is neither an http:// URL"},
       {{"serve", "--listen", "nowhere"}, "weir: --listen: "},
       {{"serve", "--upstream", "ftp://x"}, "weir: --upstream: "},

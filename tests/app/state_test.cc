@@ -487,9 +487,9 @@ TEST(StateDirectory, begins_afresh_without_its_secret_and_keeps_what_it_keyed) {
   std::filesystem::remove(scratch / "state/secret");
   std::filesystem::remove(scratch / "state/lists.journal.bad");
   std::filesystem::create_directories(scratch / "state/lists.journal.bad/in the way");
-  EXPECT_EQ(StateDirectory::open(scratch / "state").message,
-            "state.dir " + (scratch / "state") +
-                " can't begin afresh without its secret: Is a directory");
+  EXPECT_EQ(
+      StateDirectory::open(scratch / "state").message,
+      "state.dir " + (scratch / "state") + " can't begin again without its secret: Is a directory");
   EXPECT_FALSE(scratch.has("state/secret")) << "the next start must not take them for its own";
 }
 

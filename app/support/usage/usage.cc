@@ -261,7 +261,7 @@ int explain_usage(const CLI::App& root, const CLI::ParseError& error, Words word
   if (wants_name) {
     std::string all;
     for (const std::string& each : names) all += (all.empty() ? "" : ", ") + each;
-    return usage(command->get_name() + " wants one of: " + all, see);
+    return usage(command->get_name() + " needs one of: " + all, see);
   }
   return usage(error.what(), see);
 }

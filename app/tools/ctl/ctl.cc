@@ -68,8 +68,8 @@ constexpr std::string_view kCtlExamples =
     "  weir ctl --admin unix:/run/weir/admin.sock status\n"
     "\n"
     "A key of several parts is several words, in the order of the policy's or list's key. -o json\n"
-    "prints what the admin API answered. Exit codes: 0 done, 1 weir says no, 2 usage, 4 nobody\n"
-    "answers, 5 not permitted.";
+    "prints what the admin API answered. Exit codes: 0 done, 1 weir says no, 2 usage, 4 no\n"
+    "answer, 5 not permitted.";
 
 struct CtlFlags {
   AdminDoor door;

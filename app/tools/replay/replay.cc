@@ -151,7 +151,7 @@ std::string make_plan(const ReplayFlags& flags, replay::Plan& plan) {
     if (text->empty()) continue;
     *to = parse_time(*text);
     if (!*to)
-      return std::string(flag) + " wants a time such as 2026-11-21T08:00:00Z, not \"" + *text +
+      return std::string(flag) + " must be a time such as 2026-11-21T08:00:00Z, not \"" + *text +
              "\"";
   }
   if (plan.from && plan.to && *plan.from >= *plan.to) return "--from is not before --to";
