@@ -107,13 +107,6 @@ std::string set_limits(const std::vector<Override::Limit>& changes, PolicyDef& p
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
     rungs[i]->limit = Located<Number>{changes[i].limit, rungs[i]->where};
-  // Only then: the thresholds of a policy may change how many events its window keeps.
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    const auto largest = largest_reading(policy, window_of(policy, *rungs[i]));
-    if (largest && largest->is_below(rungs[i]->compare, changes[i].limit))
-      return "\"" + changes[i].rung + "=" + changes[i].limit.to_string() + "\" " +
-             largest->text(rungs[i]->compare);
-  }
   return {};
 }
 
@@ -168,6 +161,25 @@ std::string apply(const Override& change, Model& model) {
     }
   } else {
     policy->mode.value = *change.mode;
+  }
+  return {};
+}
+
+std::string limit_beyond_window(const Override& change, Model files) {
+  if (!apply(change, files).empty()) return {};
+  for (PolicyDef& policy : files.policies) {
+    if (policy.name.value != change.policy) continue;
+    // The thresholds of a policy may change how many events its window keeps: all are set by now.
+    for (const Override::Limit& limit : change.limits) {
+      Rung* rung = nullptr;
+      if (!find_rung(limit, policy, rung).empty()) continue;
+      const auto largest = largest_reading(policy, window_of(policy, *rung));
+      const bool is_error = largest && (largest->by == LargestReading::By::events ||
+                                        largest->by == LargestReading::By::keep);
+      if (is_error && largest->is_below(rung->compare, limit.limit))
+        return "\"" + limit.rung + "=" + limit.limit.to_string() + "\" " +
+               largest->text(rung->compare);
+    }
   }
   return {};
 }

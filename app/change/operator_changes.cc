@@ -117,6 +117,13 @@ asio::awaitable<admin::LoadReport> OperatorChanges::put_overrides(
 
 asio::awaitable<admin::LoadReport> OperatorChanges::override_policy(config::Override change) {
   const TurnQueue::Turn turn = co_await turns_.take();
+  // Only of what an operator sets now: after a reload, an override that was in force stays.
+  if (const std::string wrong = config::limit_beyond_window(change, files_); !wrong.empty()) {
+    admin::LoadReport report;
+    report.problems.push_back({true, {}, 0, 0, "policy \"" + change.policy + "\": " + wrong, {}});
+    report.problem_count = 1;
+    co_return report;
+  }
   std::vector<config::Override> next = overrides_;
   const LogLine line = override_line("an override is in force", change);
   merge_override(next, std::move(change));
