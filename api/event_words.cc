@@ -209,7 +209,12 @@ EventReader::Wrong EventReader::read_headers(const Member& member, std::vector<H
 }
 
 EventReader::Wrong EventReader::read_header(const Member& member) {
-  return read_headers(member, headers_);
+  if (Wrong bad = read_headers(member, headers_)) return bad;
+  for (const HeaderField& field : headers_) {
+    if (net::same_ignoring_case(field.name, "host") && !net::host_word_of(field.value))
+      return wrong(member, "the Host in `header` is neither HOST nor HOST:PORT");
+  }
+  return std::nullopt;
 }
 
 EventReader::Wrong EventReader::read_cookie(const Member& member) {
@@ -298,8 +303,7 @@ void EventReader::finish_request() {
     const auto field = std::find_if(headers_.begin(), headers_.end(), [](const HeaderField& one) {
       return net::same_ignoring_case(one.name, "host");
     });
-    const auto host = field != headers_.end() ? net::host_word_of(field->value) : std::nullopt;
-    if (host) request_.host = keep(*host);
+    if (field != headers_.end()) request_.host = keep(*net::host_word_of(field->value));
   }
   request_.headers = headers_;
   answer_.headers = answer_headers_;

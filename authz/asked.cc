@@ -42,19 +42,12 @@ std::string_view read_target(std::string_view target, const PathRules& rules, st
   return {};
 }
 
-std::string_view read_host(std::string_view authority, std::span<char> room) noexcept {
-  std::string_view host = authority;
-  if (host.starts_with('[')) {
-    const std::size_t end = host.find(']');
-    if (end == std::string_view::npos) return {};
-    host = host.substr(0, end + 1);
-  } else {
-    host = host.substr(0, host.find(':'));
-  }
-  if (host.ends_with('.')) host.remove_suffix(1);
-  if (host.empty() || host.size() > room.size()) return {};
-  std::transform(host.begin(), host.end(), room.begin(), ascii::lower);
-  return {room.data(), host.size()};
+std::string_view read_host(std::string_view authority, std::span<char, net::kHostMax> room,
+                           Request& out) noexcept {
+  out.host = {};
+  if (authority.empty()) return {};  // of HTTP/1.0
+  out.host = net::host_of(authority, room);
+  return out.host.empty() ? "the host of the request is neither HOST nor HOST:PORT" : "";
 }
 
 Asked to_request(const net::RequestHead& check, const Door& door, const ClientRules& rules,
@@ -89,8 +82,12 @@ Asked to_request(const net::RequestHead& check, const Door& door, const ClientRu
       asked.trouble = "the field that says the target of the request is missing or given twice";
       return asked;
     }
-    out.host = caller.host.empty() ? check.host
-                                   : read_host(only_field(out.headers, caller.host), room.host);
+    if (caller.host.empty()) {
+      out.host = check.host;
+    } else {
+      asked.trouble = read_host(only_field(out.headers, caller.host), room.host, out);
+      if (!asked.trouble.empty()) return asked;
+    }
   }
   out.scheme =
       net::same_ignoring_case(only_field(out.headers, caller.scheme), "https") ? "https" : "http";

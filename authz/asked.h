@@ -16,7 +16,7 @@ namespace weir::authz {
 struct AskedRoom {
   std::array<char, net::normal_path_room(net::kStartLineMax)> path;
   net::NormalTarget target;
-  std::array<char, 256> host;
+  std::array<char, net::kHostMax> host;
 };
 
 struct Asked {
@@ -35,7 +35,9 @@ Asked to_request(const net::RequestHead& check, const Door& door, const ClientRu
 /// `room`: normal_path_room() of its size. Returns what is wrong with it; empty: nothing.
 std::string_view read_target(std::string_view target, const PathRules& rules, std::span<char> room,
                              net::NormalTarget& read, Request& out) noexcept;
-/// A Host's value in lower case, without port; a text without data if it is none.
-std::string_view read_host(std::string_view authority, std::span<char> room) noexcept;
+/// Reads a Host's value into `out`, in lower case and without its port; none, if there is none.
+/// Returns what is wrong with it; empty: nothing.
+std::string_view read_host(std::string_view authority, std::span<char, net::kHostMax> room,
+                           Request& out) noexcept;
 
 }  // namespace weir::authz

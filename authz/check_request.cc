@@ -149,7 +149,9 @@ std::string_view CheckReader::read(std::string_view client_word, const CheckRule
   };
   request_.method = said_or(fields_.method, method_);
   if (!is_method(request_.method)) return "the method of the request is missing or none";
-  request_.host = read_host(said_or(fields_.host, authority_), host_room_);
+  if (const auto wrong = read_host(said_or(fields_.host, authority_), host_room_, request_);
+      !wrong.empty())
+    return wrong;
   const std::string_view scheme = said_or(fields_.scheme, scheme_);
   const bool https = net::same_ignoring_case(scheme, "https") ||
                      net::same_ignoring_case(header("x-forwarded-proto"), "https");

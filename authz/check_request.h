@@ -85,7 +85,7 @@ class CheckReader final : public AskedFacts {
   std::vector<std::string_view> forged_;
   std::string_view method_, path_, authority_, scheme_;  // pseudo headers
   bool client_known_ = false;
-  std::array<char, 256> host_room_;
+  std::array<char, net::kHostMax> host_room_;
   net::NormalTarget target_;
 };
 

@@ -15,8 +15,6 @@ namespace {
 using lines::Outcome;
 using Refusal = HttpRefusal;
 
-constexpr std::size_t kHostMax = 255;
-
 struct MethodRow {
   std::string_view name;
   Method id;
@@ -176,14 +174,9 @@ HostText host_text_of(std::string_view authority) noexcept {
 
 /// Reads Host into `authority` and `host`.
 bool read_host(std::string_view value, RequestHead& head) noexcept {
-  const HostText host = host_text_of(value);
-  if (host.text.empty()) return false;
+  head.host = host_of(value, head.host_text);
+  if (head.host.empty()) return false;
   head.authority = value;
-  head.host = host.text;
-  if (!host.lower) {
-    std::transform(host.text.begin(), host.text.end(), head.host_text.begin(), ascii::lower);
-    head.host = {head.host_text.data(), host.text.size()};
-  }
   return true;
 }
 
@@ -315,9 +308,17 @@ HeadStatus parse_request_head(std::string_view bytes, const HeadLimits& limits,
   return lines::conclude(outcome, bytes, limits, progress, head.refusal, head.size);
 }
 
-std::optional<std::string> host_word_of(std::string_view authority) {
+std::string_view host_of(std::string_view authority, std::span<char, kHostMax> room) noexcept {
   const HostText host = host_text_of(authority);
-  return host.text.empty() ? std::nullopt : std::optional(ascii::lowered(host.text));
+  if (host.lower) return host.text;
+  std::transform(host.text.begin(), host.text.end(), room.begin(), ascii::lower);
+  return {room.data(), host.text.size()};
+}
+
+std::optional<std::string> host_word_of(std::string_view authority) {
+  std::array<char, kHostMax> room;
+  const std::string_view host = host_of(authority, room);
+  return host.empty() ? std::nullopt : std::optional<std::string>(host);
 }
 
 }  // namespace weir::net

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,9 @@
 #include "net/http/refusal.h"
 
 namespace weir::net {
+
+/// Bytes of a host in a Host field or authority, without its port.
+inline constexpr std::size_t kHostMax = 255;
 
 enum class Method : std::uint8_t { get, head, post, put, delete_, options, patch, other };
 
@@ -48,7 +52,7 @@ struct RequestHead {
     return framing == Framing::chunked || (framing == Framing::length && content_length > 0);
   }
 
-  std::array<char, 256> host_text;  ///< where `host` lives when it had to be lowered
+  std::array<char, kHostMax> host_text;  ///< where `host` lives when it had to be lowered
 };
 
 /// Parses one request head at the start of `bytes`, strictly: whatever two parsers could read in
@@ -66,8 +70,10 @@ struct RequestHead {
 HeadStatus parse_request_head(std::string_view bytes, const HeadLimits& limits,
                               HeadProgress& progress, RequestHead& head) noexcept;
 
-/// The host of a Host field or authority, as RequestHead::host has it. nullopt: one that
-/// parse_request_head refuses. Thread-safe.
+/// The host of a Host field or authority, as RequestHead::host has it: in `authority` itself, or in
+/// `room`, of kHostMax bytes. Empty: one that parse_request_head refuses. Thread-safe.
+std::string_view host_of(std::string_view authority, std::span<char, kHostMax> room) noexcept;
+/// The same as a text of its own; nullopt: none.
 std::optional<std::string> host_word_of(std::string_view authority);
 
 }  // namespace weir::net

@@ -191,8 +191,7 @@ class RequestLog final : public Format {
     const auto client = Address::parse(value(kind.ip));
     if (!client) return bad(offset_of(text, value(kind.ip)), kNoAddress);
     request.client = *client;
-    request.host = kind.host == Kind::kNone ? std::string_view{} : parts_.host_of(value(kind.host));
-    const RequestTarget::Taken taken = parts_.take(request);
+    const RequestTarget::Taken taken = parts_.take(value(kind.host), request);
     if (taken == RequestTarget::Taken::none) return bad(offset_of(text, value(kind.url)), kBadPath);
     row.refused = taken == RequestTarget::Taken::refused;
     request.headers = {};

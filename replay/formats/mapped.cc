@@ -170,8 +170,7 @@ class Mapped final : public Format {
     const auto client = client_of(text_of(MappedPart::ip));
     if (!client) return bad(0, kNoMappedAddress);
     request.client = *client;
-    request.host = parts_.host_of(text_of(MappedPart::host));
-    const RequestTarget::Taken taken = parts_.take(request);
+    const RequestTarget::Taken taken = parts_.take(text_of(MappedPart::host), request);
     if (taken == RequestTarget::Taken::none) return bad(0, kBadPath);
     row.refused = taken == RequestTarget::Taken::refused;
     request.headers = headers(MappedPart::header, MappedPart::body, headers_, cookies_);

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/event.h"
+#include "net/http/head.h"
 #include "policies/set/policy_set.h"
 
 namespace weir::replay {
@@ -18,18 +19,16 @@ class RequestTarget {
 
   enum class Taken : std::uint8_t {
     good,
-    refused,  ///< the proxy refuses its method, or under these policies its path (proxy.path)
+    refused,  ///< the proxy refuses its method or host, or under these policies its path
     none,     ///< not a target, or one with a broken escape: the proxy always refuses it
   };
-  /// Brings `request.target` into normal form, and takes path and query from it; of a whole URL the
-  /// host as well.
-  Taken take(Request& request);
-  /// In lower case, without the port; empty: no host.
-  std::string_view host_of(std::string_view authority);
+  /// Brings `request.target` into normal form, and takes path and query from it. The host is that
+  /// of `authority`; if there is none, that of a whole URL.
+  Taken take(std::string_view authority, Request& request);
 
  private:
   const policies::PolicySet& set_;
-  std::string host_;
+  std::array<char, net::kHostMax> host_room_;
   std::vector<char> path_room_;
 };
 

@@ -292,6 +292,8 @@ TEST_F(LineJudgeTest, SaysWhatIsWrongAndWhere) {
            {R"({"path":"/","query":"b#c"})", "21 the query has a blank, a control character"},
            {R"({"url":"http:///a"})", "8 the host of `url`"},
            {R"({"host":"a:b"})", "9 `host` is neither HOST nor HOST:PORT"},
+           {R"({"header":{"Host":"a..b"}})",
+            "11 the Host in `header` is neither HOST nor HOST:PORT"},
            {R"({"method":"Get","path":"/"})", "11 a method is written in capitals"},
            {R"({"scheme":"ftp"})", "11 `scheme` is"},
            {R"({"query":{"a":{}}})", "15 a parameter is a text"},

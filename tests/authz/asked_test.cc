@@ -138,13 +138,27 @@ TEST(Asked, ATargetInAbsoluteFormIsItsPath) {
 }
 
 TEST(Asked, HostsWithoutPortInLowerCase) {
-  std::array<char, 16> room;
-  EXPECT_EQ(read_host("A.Example:80", room), "a.example");
-  EXPECT_EQ(read_host("a.example.", room), "a.example");
-  EXPECT_EQ(read_host("[::1]:80", room), "[::1]");
-  EXPECT_EQ(read_host("[::1", room).data(), nullptr);
-  EXPECT_EQ(read_host("", room).data(), nullptr);
-  EXPECT_EQ(read_host("longer.than.the.room.example", room).data(), nullptr);
+  std::array<char, net::kHostMax> room;
+  Request out;
+  const auto host_of = [&](std::string_view authority) {
+    return read_host(authority, room, out).empty() ? std::string(out.host) : "wrong";
+  };
+  EXPECT_EQ(host_of("A.Example:80"), "a.example");
+  EXPECT_EQ(host_of("a.example."), "a.example");
+  EXPECT_EQ(host_of("[::1]:80"), "[::1]");
+  EXPECT_EQ(host_of(""), "");
+  EXPECT_EQ(out.host.data(), nullptr);
+  // What the proxy refuses is no other host: `a..` would pass a policy for `a`.
+  for (const char* wrong : {"[::1", "a.example..", "a..b", "a:99999", "a b", "a,b", ".a"})
+    EXPECT_EQ(host_of(wrong), "wrong") << wrong;
+  EXPECT_EQ(host_of(std::string(net::kHostMax + 1, 'a')), "wrong");
+}
+
+TEST(Asked, AHostThatTheProxyRefusesIsRefused) {
+  const Read read(forward_auth("caddy"),
+                  "GET /forward_auth/caddy HTTP/1.1\r\nHost: weir\r\nX-Forwarded-Method: GET\r\n"
+                  "X-Forwarded-Uri: /a\r\nX-Forwarded-Host: shop.example..\r\n\r\n");
+  EXPECT_EQ(read.asked.trouble, "the host of the request is neither HOST nor HOST:PORT");
 }
 
 TEST(Doors, AreFoundByTheirPathAlone) {

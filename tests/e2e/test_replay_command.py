@@ -223,10 +223,11 @@ policies:
                    "policies: [{name: login, watch: login, key: ip, window: 1m, then: [{over: 5, do: deny}]}]\n")
         self.write("odd.log", "".join(f'198.51.100.1 - - [17/May/2015:10:05:03 +0000] "{line} HTTP/1.1" 200 1\n' for line in
                                       ("POST /api%2flogin", "POST /api/login%0a", "GET /@babel%2fcore", "POST /api/login",
-                                       "post /api/login", "A" * 40 + " /api/login")))
+                                       "post /api/login", "A" * 40 + " /api/login", "OPTIONS *", "get *", "GET *",
+                                       "GET http://a..b/x", "GET http://A.b./x")))
         report = json.loads(self.good("--event", "request=odd.log", "-o", "json"))
-        self.assertEqual((report["rows"], report["bad"], report["refused_paths"], report["events"]), (6, 0, 4, 2))
-        self.assertIn("4 that the proxy would refuse (400: ", self.good("--event", "request=odd.log"))
+        self.assertEqual((report["rows"], report["bad"], report["refused_paths"], report["events"]), (11, 0, 7, 4))
+        self.assertIn("7 that the proxy would refuse (400: ", self.good("--event", "request=odd.log"))
 
     # What a policy's own list does.
 
