@@ -39,6 +39,12 @@ struct Context {
   std::size_t kept() const noexcept { return memory.lent() + stream_bytes + tls_bytes; }
   /// Bytes that connections may keep before new ones are refused.
   std::size_t enough() const noexcept { return settings.buffer_bytes - settings.buffer_bytes / 4; }
+  /// Whether messages and answers take much of the memory, or not much of it is left. Idle
+  /// connections alone take no more than enough().
+  bool is_filling() const noexcept {
+    return stream_bytes > settings.buffer_bytes / 4 ||
+           kept() > settings.buffer_bytes - settings.buffer_bytes / 8 || worker.blocks().is_short();
+  }
   bool is_short() const noexcept {
     return kept() > settings.buffer_bytes || worker.blocks().is_short();
   }

@@ -41,8 +41,8 @@ class Credit {
 ///
 /// A few bytes of HPACK can stand for a list of fields that is larger than a call may have. Reading
 /// such a list costs processor time, and its call is refused. So each multiple of the limit that a
-/// list reaches costs kPerFieldsLimit of the 1,000: a list of just over the limit costs less than
-/// its answered call gives back.
+/// list reaches costs kPerFieldsLimit of the 1,000: a list below three times the limit costs less
+/// than its answered call gives back.
 class FrameMeter {
  public:
   static constexpr std::int32_t kQuietMax = 1'000;

@@ -44,8 +44,9 @@ class Call {
   /// The address of the connection; unspecified (::) behind a Unix socket.
   virtual const Address& peer() const noexcept = 0;
 
-  /// Whether answers that their peers have not read keep more than half of the memory for calls. A
-  /// service then leaves out what an answer can do without, such as a long body.
+  /// Whether messages, and answers that their peers have not read, keep more than a quarter of the
+  /// worker's memory for calls, or less than an eighth of it is left. A service then leaves out
+  /// what an answer can do without, such as a long body.
   virtual bool is_memory_short() const noexcept = 0;
 
   /// One message of a stream of answers, which is copied; the call stays open. A service that has

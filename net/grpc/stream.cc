@@ -119,7 +119,7 @@ void Stream::on_field(std::string_view name, std::string_view value) {
   if (fields_counted_ > ctx_.settings.field_bytes) {
     too_many_fields_ = true;
     const std::uint32_t limits = limits_reached();
-    if (limits > kFieldsShutOut || !connection_->meter_.take_fields(limits - before))
+    if (limits >= kFieldsShutOut || !connection_->meter_.take_fields(limits - before))
       connection_->shut_out(Abuse::fields);
     return;
   }
@@ -186,9 +186,7 @@ std::string_view Stream::metadata(std::string_view name) const noexcept {
 
 const Address& Stream::peer() const noexcept { return connection_->peer(); }
 
-bool Stream::is_memory_short() const noexcept {
-  return ctx_.kept() > ctx_.settings.buffer_bytes / 2 || ctx_.worker.blocks().is_short();
-}
+bool Stream::is_memory_short() const noexcept { return ctx_.is_filling(); }
 
 void Stream::on_fields_end() {
   if (state_ != State::reading) return;
