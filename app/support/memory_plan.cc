@@ -93,7 +93,7 @@ std::size_t unsettled_most(std::size_t threads, std::optional<std::uint64_t> gra
 
 std::uint64_t unsettled_bytes(const config::Server& server, unsigned threads,
                               std::optional<std::uint64_t> granted) noexcept {
-  const bool asked = server.api.ext_authz || !server.api.forward_auth.empty() || server.grpc.listen;
+  const bool asked = server.api.ext_authz || !server.api.forward_auth.empty() || !server.grpc.none;
   return asked ? threads * unsettled_most(threads, granted) * kUnsettledBytes : 0;
 }
 
