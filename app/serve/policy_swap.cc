@@ -1,6 +1,8 @@
 #include "app/serve/policy_swap.h"
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,26 +60,40 @@ void PolicySwap::close_unused(const policies::PolicySet& set) {
 
 namespace {
 
-/// Why a set does not fit. Until all workers have changed over, both sets are there.
+/// Those of `next` that `in_force` lacks.
+std::size_t new_counters(const policies::PolicySet& in_force, const policies::PolicySet& next) {
+  std::set<Hash128> running;
+  for (const policies::Counter& counter : in_force.counters) running.insert(counter.identity);
+  return static_cast<std::size_t>(std::count_if(
+      next.counters.begin(), next.counters.end(),
+      [&](const policies::Counter& counter) { return !running.contains(counter.identity); }));
+}
+
+/// Why a set does not fit. Until all workers have changed over, both sets are there. `error`: of
+/// the bank that `what` names.
 std::string no_room_text(const policies::PolicySet& in_force, const policies::PolicySet& next,
-                         policies::PolicySet::Attached what) {
-  const auto beside = [](std::size_t running, std::size_t wanted, std::string_view name) {
+                         policies::PolicySet::Attached what,
+                         const boost::system::error_code& error) {
+  const auto beside = [](std::size_t running, std::size_t wanted, std::string_view name,
+                         std::string_view most) {
     return "its " + human_count(wanted) + " " + std::string(name) + " do not fit beside the " +
-           human_count(running) + " of the running policies";
+           human_count(running) + " of the running policies, which stay until the change is " +
+           "complete: there are at most " + std::string(most);
   };
   switch (what) {
     case policies::PolicySet::Attached::patterns:
-      return beside(in_force.patterns.size(), next.patterns.size(), "patterns") +
-             ": there are at most 1,024";
+      return beside(in_force.patterns.size(), next.patterns.size(), "patterns", "1,024");
     case policies::PolicySet::Attached::lists:
-      return beside(in_force.lists.size(), next.lists.size(), "lists") +
-             ": there are at most 16,384";
+      return beside(in_force.lists.size(), next.lists.size(), "lists", "16,384");
     case policies::PolicySet::Attached::counters:
       break;
   }
-  return beside(in_force.counters.size(), next.counters.size(), "counters") +
-         ", which stay until the change is complete: raise limits.memory, lower keys:, or change "
-         "half of the policies first";
+  if (error == Error::full)
+    return beside(in_force.counters.size(), new_counters(in_force, next), "new counters", "16,384");
+  return human_count(new_counters(in_force, next)) +
+         " of its counters are new, and limits.memory has no room for them beside those of the "
+         "running policies, which stay until the change is complete: lower keys:, add fewer "
+         "policies at a time, or raise limits.memory and restart weir";
 }
 
 }  // namespace
@@ -103,7 +119,7 @@ asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::Polic
   }
   if (!attached) {
     close_unused(*in_force);  // what it has opened before it found no room
-    co_return no_room_text(*in_force, *next, step);
+    co_return no_room_text(*in_force, *next, step, attached.error());
   }
   if (std::string refusal = co_await feeds_.feed(*next); !refusal.empty()) {
     close_unused(*in_force);

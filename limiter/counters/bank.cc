@@ -146,7 +146,7 @@ Result<CounterId> Bank::open(const Hash128& identity, const CounterSpec& as_aske
   }
   if (!impl_->retirement.find_index()) return Error::full;
   const std::size_t own_bytes = keys == 0 ? 0 : Impl::bytes_of(keys);
-  if (own_bytes != 0 && !impl_->retirement.find_memory(own_bytes)) return Error::full;
+  if (own_bytes != 0 && !impl_->retirement.find_memory(own_bytes)) return Error::too_large;
 
   Held& held = impl_->add(identity, spec, *kind, keys);
   impl_->inheritance.add_receiver(held);

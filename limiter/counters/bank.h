@@ -69,8 +69,8 @@ class Bank {
 
   /// The counter of this identity: the existing one (a closed one keeps its counts), or a new one.
   /// `keys` > 0: a new counter gets a table of its own for that many keys; 0: it shares the common
-  /// table. Closed counters make room for it. Error::full: no memory for that table, or over 16,384
-  /// counters, all of them open. Error::unsupported: no such kind.
+  /// table. Closed counters make room for it. Error::too_large: no memory for that table.
+  /// Error::full: over 16,384 counters, all of them open. Error::unsupported: no such kind.
   ///
   /// A new counter may start with the settled events of another counter of the same `what`, open or
   /// closed, if its window fits into what that counter keeps (log: always; ring: where the buckets

@@ -356,7 +356,7 @@ TEST(Open, ATableOfItsOwnIsPaidFromTheSameMemory) {
   Bank bank({std::uint64_t{4} << 20, 10'000});
   const CounterSpec spec = spec_of(Metric::count, Window::ring, 60'000);
   EXPECT_TRUE(bank.open({1, 1}, spec, 10'000).has_value());
-  EXPECT_EQ(bank.open({1, 2}, spec, 1'000'000).error(), Error::full);
+  EXPECT_EQ(bank.open({1, 2}, spec, 1'000'000).error(), Error::too_large);
   const CounterId id = bank.open({1, 3}, spec, 100).value();
   for (std::uint64_t i = 0; i < 5000; ++i)
     bank.charge(id, key_of(i), at(0), kOne, nullptr, nullptr);

@@ -65,7 +65,7 @@ TEST(ClosedCounters, AreGivenUpInTheOrderInWhichTheyWereClosed) {
   EXPECT_EQ(counted(bank, third, 1), Number(1)) << "open";
   EXPECT_FALSE(bank.charge(second, key_of(1), at(0), kOne, nullptr, nullptr).stored)
       << "a stale id stores nothing";
-  EXPECT_EQ(bank.open({5, 1}, spec, 1'000'000).error(), Error::full) << "open ones are kept";
+  EXPECT_EQ(bank.open({5, 1}, spec, 1'000'000).error(), Error::too_large) << "open ones are kept";
   EXPECT_EQ(counted(bank, third, 1), Number(1));
 }
 
