@@ -17,7 +17,7 @@ void ConfigWatch::start(const std::vector<std::string>& directories,
                         std::function<void()> changed) {
   changed_ = std::move(changed);
   watching_ = true;
-  watch_.watch(directories);
+  if (watch_.watch(directories)) something_changed();  // since they were read, perhaps
   if (watch_.fd() >= 0) {
     changes_.assign(watch_.fd());
     wait_for_change();
