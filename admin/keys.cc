@@ -45,6 +45,18 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
   return out;
 }
 
+std::string never_note(const policies::PolicySet& set, const std::vector<policies::KeySlot>& slots,
+                       const std::vector<std::string>& parts) {
+  for (std::size_t i = 0; i < parts.size() && i < slots.size(); ++i) {
+    if (slots[i].is_address || slots[i].is_place) continue;
+    const auto never = policies::never_part(set, slots[i].slot, parts[i]);
+    if (!never) continue;
+    return "no request has this key: " + never->message +
+           (never->hint.empty() ? "" : " (" + never->hint + ")");
+  }
+  return {};
+}
+
 std::string network_problem(std::string_view text) {
   const std::string quoted = "\"" + std::string(text) + "\"";
   if (const std::string fault = network_fault(text); !fault.empty())

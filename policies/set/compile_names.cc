@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "policies/lang/expr/never_text.h"
 #include "policies/lang/extractors.h"
 #include "policies/set/compiler.h"
+#include "policies/set/text_keys.h"
 
 /// The meaning of the names of a file, and how an identity spells counters and keys.
 namespace weir::policies {
@@ -103,17 +103,9 @@ std::optional<Expression> Names::compile_when(const config::Text& text, ExprScop
 }
 
 bool Names::warn_of_never(const config::Text& text, SlotId part) {
-  const Slot& slot = set_.slots[part];
-  if (slot.extractor == nullptr || slot.type != Type::text) return false;
-  const std::string_view name = slot.extractor->name;
-  const bool folded = name == "path" && set_.path_rules.fold_case;
-  auto never = expr::never_text({slot.text, name, slot.argument.name, false, folded}, text.value,
-                                expr::Compared::whole);
-  if (never.message.empty()) return false;
-  // Here stands a value, and no condition can.
-  if (!never.condition.empty())
-    never.hint = "write whole values here; a policy can have when: '" + never.condition + "'";
-  problems_.warning(text.where, std::move(never.message), std::move(never.hint));
+  auto never = never_part(set_, part, text.value);
+  if (!never) return false;
+  problems_.warning(text.where, std::move(never->message), std::move(never->hint));
   return true;
 }
 

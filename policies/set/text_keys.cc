@@ -2,6 +2,8 @@
 
 #include "config/text/units.h"
 #include "limiter/exchange/shared_key.h"
+#include "policies/lang/expr/never_text.h"
+#include "policies/lang/extractors.h"
 #include "policies/lang/place_text.h"
 #include "policies/set/peer_key.h"
 
@@ -45,6 +47,20 @@ Result<Hash128> hash_parts(const std::vector<KeySlot>& key, std::span<const std:
 }
 
 }  // namespace
+
+std::optional<NeverPart> never_part(const PolicySet& set, SlotId part, std::string_view text) {
+  const Slot& slot = set.slots[part];
+  if (slot.extractor == nullptr || slot.type != Type::text) return std::nullopt;
+  const std::string_view name = slot.extractor->name;
+  const bool folded = name == "path" && set.path_rules.fold_case;
+  auto never = expr::never_text({slot.text, name, slot.argument.name, false, folded}, text,
+                                expr::Compared::whole);
+  if (never.message.empty()) return std::nullopt;
+  // Here stands a value, and no condition can.
+  if (!never.condition.empty())
+    never.hint = "write whole values here; a policy can have when: '" + never.condition + "'";
+  return NeverPart{std::move(never.message), std::move(never.hint)};
+}
 
 Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy,
                                         const Counter& counter,

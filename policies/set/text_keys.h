@@ -15,6 +15,14 @@ namespace weir::policies {
 /// `1.5`). Nothing: no value of that type.
 std::optional<std::string> canonical_part(Type type, std::string_view text);
 
+/// Why no value of a key part is ever this text, and what to write instead.
+struct NeverPart {
+  std::string message, hint;
+};
+/// Of a text for that part: `/Secret` of a folded path, `shop.example.` of a host. Nothing: some
+/// value may be this text.
+std::optional<NeverPart> never_part(const PolicySet& set, SlotId part, std::string_view text);
+
 /// Keys as people name them (admin API, explain): one text per key part, an address where the
 /// policy or list wants one. Error::malformed: wrong number of parts, or no address or number
 /// where one is needed.
