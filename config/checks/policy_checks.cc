@@ -99,9 +99,12 @@ void check_reserve(Reader& reader, const PolicyDef& policy) {
   if (!estimate) return;
   if (estimate.value->is_negative())
     return reader.problems().error(policy.reserve->where, "an estimate is not below 0");
+  if (policy.when || policy.mode.value != Mode::enforce) return;
   for (const Rung& rung : policy.then) {
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
-    if (limit == nullptr || rung.condition || !refuses(rung.action.value)) continue;
+    if (limit == nullptr || rung.condition || rung.action.value != Action::deny ||
+        (rung.mode && rung.mode->value != Mode::enforce))
+      continue;
     const bool holds = (rung.compare == Compare::over && limit->value < *estimate.value) ||
                        (rung.compare == Compare::at && !(*estimate.value < limit->value));
     if (!holds) continue;

@@ -242,7 +242,8 @@ class NginxWriter {
     };
     return std::any_of(limits_.begin(), limits_.end(), [&](const Limit& other) {
       const NginxUse& use = other.use;
-      if (use.connections || !use.delay_from || use.number <= *use.delay_from) return false;
+      if (other.dry || use.connections || !use.delay_from || use.number <= *use.delay_from)
+        return false;
       return is_everywhere(connections) || is_everywhere(other) ||
              std::find_first_of(other.where.begin(), other.where.end(), connections.where.begin(),
                                 connections.where.end()) != other.where.end();

@@ -200,6 +200,8 @@ TEST(ImportNginx, TellsOfConnectionsThatADelayKeepsHere) {
             told);
   EXPECT_EQ(notes("server { limit_conn c 2; limit_req zone=a burst=8 nodelay; }"), Notes{});
   EXPECT_EQ(notes("server { limit_conn c 2; limit_req zone=a; }"), Notes{});
+  EXPECT_EQ(notes("server { limit_req_dry_run on; limit_conn c 2; limit_req zone=a burst=8; }"),
+            Notes{});
   EXPECT_EQ(
       notes("server { location /c { limit_conn c 2; } location /a { limit_req zone=a burst=8; "
             "} }"),

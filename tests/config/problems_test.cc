@@ -250,6 +250,10 @@ TEST(Problems, of_policies) {
            "    metric: sum(response.body.n)\n    reserve: '500'\n    window: 10m\n    then: "
            "[{over: 5, do: flag}, "
            "{at: 500, do: deny}, {over: 500, do: deny}]\n"},
+          {"an estimate over a limit that refuses none, or not all",
+           "    metric: sum(response.body.n)\n    reserve: '500'\n    window: 10m\n    then: "
+           "[{over: 500, do: deny}, {over: 5, mode: shadow, do: deny}, {over: 5, do: "
+           "challenge}]\n"},
           {"durations",
            "    window: 10min\n    then: [{over: 5, do: graylist, for: 1m1h}, {over: 6, do: "
            "graylist, for: soon}, {over: 7, do: deny, for: 99999d}]\n"},

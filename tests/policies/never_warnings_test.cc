@@ -199,6 +199,11 @@ TEST(NeverWarnings, CapitalsOfAFoldedPath) {
       said_of(R"x(path in ["/a", "/B"])x", true),
       R"x(path is never "/B": with proxy.path: {case: fold} a path is in lower case | write "/b")x");
   EXPECT_EQ(said_of(R"x(path == "/foo/%C3%A9")x", true), "");
+  // A part may begin within an escape.
+  EXPECT_EQ(said_of(R"x(path.contains("2F"))x", true), "");
+  EXPECT_EQ(said_of(R"x(path.endsWith("C3%A9"))x", true), "");
+  EXPECT_NE(said_of(R"x(path.contains("2FB"))x", true), "");
+  EXPECT_NE(said_of(R"x(path.contains("Foo"))x", true), "");
 }
 
 /// A text that stands in the path of some request is never warned of as one that no path has.

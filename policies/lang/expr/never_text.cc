@@ -5,6 +5,7 @@
 
 #include "config/text/http_method.h"
 #include "core/chars/ascii.h"
+#include "core/chars/hex.h"
 #include "core/chars/percent.h"
 #include "core/path_readings.h"
 #include "policies/lang/expr/quote.h"
@@ -70,7 +71,12 @@ Never path_never(std::string_view path, Compared how, const Subject& subject) {
             write(escaped)};
   }
   std::string folded(path);
-  fold_letters(folded);
+  // Text from the middle of a path may begin with the digits of an escape.
+  std::size_t digits = 0;
+  if (how == Compared::end || how == Compared::part) {
+    while (digits < std::min<std::size_t>(2, path.size()) && hex_value(path[digits]) >= 0) ++digits;
+  }
+  fold_letters(std::span(folded).subspan(digits));
   if (subject.folded && folded != path)
     return {"with proxy.path: {case: fold} a path is in lower case", write(folded)};
   if (path.find("//") != std::string_view::npos)
