@@ -73,14 +73,9 @@ bool is_normal(std::string_view path, const PathRules& rules, bool& dots) noexce
 
 /// The byte that the escape at text[i] stands for; nullopt if it is none.
 std::optional<unsigned char> escaped(std::string_view text, std::size_t i) noexcept {
-  const auto hex = [](char c) -> int {
-    if (c >= '0' && c <= '9') return c - '0';
-    const char lower = static_cast<char>(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-  };
   if (i + 2 >= text.size() || text[i] != '%') return std::nullopt;
-  const int high = hex(text[i + 1]);
-  const int low = hex(text[i + 2]);
+  const int high = hex_value(text[i + 1]);
+  const int low = hex_value(text[i + 2]);
   if (high < 0 || low < 0) return std::nullopt;
   return static_cast<unsigned char>(high * 16 + low);
 }

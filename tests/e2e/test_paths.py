@@ -142,6 +142,17 @@ class Paths(unittest.TestCase):
             self.assertEqual(send(weir, "alice"), 200)
             self.assertEqual(self.ask(weir, "/api/users/alice", "POST"), 429)
 
+    def test_a_key_that_no_request_has_is_named_when_it_is_added(self):
+        policies = "lists: {paths: {of: path, effect: deny}, hosts: {of: host, effect: deny}}\npolicies: []\n"
+        with Origin() as origin, Weir(policies, origin.port, proxy="path: {case: fold}") as weir:
+            for name, key, note in (("paths", "/Secret", 'a path is in lower case (write "/secret")'), ("paths", "/secret", ""),
+                                    ("hosts", "Shop.example.", "no request has this key: "), ("hosts", "shop.example", "")):
+                status, added = weir.admin("POST", f"/v1/lists/{name}/entries", {"key": [key], "for": "10m"})
+                self.assertEqual(status, 201, added)
+                self.assertIn(note, added["note"])
+                self.assertEqual(bool(note), bool(added["note"]), added)
+            self.assertEqual(self.ask(weir, "/SECRET"), 403)
+
     def test_a_reload_changes_how_paths_are_read(self):
         policies = EVENTS + limit("login", "login")
         with Origin() as origin, Weir(policies, origin.port) as weir:
