@@ -60,7 +60,7 @@ void PolicySwap::close_unused(const policies::PolicySet& set) {
 
 namespace {
 
-/// Those of `next` that `in_force` lacks.
+/// The counters of `next` that `in_force` lacks.
 std::size_t new_counters(const policies::PolicySet& in_force, const policies::PolicySet& next) {
   std::set<Hash128> running;
   for (const policies::Counter& counter : in_force.counters) running.insert(counter.identity);

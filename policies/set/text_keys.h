@@ -19,8 +19,8 @@ std::optional<std::string> canonical_part(Type type, std::string_view text);
 struct NeverPart {
   std::string message, hint;
 };
-/// Of a text for that part: `/Secret` of a folded path, `shop.example.` of a host. Nothing: some
-/// value may be this text.
+/// Looks at a text for that part: `/Secret` of a folded path, `shop.example.` of a host. Nothing:
+/// some value may be this text.
 std::optional<NeverPart> never_part(const PolicySet& set, SlotId part, std::string_view text);
 
 /// Keys as people name them (admin API, explain): one text per key part, an address where the
