@@ -143,7 +143,7 @@ class Paths(unittest.TestCase):
             self.assertEqual(self.ask(weir, "/api/users/alice", "POST"), 429)
 
     def test_a_key_that_no_request_has_is_named_when_it_is_added(self):
-        policies = "lists: {paths: {of: path, effect: deny}, hosts: {of: host, effect: deny}}\npolicies: []\n"
+        policies = "lists: {paths: {of: path, kind: gray, effect: deny}, hosts: {of: host, kind: gray, effect: deny}}\npolicies: []\n"
         with Origin() as origin, Weir(policies, origin.port, proxy="path: {case: fold}") as weir:
             for name, key, note in (("paths", "/Secret", 'a path is in lower case (write "/secret")'), ("paths", "/secret", ""),
                                     ("hosts", "Shop.example.", "no request has this key: "), ("hosts", "shop.example", "")):
