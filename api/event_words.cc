@@ -209,12 +209,7 @@ EventReader::Wrong EventReader::read_headers(const Member& member, std::vector<H
 }
 
 EventReader::Wrong EventReader::read_header(const Member& member) {
-  if (Wrong bad = read_headers(member, headers_)) return bad;
-  for (const HeaderField& field : headers_) {
-    if (net::same_ignoring_case(field.name, "host") && !net::host_word_of(field.value))
-      return wrong(member, "the Host in `header` is neither HOST nor HOST:PORT");
-  }
-  return std::nullopt;
+  return read_headers(member, headers_);
 }
 
 EventReader::Wrong EventReader::read_cookie(const Member& member) {
@@ -303,7 +298,10 @@ void EventReader::finish_request() {
     const auto field = std::find_if(headers_.begin(), headers_.end(), [](const HeaderField& one) {
       return net::same_ignoring_case(one.name, "host");
     });
-    if (field != headers_.end()) request_.host = keep(*net::host_word_of(field->value));
+    // An app may report the headers as its client sent them. Refusing the event would let a client
+    // with a Host such as `a..b` go uncounted, so that the event has no host then.
+    const auto host = field != headers_.end() ? net::host_word_of(field->value) : std::nullopt;
+    if (host) request_.host = keep(*host);
   }
   request_.headers = headers_;
   answer_.headers = answer_headers_;

@@ -366,7 +366,7 @@ int Startup::build_workers() {
   workers_.make(count, [&](net::Worker& thread, std::size_t i) {
     auto worker = std::make_unique<ServingWorker>(
         thread, i, count, *process_.shared, settings_, process_.proxy_settings,
-        process_.door_settings, unsettled_most(count, process_.machine.memory),
+        process_.door_settings, unsettled_most(settings_, count, process_.machine.memory),
         process_.front_doors, process_.metrics->cells(i), process_.metrics->rules(),
         process_.limitador_counters, process_.report->observer(i), redis_ ? &*redis_ : nullptr);
     if (process_.recording != nullptr)

@@ -84,17 +84,29 @@ std::uint64_t body_bytes(std::optional<std::uint64_t> granted) noexcept {
   return granted ? std::clamp(*granted / 16, kLeast, kMost) : kMost;
 }
 
-std::size_t unsettled_most(std::size_t threads, std::optional<std::uint64_t> granted) noexcept {
-  constexpr std::size_t kLeast = 64, kMost = gate::Unsettled::kMost;
-  if (!granted) return kMost;
+namespace {
+
+/// Whether the file has a door for checks. The gRPC door is open on a loopback address without it.
+bool has_check_door(const config::Server& server) noexcept {
+  return server.api.ext_authz || !server.api.forward_auth.empty() || server.grpc.listen;
+}
+
+}  // namespace
+
+std::size_t unsettled_most(const config::Server& server, std::size_t threads,
+                           std::optional<std::uint64_t> granted) noexcept {
+  constexpr std::size_t kLeast = 64, kUnplanned = 1'024;
+  const std::size_t most = has_check_door(server) ? gate::Unsettled::kMost : kUnplanned;
+  if (!granted) return most;
   const std::uint64_t fit = *granted / 16 / std::max<std::size_t>(1, threads) / kUnsettledBytes;
-  return std::bit_floor(static_cast<std::size_t>(std::clamp<std::uint64_t>(fit, kLeast, kMost)));
+  return std::bit_floor(static_cast<std::size_t>(std::clamp<std::uint64_t>(fit, kLeast, most)));
 }
 
 std::uint64_t unsettled_bytes(const config::Server& server, unsigned threads,
                               std::optional<std::uint64_t> granted) noexcept {
-  const bool asked = server.api.ext_authz || !server.api.forward_auth.empty() || !server.grpc.none;
-  return asked ? threads * unsettled_most(threads, granted) * kUnsettledBytes : 0;
+  return has_check_door(server)
+             ? threads * unsettled_most(server, threads, granted) * kUnsettledBytes
+             : 0;
 }
 
 std::uint64_t memory_beside(const config::Server& server, const Machine& machine) noexcept {

@@ -71,8 +71,10 @@ std::uint64_t body_bytes(std::optional<std::uint64_t> granted) noexcept;
 
 /// The requests that a worker keeps until their answers are reported (gate/unsettled.h): 16,384. If
 /// a cgroup grants less than some 1.5 GiB for two workers, as many as fit into a sixteenth of that
-/// for all workers, and 64 at least. A power of two.
-std::size_t unsettled_most(std::size_t threads, std::optional<std::uint64_t> granted) noexcept;
+/// for all workers, and 64 at least. A power of two. Where only the gRPC door is open that no file
+/// names, 1,024 at most: their 3 MiB are part of what the program takes.
+std::size_t unsettled_most(const config::Server& server, std::size_t threads,
+                           std::optional<std::uint64_t> granted) noexcept;
 
 /// The memory of these requests, of all workers together; 0 without a door for checks.
 std::uint64_t unsettled_bytes(const config::Server& server, unsigned threads,

@@ -191,10 +191,14 @@ TEST(MemoryPlan, names_what_lines_and_spans_take_beside) {
 
 TEST(MemoryPlan, requests_whose_answers_are_reported_have_their_room) {
   constexpr std::uint64_t kMiB = 1 << 20;
-  EXPECT_EQ(unsettled_most(2, std::nullopt), gate::Unsettled::kMost);
-  EXPECT_EQ(unsettled_most(2, 4'096 * kMiB), gate::Unsettled::kMost);
-  EXPECT_EQ(unsettled_most(2, 64 * kMiB), 512U);
-  EXPECT_EQ(unsettled_most(64, 16 * kMiB), 64U);
+  const config::Server none;
+  const config::Server named = load("weir: 1\ngrpc: {listen: '127.0.0.1:8483'}\n").model().server;
+  EXPECT_EQ(unsettled_most(named, 2, std::nullopt), gate::Unsettled::kMost);
+  EXPECT_EQ(unsettled_most(named, 2, 4'096 * kMiB), gate::Unsettled::kMost);
+  EXPECT_EQ(unsettled_most(named, 2, 64 * kMiB), 512U);
+  EXPECT_EQ(unsettled_most(named, 64, 16 * kMiB), 64U);
+  EXPECT_EQ(unsettled_most(none, 2, std::nullopt), 1'024U) << "the door that is open by default";
+  EXPECT_EQ(unsettled_most(none, 2, 64 * kMiB), 512U);
   EXPECT_EQ(plan_memory(*load("weir: 1\n").set, {}).unsettled_bytes, 0U);
   const Configuration c =
       load("weir: 1\nlimits: {memory: 12MiB}\napi: {ext_authz: {prefix: /a}}\n");

@@ -207,7 +207,7 @@ TEST_F(ReplayCommandTest, what_is_wrong_is_told_by_its_exit_code) {
        "there is no policy \"per-usr\"; did you mean \"per-user\"?"},
       {{"--event", "login=logins.csv", "--lateness", "5"}, 2, "--lateness: "},
       {{"--event", "login=logins.csv", "--order", "time"}, 2, "--order must be arrival"},
-      {{"--event", "login=logins.csv", "--from", "yesterday"}, 2, "--from wants a time such as"},
+      {{"--event", "login=logins.csv", "--from", "yesterday"}, 2, "--from must be a time such as"},
       {{"--event", "login=logins.csv", "--from", ""}, 2, "it is empty"},
       {{"--event", "login=logins.csv", "--from", "2026-11-22", "--to", "2026-11-21"},
        2,
