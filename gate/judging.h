@@ -8,11 +8,13 @@
 /// The steps that every front door takes around its Judge.
 namespace weir::gate {
 
-/// Judges a request, and parks it if it has to wait. A request that finds the queue full is judged
-/// once more, and does not wait for others then. Effect `wait`: the request is parked.
+/// Judges a request, or goes on with its judgement that waited for the store, and parks it if it
+/// has to wait. A request that finds the queue full is judged once more, and does not wait for
+/// others then. Effect `wait`: the request is parked.
 inline Decision judge_or_park(Judge& judge, const Request& request, TimePoint now, bool may_wait,
                               Waiter& waiter) {
-  Decision decision = judge.judge(request, now, may_wait, waiter);
+  Decision decision = waiter.waits_for_store() ? judge.resume(request, now, may_wait, waiter)
+                                               : judge.judge(request, now, may_wait, waiter);
   while (decision.effect.kind == Effect::Kind::wait && !judge.park(waiter, decision, now)) {
     decision = judge.judge(request, now, false, waiter);
   }
