@@ -151,7 +151,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     complete(*held_);
   }
 
-  // Called from within another call's step; completing only notes the answer.
+  // Called by the judge for one waiter after the other; completing only notes the answer.
   void resume(TimePoint now) override {
     if (state_ != State::parked) return;
     state_ = State::judging;

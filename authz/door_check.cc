@@ -235,7 +235,8 @@ void DoorSession::release_held() {
   if (state_ != State::closed) in_.consume(std::min(size, in_.size()));
 }
 
-// Called from within another session's step.
+// Called by the judge for one waiter after the other: going on is left to the server's own end of
+// the turn.
 void DoorSession::resume(TimePoint now) {
   if (state_ != State::parked) return;
   state_ = State::reading_body;

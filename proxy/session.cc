@@ -281,15 +281,14 @@ void Session::take_timer() {
   advance();
 }
 
-// Called from within another session's step: judging uses nothing that such a step still needs
-// after its call of the judge (the request head, the path, the head being written). Going on is
-// left to the end of the turn.
+// Called by the judge for one waiter after the other: going on is left to the server's own end of
+// the turn, because it may park or end other sessions.
 void Session::resume(TimePoint now) {
   if (state_ != State::parked) return;
   state_ = State::reading_body;
   bool survived = false;
   const bool waits = gate::judge_resumed(ctx_.judge, *this, now, [&](bool may_wait) {
-    // Not guarded(): to make room would end other sessions, perhaps of waiters in this very tick().
+    // Not guarded(): making room may end other sessions, which this very tick() may be resuming.
     survived = survives_no_memory([&] { judge_kept(may_wait); });
     return survived && state_ == State::parked;
   });
