@@ -166,7 +166,7 @@ void Gate::name(const policies::Verdict& verdict, const policies::Plan& plan,
 }
 
 void Gate::give_back(Ticket& ticket) {
-  WEIR_ASSERT(ticket.is_closed());
+  WEIR_ASSERT(ticket.is_closed() && ticket.waiter == nullptr && !ticket.is_resumed);
   ticket.answered = false;
   tickets_.take_back(ticket);
 }
