@@ -20,9 +20,13 @@ std::optional<JsonWrong> LineJudge::judge(std::string_view object, Ask ask, Time
   if (ask == Ask::query && !asker.trace_) asker.trace_.emplace();
   // Other policies may have come into force during the wait: then the event is judged again.
   if (ask == Ask::query && !(again && asker.trace_->is_of(set))) asker.trace_->start(set);
+  const policies::Record& event = reader_.record();
+  const bool resumes = asker.waits_for_store();
   const auto judged = ask == Ask::events
-                          ? gate_.judge(reader_.record(), reader_.answer(), now, asker)
-                          : gate_.query(reader_.record(), now, *asker.trace_, asker);
+                          ? (resumes ? gate_.resume(event, reader_.answer(), now, asker)
+                                     : gate_.judge(event, reader_.answer(), now, asker))
+                          : (resumes ? gate_.resume_query(event, now, *asker.trace_, asker)
+                                     : gate_.query(event, now, *asker.trace_, asker));
   if (!judged) {
     asker.waits_ = true;
     return std::nullopt;
@@ -30,7 +34,7 @@ std::optional<JsonWrong> LineJudge::judge(std::string_view object, Ask ask, Time
   metrics_.add(ask == Ask::events ? Metric::api_events : Metric::api_queried);
   out.push_back('{');
   append_verdict(out, set, *judged);
-  if (ask == Ask::query) asker.trace_->append(out, set, judged->plan, reader_.record());
+  if (ask == Ask::query) asker.trace_->append(out, set, judged->plan, event);
   out.push_back('}');
   return std::nullopt;
 }

@@ -9,6 +9,7 @@
 #include "authz/check_response.h"
 #include "authz/hold.h"
 #include "core/no_memory.h"
+#include "gate/judging.h"
 
 namespace weir::authz {
 
@@ -63,32 +64,21 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
 
   void judge(TimePoint now, bool may_wait) {
     set_longest_hold(time_until(deadline_, now));
-    for (;;) {
-      const gate::Decision decision =
-          service_.judge_.judge(reader_.request(), now, may_wait, *this);
-      const Effect& effect = decision.effect;
-      ticket_ = decision.ticket;
-      switch (effect.kind) {
-        case Effect::Kind::pass:
-          return allow(effect, now);
-        case Effect::Kind::answer:
-          return refuse(effect);
-        case Effect::Kind::delay:
-          return hold(effect, now);
-        case Effect::Kind::wait:
-          if (service_.judge_.park(*this, decision, now)) {
-            state_ = State::parked;
-            // The judge watches how long it waits; Envoy may wait for less.
-            net::Wheel::disarm(*this);
-            // The store answers within its own budget. A second judgement would count twice.
-            const bool for_others =
-                !waits_for_store() && service_.judge_.waiting_until(*this) != TimePoint::max();
-            if (for_others && deadline_ != TimePoint::max()) service_.wheel_.arm(*this, deadline_);
-            return;
-          }
-          may_wait = false;
-          break;
-      }
+    const gate::Decision decision =
+        gate::judge_or_park(service_.judge_, reader_.request(), now, may_wait, *this);
+    const Effect& effect = decision.effect;
+    ticket_ = decision.ticket;
+    switch (effect.kind) {
+      case Effect::Kind::pass:
+        return allow(effect, now);
+      case Effect::Kind::answer:
+        return refuse(effect);
+      case Effect::Kind::delay:
+        return hold(effect, now);
+      case Effect::Kind::wait:
+        state_ = State::parked;
+        gate::expect_others_by(deadline_, *this, service_.wheel_, *this);
+        return;
     }
   }
 
@@ -161,14 +151,15 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
     complete(*held_);
   }
 
-  // Called from within another call's step; completing only notes the answer.
+  // Called by the judge for one waiter after the other; completing only notes the answer.
   void resume(TimePoint now) override {
     if (state_ != State::parked) return;
     state_ = State::judging;
-    judge_again(now, now < service_.judge_.waiting_until(*this));
-    if (state_ == State::parked) return;
-    service_.judge_.unpark(*this);
-    leave_if_done();
+    const bool waits = gate::judge_resumed(service_.judge_, *this, now, [&](bool may_wait) {
+      judge_again(now, may_wait);
+      return state_ == State::parked;
+    });
+    if (!waits) leave_if_done();
   }
 
   void on_timer(TimePoint now) override {

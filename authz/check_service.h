@@ -17,8 +17,8 @@ namespace weir::authz {
 class CheckCall;
 
 /// `envoy.service.auth.v3.Authorization/Check`: Envoy's external authorization over gRPC. One per
-/// worker, on its thread, after whatever ticks the judge. Everything given must outlive it, and its
-/// calls end before it.
+/// worker, on its thread; the worker has a gate::GateTurn. Everything given must outlive it, and
+/// its calls end before it.
 class CheckService final : public net::grpc::Method {
  public:
   static constexpr std::string_view kName = "envoy.service.auth.v3.Authorization";

@@ -5,6 +5,7 @@
 #include "authz/door_session.h"
 #include "authz/hold.h"
 #include "core/chars/parse.h"
+#include "gate/judging.h"
 #include "net/http/content_coding.h"
 
 namespace weir::authz {
@@ -155,39 +156,34 @@ bool DoorSession::judge_kept(bool may_wait) {
 std::size_t DoorSession::judge(Request& request, std::size_t size, bool may_wait) {
   const TimePoint now = ctx_.worker.now();
   set_longest_hold(time_until(deadline_, now));
-  for (;;) {
-    const gate::Decision decision = ctx_.judge.judge(request, now, may_wait, *this);
-    const Effect& effect = decision.effect;
-    ticket_ = decision.ticket;
-    ctx_.answer.clear();
-    switch (effect.kind) {
-      case Effect::Kind::pass: {
-        const gate::Unsettled::Id id = ctx_.unsettled.next_id();
-        append_pass(effect, ticket_ != nullptr ? &id : nullptr);
-        if (ticket_ != nullptr) ctx_.unsettled.keep(*ticket_, now);
-        ticket_ = nullptr;
-        ctx_.metrics.add(door_->caller->allowed);
-        answer(ctx_.answer);
-        return size;
-      }
-      case Effect::Kind::answer:
-        append_refused(ctx_.answer, *door_, effect, frame());
-        ctx_.metrics.add(door_->caller->denied);
-        answer(ctx_.answer);
-        return size;
-      case Effect::Kind::delay:
-        hold(effect);
-        return state_ == State::held ? 0 : size;
-      case Effect::Kind::wait:
-        if (ctx_.judge.park(*this, decision, now)) {
-          state_ = State::parked;
-          wait_for_others();
-          return 0;
-        }
-        may_wait = false;
-        break;
+  const gate::Decision decision = gate::judge_or_park(ctx_.judge, request, now, may_wait, *this);
+  const Effect& effect = decision.effect;
+  ticket_ = decision.ticket;
+  ctx_.answer.clear();
+  switch (effect.kind) {
+    case Effect::Kind::pass: {
+      const gate::Unsettled::Id id = ctx_.unsettled.next_id();
+      append_pass(effect, ticket_ != nullptr ? &id : nullptr);
+      if (ticket_ != nullptr) ctx_.unsettled.keep(*ticket_, now);
+      ticket_ = nullptr;
+      ctx_.metrics.add(door_->caller->allowed);
+      answer(ctx_.answer);
+      return size;
     }
+    case Effect::Kind::answer:
+      append_refused(ctx_.answer, *door_, effect, frame());
+      ctx_.metrics.add(door_->caller->denied);
+      answer(ctx_.answer);
+      return size;
+    case Effect::Kind::delay:
+      hold(effect);
+      return state_ == State::held ? 0 : size;
+    case Effect::Kind::wait:
+      state_ = State::parked;
+      wait_for_others();
+      break;
   }
+  return 0;
 }
 
 /// Appends the answer that lets the request of the context's check pass.
@@ -197,14 +193,9 @@ void DoorSession::append_pass(const Effect& effect, const gate::Unsettled::Id* i
   append_allowed(ctx_.answer, *door_->caller, effect, ctx_.forged, id, frame());
 }
 
-/// The judge bounds the wait for other requests; the caller may wait for less. The shared store
-/// answers within its own budget: a second judgement in that time would count the event twice.
 void DoorSession::wait_for_others() noexcept {
-  if (!out_.empty()) return;
-  net::Wheel::disarm(*this);
-  if (deadline_ == TimePoint::max() || waits_for_store()) return;
-  if (ctx_.judge.waiting_until(*this) != TimePoint::max())
-    ctx_.worker.wheel().arm(*this, deadline_);
+  // The deadline for the client to take its bytes comes first.
+  if (out_.empty()) gate::expect_others_by(deadline_, *this, ctx_.worker.wheel(), *this);
 }
 
 void DoorSession::hold(const Effect& effect) {
@@ -244,14 +235,16 @@ void DoorSession::release_held() {
   if (state_ != State::closed) in_.consume(std::min(size, in_.size()));
 }
 
-// Called from within another session's step.
+// Called by the judge for one waiter after the other: going on is left to the server's own end of
+// the turn.
 void DoorSession::resume(TimePoint now) {
   if (state_ != State::parked) return;
   state_ = State::reading_body;
-  guarded([&] { judge_kept(now < ctx_.judge.waiting_until(*this)); });
-  if (state_ == State::parked) return;
-  ctx_.judge.unpark(*this);
-  go_on_after_turn();
+  const bool waits = gate::judge_resumed(ctx_.judge, *this, now, [this](bool may_wait) {
+    guarded([&] { judge_kept(may_wait); });
+    return state_ == State::parked;
+  });
+  if (!waits) go_on_after_turn();
 }
 
 AnswerFrame DoorSession::frame() noexcept {

@@ -16,8 +16,8 @@ namespace weir::authz {
 /// else is handed over at once, so that slow events do not delay checks. When all connections are
 /// taken, the one that has been idle for the longest is closed.
 ///
-/// Construct it before the worker runs, after the hook that ticks the judge at the end of a turn;
-/// call everything else on its thread. Settings, judge and cells must outlive it.
+/// Construct it before the worker runs, after the judge's GateTurn; call everything else on its
+/// thread. Settings, judge and cells must outlive it.
 class DoorServer final : net::AcceptHandler, net::TurnHook {
  public:
   DoorServer(net::Worker& worker, const DoorSettings& settings, gate::Judge& judge,

@@ -11,8 +11,7 @@
 
 namespace weir::authz {
 
-/// Calls of limitador's HTTP API, on one worker. On the worker's thread, after whatever ticks the
-/// gate.
+/// Calls of limitador's HTTP API, on one worker that has a gate::GateTurn. On its thread.
 class LimitadorHttp {
  public:
   /// Told once for each call, at once or from a later turn of the worker's loop.

@@ -97,9 +97,12 @@ void RateLimitCall::judge(std::size_t index, TimePoint now) {
   }
   const policies::Record record = policies::record_of(found, descriptors_[index], now);
   if (watching_ != nullptr) watching_->will_judge(index, found, &record);
-  const auto judged = mode_ == Mode::look
-                          ? gate_.query(record, now, part, part)
-                          : gate_.judge(record, Answer{}, now, part, mode_ == Mode::insist);
+  const bool resumes = part.waits_for_store();
+  const bool insists = mode_ == Mode::insist;
+  const auto judged = mode_ == Mode::look ? (resumes ? gate_.resume_query(record, now, part, part)
+                                                     : gate_.query(record, now, part, part))
+                      : resumes           ? gate_.resume(record, Answer{}, now, part, insists)
+                                          : gate_.judge(record, Answer{}, now, part, insists);
   if (!judged) {
     part.waits = true;
     return;

@@ -10,8 +10,8 @@
 
 namespace weir::authz {
 
-/// Calls of the rate limit service that come over HTTP, on one worker: `POST /json` of
-/// envoyproxy/ratelimit. On the worker's thread, after whatever ticks the gate.
+/// Calls of the rate limit service that come over HTTP, on one worker that has a gate::GateTurn:
+/// `POST /json` of envoyproxy/ratelimit. On its thread.
 class RateLimitHttp {
  public:
   /// Told once for each call, at once or from a later turn of the worker's loop.

@@ -97,17 +97,30 @@ bool Gate::wants_body(const Request& request) {
   return !refused && driver_.wants_body(request);
 }
 
-/// Begins a judgement, or goes on with the one that the waiter has waited with.
-Gate::Decided Gate::decide(const policies::Occurrence& occurrence, policies::Instant at,
-                           const policies::Driver::Options& options, Waiter& waiter) {
+/// Begins a judgement.
+Gate::Decided Gate::begin(const policies::Occurrence& occurrence, policies::Instant at,
+                          const policies::Driver::Options& options, const Waiter& waiter) {
+  WEIR_ASSERT(waiter.suspended_ == nullptr);
   advance_patterns(at.now);
-  Ticket* const suspended = std::exchange(waiter.suspended_, nullptr);
-  Ticket& ticket = suspended != nullptr ? *suspended : tickets_.lend();
+  Ticket& ticket = tickets_.lend();
+  try {
+    return {ticket, driver_.start(ticket, occurrence, at, options)};
+  } catch (...) {
+    cut_short(ticket);
+    throw;
+  }
+}
+
+/// Goes on with the judgement that the waiter has waited with.
+Gate::Decided Gate::go_on(const policies::Occurrence& occurrence, policies::Instant at,
+                          const policies::Driver::Options& options, Waiter& waiter) {
+  WEIR_ASSERT(waiter.suspended_ != nullptr && waiter.suspended_->is_resumed);
+  advance_patterns(at.now);
+  Ticket& ticket = *std::exchange(waiter.suspended_, nullptr);
   ticket.waiter = nullptr;
   ticket.is_resumed = false;
   try {
-    return {ticket, suspended != nullptr ? driver_.resume(ticket, occurrence, at, options)
-                                         : driver_.start(ticket, occurrence, at, options)};
+    return {ticket, driver_.resume(ticket, occurrence, at, options)};
   } catch (...) {
     cut_short(ticket);
     throw;
@@ -153,7 +166,7 @@ void Gate::name(const policies::Verdict& verdict, const policies::Plan& plan,
 }
 
 void Gate::give_back(Ticket& ticket) {
-  WEIR_ASSERT(ticket.is_closed());
+  WEIR_ASSERT(ticket.is_closed() && ticket.waiter == nullptr && !ticket.is_resumed);
   ticket.answered = false;
   tickets_.take_back(ticket);
 }
@@ -167,18 +180,31 @@ bool Gate::keep(Ticket& ticket, bool recorded, TimePoint now) {
   return false;
 }
 
-Decision Gate::judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {
-  const policies::Instant at = instant(now);
+policies::Driver::Options Gate::door_options(bool may_wait, const Waiter& waiter) const {
   policies::Driver::Options options;
   options.may_wait = may_wait;
   options.longest_hold = held_ < limits_.held ? waiter.longest_hold() : milliseconds{-1};
   options.rows = rows_;
   options.keep_open = recorder_ != nullptr;
   options.plan_of = announces_ ? policies::PlanOf::all : policies::PlanOf::loud;
-  const auto [ticket, decided] = decide(request, at, options, waiter);
-  if (decided != nullptr) {
+  return options;
+}
+
+Decision Gate::judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {
+  const policies::Instant at = instant(now);
+  return decision_of(begin(request, at, door_options(may_wait, waiter), waiter), request, at);
+}
+
+Decision Gate::resume(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) {
+  const policies::Instant at = instant(now);
+  return decision_of(go_on(request, at, door_options(may_wait, waiter), waiter), request, at);
+}
+
+Decision Gate::decision_of(const Decided& decided, const Request& request, policies::Instant at) {
+  const auto [ticket, verdict] = decided;
+  if (verdict != nullptr) {
     try {
-      return conclude(ticket, *decided, request, at);
+      return conclude(ticket, *verdict, request, at);
     } catch (...) {
       cut_short(ticket);
       throw;
@@ -236,23 +262,54 @@ std::optional<TimePoint> own_time_of(const policies::Record& record, TimePoint n
   return record.time == now ? std::nullopt : std::optional(record.time);
 }
 
+policies::Driver::Options query_options(const policies::Record& record, TimePoint now,
+                                        policies::Trace& trace) {
+  policies::Driver::Options options;
+  options.may_wait = false;
+  options.own_time = own_time_of(record, now);
+  options.dry = true;
+  options.trace = &trace;
+  return options;
+}
+
 }  // namespace
 
-std::optional<Gate::Judged> Gate::judge(const policies::Record& event, const Answer& answer,
-                                        TimePoint now, Waiter& waiter, bool insists) {
-  const policies::Instant at = instant(now);
+policies::Driver::Options Gate::record_options(const policies::Record& event, TimePoint now,
+                                               bool insists) const {
   policies::Driver::Options options;
   options.may_wait = false;
   options.insists = insists;
   options.own_time = own_time_of(event, now);
   options.rows = rows_;
   options.keep_open = recorder_ != nullptr;
-  const auto [ticket, decided] = decide(event, at, options, waiter);
-  if (decided == nullptr) {
+  return options;
+}
+
+std::optional<Gate::Judged> Gate::judge(const policies::Record& event, const Answer& answer,
+                                        TimePoint now, Waiter& waiter, bool insists) {
+  const policies::Instant at = instant(now);
+  const Decided decided = begin(event, at, record_options(event, now, insists), waiter);
+  return settled_result(decided, event, answer, at, waiter);
+}
+
+std::optional<Gate::Judged> Gate::resume(const policies::Record& event, const Answer& answer,
+                                         TimePoint now, Waiter& waiter, bool insists) {
+  const policies::Instant at = instant(now);
+  const Decided decided = go_on(event, at, record_options(event, now, insists), waiter);
+  return settled_result(decided, event, answer, at, waiter);
+}
+
+std::optional<Gate::Judged> Gate::settled_result(const Decided& decided,
+                                                 const policies::Record& event,
+                                                 const Answer& answer, policies::Instant at,
+                                                 Waiter& waiter) {
+  Ticket& ticket = decided.ticket;
+  if (decided.verdict == nullptr) {
     suspend(ticket, waiter);
     return std::nullopt;
   }
-  const policies::Verdict& verdict = *decided;
+  const TimePoint now = at.now;
+  const policies::Verdict& verdict = *decided.verdict;
   Effect effect;
   bool is_kept = false;
   try {
@@ -280,26 +337,32 @@ std::optional<Gate::Judged> Gate::judge(const policies::Record& event, const Ans
 std::optional<Gate::Judged> Gate::query(const policies::Record& event, TimePoint now,
                                         policies::Trace& trace, Waiter& waiter) {
   const policies::Instant at = instant(now);
-  policies::Driver::Options options;
-  options.may_wait = false;
-  options.own_time = own_time_of(event, now);
-  options.dry = true;
-  options.trace = &trace;
   // Patterns that fire now would have fired without the query as well.
-  const auto [ticket, decided] = decide(event, at, options, waiter);
-  if (decided == nullptr) {
+  return dry_result(begin(event, at, query_options(event, now, trace), waiter), at, waiter);
+}
+
+std::optional<Gate::Judged> Gate::resume_query(const policies::Record& event, TimePoint now,
+                                               policies::Trace& trace, Waiter& waiter) {
+  const policies::Instant at = instant(now);
+  return dry_result(go_on(event, at, query_options(event, now, trace), waiter), at, waiter);
+}
+
+std::optional<Gate::Judged> Gate::dry_result(const Decided& decided, policies::Instant at,
+                                             Waiter& waiter) {
+  Ticket& ticket = decided.ticket;
+  if (decided.verdict == nullptr) {
     suspend(ticket, waiter);
     return std::nullopt;
   }
   Effect effect;
   try {
-    effect = text_.render(set(), ticket.plan, *decided, at);
+    effect = text_.render(set(), ticket.plan, *decided.verdict, at);
   } catch (...) {
     cut_short(ticket);
     throw;
   }
   give_back(ticket);
-  return Judged{*decided, ticket.plan, effect.status, effect};
+  return Judged{*decided.verdict, ticket.plan, effect.status, effect};
 }
 
 void Gate::renew_places(TimePoint now) {

@@ -87,17 +87,22 @@ class Gate final : public Judge {
   /// Judges an event that did not come through a door, and settles it at once with the known parts
   /// of its answer (status 0: none; policies that need the answer then do not count). Does not wait
   /// for reservations of others, and leaves nothing in flight. None: the shared store is asked, and
-  /// the waiter is parked; pass the same event when it is resumed.
+  /// the waiter is parked; pass the same to resume() when the waiter is resumed.
   /// `insists`: the event has happened, so it counts even if a policy refuses it.
   std::optional<Judged> judge(const policies::Record& record, const Answer& answer, TimePoint now,
                               Waiter& waiter, bool insists = false);
-  /// The result that judge() would give; counts and remembers nothing. Pass the same trace when the
-  /// waiter is resumed.
+  std::optional<Judged> resume(const policies::Record& record, const Answer& answer, TimePoint now,
+                               Waiter& waiter, bool insists = false);
+  /// The result that judge() would give; counts and remembers nothing. None: as of judge(), and
+  /// pass the same to resume_query(), the trace included.
   std::optional<Judged> query(const policies::Record& record, TimePoint now, policies::Trace& trace,
                               Waiter& waiter);
+  std::optional<Judged> resume_query(const policies::Record& record, TimePoint now,
+                                     policies::Trace& trace, Waiter& waiter);
 
   bool wants_body(const Request& request) override;
   Decision judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) override;
+  Decision resume(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) override;
   bool park(Waiter& waiter, const Decision& decision, TimePoint now) override;
   TimePoint waiting_until(const Waiter& waiter) const override;
   void unpark(Waiter& waiter) override;
@@ -141,8 +146,17 @@ class Gate final : public Judge {
     const policies::Verdict* verdict;  ///< null: the store has been asked
   };
   // Inline: these are on the path of every request, and gate.cc alone calls them.
-  inline Decided decide(const policies::Occurrence& occurrence, policies::Instant at,
-                        const policies::Driver::Options& options, Waiter& waiter);
+  inline policies::Driver::Options door_options(bool may_wait, const Waiter& waiter) const;
+  policies::Driver::Options record_options(const policies::Record& record, TimePoint now,
+                                           bool insists) const;
+  inline Decided begin(const policies::Occurrence& occurrence, policies::Instant at,
+                       const policies::Driver::Options& options, const Waiter& waiter);
+  Decided go_on(const policies::Occurrence& occurrence, policies::Instant at,
+                const policies::Driver::Options& options, Waiter& waiter);
+  inline Decision decision_of(const Decided& decided, const Request& request, policies::Instant at);
+  std::optional<Judged> settled_result(const Decided& decided, const policies::Record& record,
+                                       const Answer& answer, policies::Instant at, Waiter& waiter);
+  std::optional<Judged> dry_result(const Decided& decided, policies::Instant at, Waiter& waiter);
   inline Decision conclude(Ticket& ticket, const policies::Verdict& verdict, const Request& request,
                            policies::Instant at);
   static void suspend(Ticket& ticket, Waiter& waiter) noexcept;

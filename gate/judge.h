@@ -53,9 +53,10 @@ enum class End : std::uint8_t {
 /// session of the door; linked into the Judge's queue between park() and resume() or unpark().
 class Waiter {
  public:
-  /// Judge again now; the Waiter is no longer parked. Called only from within tick(), and once. If
-  /// there is no memory to judge again, it must end the request that waits, for it is not called
-  /// again. std::bad_alloc goes no further than tick().
+  /// Judge again, now or later: by Judge::resume() if it waits_for_store(), else by Judge::judge().
+  /// The Waiter is no longer parked. Called only from within tick(), and once. If there is no
+  /// memory to judge again, it must end the request that waits, for it is not called again.
+  /// std::bad_alloc goes no further than tick().
   virtual void resume(TimePoint now) = 0;
   /// Whether its judgement waits for the shared store, and not (any more) for others.
   bool waits_for_store() const noexcept { return suspended_ != nullptr; }
@@ -97,16 +98,19 @@ class Judge {
   /// Not of a request that is refused for its path.
   virtual bool wants_body(const Request& request) = 0;
 
-  /// Judges a request, or goes on with its judgement that `waiter` was parked with. With `may_wait`
-  /// false the request does not wait for reservations of others (its wait is over, or the queue is
-  /// full): it is refused instead. It still waits for the shared store, for `redis.budget` at most.
-  /// Views in the effect are valid until the next call of judge(). `waiter`: the session's own, the
-  /// same for every judgement of a request.
+  /// Begins the judgement of a request. With `may_wait` false the request does not wait for
+  /// reservations of others (its wait is over, or the queue is full): it is refused instead. It
+  /// still waits for the shared store, for `redis.budget` at most. Views in the effect are valid
+  /// until the next judge() or resume(). `waiter`: the session's own, the same for every judgement
+  /// of a request; it does not wait for the store.
   virtual Decision judge(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) = 0;
+  /// Goes on with a judgement that was suspended: the waiter was parked with it, waits for the
+  /// store, and has been resumed. Pass the same request.
+  virtual Decision resume(const Request& request, TimePoint now, bool may_wait, Waiter& waiter) = 0;
 
   /// Parks a session by its decision, whose effect is `wait`; before the next tick(), which takes
-  /// back a judgement without a waiter. False: the queue is full; judge again with may_wait
-  /// false. A resumed session judges again; may_wait is `now < waiting_until(waiter)`.
+  /// back a judgement without a waiter. False: the queue is full; judge() with may_wait false. A
+  /// resumed session judges again (see judge_or_park()); may_wait is `now < waiting_until(waiter)`.
   virtual bool park(Waiter& waiter, const Decision& decision, TimePoint now) = 0;
   virtual TimePoint waiting_until(const Waiter& waiter) const = 0;
   /// Ends the wait: the verdict is not `wait`, or the client left. Does nothing if the wait never

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gate/judging.h"
 #include "net/http/content_coding.h"
 
 namespace weir::proxy {
@@ -145,32 +146,27 @@ bool Intake::judge_kept(bool may_wait) {
 }
 
 std::size_t Intake::judge(Request& request, std::span<char> input, bool may_wait) {
-  const TimePoint now = ctx_.worker.now();
-  for (;;) {
-    const gate::Decision decision = ctx_.judge.judge(request, now, may_wait, *this);
-    const Effect& effect = decision.effect;
-    if (effect.kind != Effect::Kind::wait) ctx_.notes.judged(*notes_, request, decision, peer_);
-    switch (effect.kind) {
-      case Effect::Kind::pass:
-        ticket_ = decision.ticket;
-        reads_answer_ = decision.reads_answer;
-        return begin_exchange(effect.upstream_headers, effect.response_headers, input);
-      case Effect::Kind::answer:
-        reply(render(effect));
-        return head_bytes_ + decoded_;
-      case Effect::Kind::delay:
-        return hold(decision);
-      case Effect::Kind::wait:
-        if (ctx_.judge.park(*this, decision, now)) {
-          state_ = State::parked;
-          ctx_.notes.waits(*notes_);
-          expect_nothing();  // the judge watches its deadline
-          return 0;
-        }
-        may_wait = false;
-        break;
-    }
+  const gate::Decision decision =
+      gate::judge_or_park(ctx_.judge, request, ctx_.worker.now(), may_wait, *this);
+  const Effect& effect = decision.effect;
+  if (effect.kind != Effect::Kind::wait) ctx_.notes.judged(*notes_, request, decision, peer_);
+  switch (effect.kind) {
+    case Effect::Kind::pass:
+      ticket_ = decision.ticket;
+      reads_answer_ = decision.reads_answer;
+      return begin_exchange(effect.upstream_headers, effect.response_headers, input);
+    case Effect::Kind::answer:
+      reply(render(effect));
+      return head_bytes_ + decoded_;
+    case Effect::Kind::delay:
+      return hold(decision);
+    case Effect::Kind::wait:
+      state_ = State::parked;
+      ctx_.notes.waits(*notes_);
+      expect_nothing();  // the judge watches its deadline
+      break;
   }
+  return 0;
 }
 
 std::size_t Intake::hold(const gate::Decision& decision) {

@@ -157,13 +157,8 @@ void Server::cut_all() {
   }
 }
 
-void Server::end_of_turn(TimePoint now) {
+void Server::end_of_turn(TimePoint /*now*/) {
   Context& ctx = *context_;
-  if (ctx.judge.has_waiters()) {
-    ctx.judge.tick(now);
-    // Twice a tick of the wheel is under the 20 ms that the judge asks for.
-    if (ctx.judge.has_waiters()) ctx.worker.wheel().arm(waker_, now + net::Wheel::kTick);
-  }
   net::ClientConnection::run_resumed(ctx);
   reclaim();
   doorway_.end_of_turn(ctx.sessions.size());

@@ -20,8 +20,9 @@ struct Context;
 class Session;
 
 /// The reverse proxy of one worker: listeners, sessions, connections to the app. Construct it
-/// before the worker runs or on its thread; call everything else on its thread (net::Worker::post).
-/// Destroy it after the worker has stopped. Settings, judge and cells must outlive it.
+/// before the worker runs or on its thread, after the judge's GateTurn; call everything else on its
+/// thread (net::Worker::post). Destroy it after the worker has stopped. Settings, judge and cells
+/// must outlive it.
 class Server final : net::AcceptHandler, net::TurnHook {
  public:
   Server(net::Worker& worker, const Settings& settings, gate::Judge& judge,
@@ -61,11 +62,6 @@ class Server final : net::AcceptHandler, net::TurnHook {
   void cut_all();
   void reclaim();
 
-  /// Rings while sessions are parked, so that turns come at least every 20 ms.
-  struct Waker final : net::Timer {
-    void on_timer(TimePoint) override {}
-  };
-
   struct Idle {
     Session* session;
     TimePoint since;
@@ -74,7 +70,6 @@ class Server final : net::AcceptHandler, net::TurnHook {
 
   std::unique_ptr<Context> context_;
   net::Doorway doorway_;
-  Waker waker_;
   std::vector<Idle> idlest_;  ///< found idle, the idlest last
 };
 

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "core/no_memory.h"
+#include "gate/judging.h"
+
 namespace weir::proxy {
 namespace {
 
@@ -278,21 +281,19 @@ void Session::take_timer() {
   advance();
 }
 
-// Called from within another session's step: judging uses nothing that such a step still needs
-// after its call of the judge (the request head, the path, the head being written). Going on is
-// left to the end of the turn.
+// Called by the judge for one waiter after the other: going on is left to the server's own end of
+// the turn, because it may park or end other sessions.
 void Session::resume(TimePoint now) {
   if (state_ != State::parked) return;
   state_ = State::reading_body;
-  try {
-    judge_kept(now < ctx_.judge.waiting_until(*this));
-  } catch (const std::exception&) {  // no memory
-    ctx_.judge.unpark(*this);
-    return out_of_memory();
-  }
-  if (state_ == State::parked) return;
-  ctx_.judge.unpark(*this);  // the wait is over: the next one gets a deadline of its own
-  go_on_after_turn();
+  bool survived = false;
+  const bool waits = gate::judge_resumed(ctx_.judge, *this, now, [&](bool may_wait) {
+    // Not guarded(): making room may end other sessions, which this very tick() may be resuming.
+    survived = survives_no_memory([&] { judge_kept(may_wait); });
+    return survived && state_ == State::parked;
+  });
+  if (!survived) return out_of_memory();
+  if (!waits) go_on_after_turn();
 }
 
 std::size_t Session::held_bytes() const noexcept {

@@ -14,6 +14,7 @@
 #include "authz/limitador_http.h"
 #include "authz/rate_limit_http.h"
 #include "gate/gate.h"
+#include "gate/gate_turn.h"
 #include "gate/unsettled.h"
 #include "net/worker_pool.h"
 #include "policies/set/policy_set.h"
@@ -35,6 +36,7 @@ struct ServingWorker {
         gate(shared, index,
              gate::GateLimits{settings.limits.held, settings.limits.waiting, settings.reserve_wait},
              cells, &observer),
+        turn(in, gate),
         server(in, proxy, gate, cells),
         unsettled(gate, in.wheel(), index, settings.authz.settle, cells, unsettled_most),
         lines(gate, cells),
@@ -95,14 +97,14 @@ struct ServingWorker {
   net::Worker& thread;
   telemetry::MetricCells& metrics;
   gate::Gate gate;
+  gate::GateTurn turn;  // first of the hooks; its header has their order
   std::optional<OperatorStoreCalls>
       counters;  // of operators, if there is a Redis: which ends before it
   // Destroyed after the server, whose sessions may have something to tell it, and before the gate.
-  // Started after the server's hook, whose sessions it gathers from.
+  // Started when all doors are there.
   std::optional<store::RedisStore> redis;
   proxy::Server server;
   gate::Unsettled unsettled;
-  // Their turns end after the proxy's, which ticks the gate, and before Redis' own.
   std::optional<authz::DoorServer> checks;         // of proxies that ask over HTTP
   std::vector<std::unique_ptr<WorkerDoor>> doors;  // in the order of the FrontDoors
   api::LineJudge lines;                            // of the event API

@@ -235,6 +235,7 @@ TEST_F(ApiServerTest, AStuckWorkerIsNotWaitedForForEver) {
 struct NoMemory final : gate::Judge {
   bool wants_body(const Request&) override { return false; }
   gate::Decision judge(const Request&, TimePoint, bool, gate::Waiter&) override { return {}; }
+  gate::Decision resume(const Request&, TimePoint, bool, gate::Waiter&) override { return {}; }
   bool park(gate::Waiter&, const gate::Decision&, TimePoint) override { return false; }
   TimePoint waiting_until(const gate::Waiter&) const override { return {}; }
   void unpark(gate::Waiter&) override {}

@@ -9,6 +9,7 @@
 #include "config/load.h"
 #include "core/text.h"
 #include "gate/gate.h"
+#include "gate/judging.h"
 #include "policies/set/compile.h"
 #include "policies/set/sharing.h"
 #include "replay/rows.h"
@@ -178,8 +179,7 @@ WhatCame through_the_proxy(const std::string& yaml, const std::vector<RandomEven
     const TimePoint now = door.world.now;
     gate::Decision judged;
     session.go_on = [&] {
-      judged = door.gate.judge(request.view(now), now, false, session);
-      if (judged.effect.kind == Effect::Kind::wait) door.gate.park(session, judged, now);
+      judged = gate::judge_or_park(door.gate, request.view(now), now, false, session);
     };
     session.go_on();
     door.deliver();

@@ -6,6 +6,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "authz/door_context.h"
@@ -42,6 +43,10 @@ class PathJudge final : public gate::Judge {
       effect.hold = milliseconds(std::stoi(std::string(request.path.substr(6))));
     }
     return decision;
+  }
+  gate::Decision resume(const Request& /*request*/, TimePoint /*now*/, bool /*may_wait*/,
+                        gate::Waiter& /*waiter*/) override {
+    throw std::logic_error("no judgement is suspended");
   }
   bool park(gate::Waiter& /*waiter*/, const gate::Decision& /*decision*/,
             TimePoint /*now*/) override {

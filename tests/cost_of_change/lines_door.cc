@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/doors/lines/door.h"
+#include "gate/judging.h"
 #include "net/doorway.h"
 #include "net/socket.h"
 
@@ -109,9 +110,9 @@ class LineDoor final : public WorkerDoor, net::AcceptHandler, net::TurnHook {
     request.target = request.path = line.substr(path, address - 1 - path);
     request.scheme = "http";
     request.client = *client;
-    const gate::Decision decision = parts_.gate.judge(request, now, false, peer);
+    const gate::Decision decision = gate::judge_or_park(parts_.gate, request, now, false, peer);
     if (decision.effect.kind == Effect::Kind::wait) {
-      peer.waits = parts_.gate.park(peer, decision, now);
+      peer.waits = true;
       return false;
     }
     if (std::exchange(peer.waits, false)) parts_.gate.unpark(peer);

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "gate/gate.h"
+#include "gate/judging.h"
 #include "tests/gate/slow_store.h"
 #include "tests/policies/world.h"
 
@@ -32,9 +33,10 @@ TEST(Errands, KeepThePoliciesTheyAreOfUntilTheStoreHasReplied) {
   Session session;
   policies::TestRequest request("POST /login");
 
-  Decision judgement = gate.judge(request.view(world.now), world.now, true, session);
-  ASSERT_EQ(judgement.effect.kind, Effect::Kind::wait);
-  ASSERT_TRUE(gate.park(session, judgement, world.now));
+  const auto judge = [&] {
+    return judge_or_park(gate, request.view(world.now), world.now, true, session);
+  };
+  ASSERT_EQ(judge().effect.kind, Effect::Kind::wait);
   ASSERT_EQ(store.asked.size(), 1u);
 
   const std::weak_ptr<const policies::PolicySet> old = world.set_;
@@ -45,16 +47,14 @@ TEST(Errands, KeepThePoliciesTheyAreOfUntilTheStoreHasReplied) {
   ASSERT_TRUE(session.resumed);
   // Judged again by the new policies; the place that the old ones took is given up, with a counter
   // of theirs.
-  judgement = gate.judge(request.view(world.now), world.now, true, session);
-  ASSERT_EQ(judgement.effect.kind, Effect::Kind::wait);
-  ASSERT_TRUE(gate.park(session, judgement, world.now));
+  ASSERT_EQ(judge().effect.kind, Effect::Kind::wait);
   ASSERT_EQ(store.asked.size(), 2u);
   EXPECT_FALSE(old.expired()) << "the store may still read the counter's name";
 
   store.deliver();
   gate.tick(world.now);
   EXPECT_TRUE(old.expired()) << "nothing needs the old policies any more";
-  judgement = gate.judge(request.view(world.now), world.now, true, session);
+  const Decision judgement = judge();
   gate.unpark(session);
   ASSERT_NE(judgement.ticket, nullptr);
   gate.finish(*judgement.ticket, End::complete, world.now);
@@ -75,10 +75,8 @@ struct Reloaded {
   }
   /// Parks the session if it has to wait.
   Effect::Kind judge() {
-    const Decision judgement = gate.judge(request.view(world.now), world.now, true, session);
-    if (judgement.effect.kind == Effect::Kind::wait) {
-      EXPECT_TRUE(gate.park(session, judgement, world.now));
-    }
+    const Decision judgement =
+        judge_or_park(gate, request.view(world.now), world.now, true, session);
     if (judgement.ticket != nullptr) gate.finish(*judgement.ticket, End::complete, world.now);
     return judgement.effect.kind;
   }
@@ -119,6 +117,9 @@ TEST(Errands, TwoThatAreJudgedBeforeEitherIsParkedGetTheirOwnVerdicts) {
   const auto judge = [&](Session& session) {
     return r.gate.judge(r.request.view(r.world.now), r.world.now, true, session);
   };
+  const auto resume = [&](Session& session) {
+    return r.gate.resume(r.request.view(r.world.now), r.world.now, true, session);
+  };
   const Decision first = judge(r.session);
   const Decision second = judge(other);
   ASSERT_EQ(first.effect.kind, Effect::Kind::wait);
@@ -129,7 +130,7 @@ TEST(Errands, TwoThatAreJudgedBeforeEitherIsParkedGetTheirOwnVerdicts) {
   r.gate.tick(r.world.now);
   ASSERT_TRUE(r.session.resumed);
   ASSERT_TRUE(other.resumed);
-  EXPECT_EQ(judge(other).effect.kind, Effect::Kind::answer) << "the store counted it second";
+  EXPECT_EQ(resume(other).effect.kind, Effect::Kind::answer) << "the store counted it second";
   EXPECT_EQ(r.judge(), Effect::Kind::pass);
   r.gate.unpark(other);
   r.gate.unpark(r.session);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/no_memory.h"
+#include "gate/judging.h"
 #include "tests/policies/world.h"
 #include "tests/support/allocations.h"
 
@@ -36,10 +37,10 @@ class GateTest : public testing::Test {
   };
 
   void judge(Session& session, bool may_wait = true) {
-    const Decision judgement = gate.judge(session.request.view(now), now, may_wait, session);
+    const Decision judgement =
+        judge_or_park(gate, session.request.view(now), now, may_wait, session);
     switch (judgement.effect.kind) {
       case Effect::Kind::wait:
-        if (!gate.park(session, judgement, now)) return judge(session, false);
         return;
       case Effect::Kind::answer:
         session.status = judgement.effect.status;

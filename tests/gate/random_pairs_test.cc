@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gate/gate.h"
+#include "gate/judging.h"
 #include "store/memory_store.h"
 #include "tests/gate/pairs_model.h"
 #include "tests/policies/world.h"
@@ -233,9 +234,8 @@ class Run {
     replica.rows.values.clear();
     Decision judgement;
     for (int round = 0; round < 10; ++round) {
-      judgement = replica.gate.judge(sent.view(now), now, false, *session);
+      judgement = judge_or_park(replica.gate, sent.view(now), now, false, *session);
       if (judgement.effect.kind != Effect::Kind::wait) break;
-      ASSERT_TRUE(replica.gate.park(*session, judgement, now));
       replica.way.deliver();
       replica.gate.tick(now);
     }

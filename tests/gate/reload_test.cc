@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gate/gate.h"
+#include "gate/judging.h"
 #include "store/memory_store.h"
 #include "tests/policies/world.h"
 
@@ -159,12 +160,12 @@ struct Reloaded {
   }
   Ticket* begin() {
     for (int round = 0; round < 10; ++round) {
-      const Decision judgement = gate.judge(request.view(world.now), world.now, true, session);
+      const Decision judgement =
+          judge_or_park(gate, request.view(world.now), world.now, true, session);
       if (judgement.effect.kind != Effect::Kind::wait) {
         gate.unpark(session);
         return judgement.ticket;
       }
-      EXPECT_TRUE(gate.park(session, judgement, world.now));
       store.deliver();
       gate.tick(world.now);
     }

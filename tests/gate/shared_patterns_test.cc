@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gate/gate.h"
+#include "gate/judging.h"
 #include "store/memory_store.h"
 #include "tests/policies/world.h"
 
@@ -109,14 +110,13 @@ class Replica {
     policies::TestRequest request("POST " + path);
     request.header("X-Order", order);
     Session session;
-    Decision judged = gate.judge(request.view(world.now), world.now, true, session);
+    Decision judged = judge_or_park(gate, request.view(world.now), world.now, true, session);
     asked = judged.effect.kind == Effect::Kind::wait;
     if (asked) {
-      EXPECT_TRUE(gate.park(session, judged, world.now));
       line.deliver();
       gate.tick(world.now);
       EXPECT_TRUE(session.resumed);
-      judged = gate.judge(request.view(world.now), world.now, true, session);
+      judged = judge_or_park(gate, request.view(world.now), world.now, true, session);
       gate.unpark(session);
     }
     if (judged.ticket != nullptr) {

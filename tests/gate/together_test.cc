@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "gate/gate.h"
+#include "gate/judging.h"
 #include "tests/gate/slow_store.h"
 #include "tests/policies/world.h"
 
@@ -45,10 +46,10 @@ struct Together {
     for (int round = 0; !open.empty() && round < 100; ++round) {
       std::vector<Session*> left;
       for (Session* const session : open) {
-        Decision judgement = gate.judge(request.view(world.now), world.now, true, *session);
+        const Decision judgement =
+            judge_or_park(gate, request.view(world.now), world.now, true, *session);
         session->resumed = false;
-        if (judgement.effect.kind == Effect::Kind::wait &&
-            gate.park(*session, judgement, world.now)) {
+        if (judgement.effect.kind == Effect::Kind::wait) {
           left.push_back(session);
           continue;
         }
@@ -73,9 +74,8 @@ struct Together {
       Session session;
       Decision judgement;
       for (int round = 0; round < 10; ++round) {
-        judgement = gate.judge(request.view(world.now), world.now, true, session);
+        judgement = judge_or_park(gate, request.view(world.now), world.now, true, session);
         if (judgement.effect.kind != Effect::Kind::wait) break;
-        EXPECT_TRUE(gate.park(session, judgement, world.now));
         store.deliver();
         gate.tick(world.now);
       }
@@ -163,12 +163,13 @@ policies:
 )");
   for (int i = 0; i < 6; ++i) {
     Session session;
-    Decision judgement = t.gate.judge(t.request.view(t.world.now), t.world.now, true, session);
-    ASSERT_EQ(judgement.effect.kind, Effect::Kind::wait);
-    ASSERT_TRUE(t.gate.park(session, judgement, t.world.now));
+    const auto judge = [&] {
+      return judge_or_park(t.gate, t.request.view(t.world.now), t.world.now, true, session);
+    };
+    ASSERT_EQ(judge().effect.kind, Effect::Kind::wait);
     t.store.fail(limiter::SharedError::lost);
     t.gate.tick(t.world.now);
-    judgement = t.gate.judge(t.request.view(t.world.now), t.world.now, true, session);
+    const Decision judgement = judge();
     ASSERT_EQ(judgement.effect.kind, Effect::Kind::pass);
     t.gate.unpark(session);
     ASSERT_NE(judgement.ticket, nullptr);

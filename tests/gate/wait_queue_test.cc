@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gate/gate.h"
+#include "gate/judging.h"
 #include "tests/policies/world.h"
 #include "tests/support/seed.h"
 
@@ -29,11 +30,9 @@ struct Accounts {
   };
 
   void judge(Session& session, bool may_wait = true) {
-    const Decision judgement = gate.judge(session.request.view(now), now, may_wait, session);
-    if (judgement.effect.kind == Effect::Kind::wait) {
-      if (!gate.park(session, judgement, now)) judge(session, false);
-      return;
-    }
+    const Decision judgement =
+        judge_or_park(gate, session.request.view(now), now, may_wait, session);
+    if (judgement.effect.kind == Effect::Kind::wait) return;
     session.ticket = judgement.ticket;
     session.refused = judgement.effect.kind == Effect::Kind::answer;
     gate.unpark(session);

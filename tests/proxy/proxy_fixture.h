@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gate/gate_turn.h"
 #include "proxy/server.h"
 #include "telemetry/metrics.h"
 #include "tests/support/fake_judge.h"
@@ -46,6 +47,7 @@ class ProxyFixture : public ::testing::Test {
     pool = std::make_unique<net::WorkerPool>(workers);
     while (judges.size() < workers) judges.push_back(std::make_unique<FakeJudge>());
     for (unsigned i = 0; i < workers; ++i) {
+      turns.push_back(std::make_unique<gate::GateTurn>((*pool)[i], *judges[i]));
       servers.push_back(
           std::make_unique<proxy::Server>((*pool)[i], settings, *judges[i], metrics->cells(i)));
       ASSERT_TRUE(servers[i]->listen(std::move((*fds)[i])));
@@ -56,6 +58,7 @@ class ProxyFixture : public ::testing::Test {
   void TearDown() override {
     if (pool) pool->stop();
     servers.clear();
+    turns.clear();
     for (auto& judge : judges) EXPECT_EQ(judge->open_tickets(), 0u);
     pool.reset();
   }
@@ -97,6 +100,7 @@ class ProxyFixture : public ::testing::Test {
   std::vector<std::unique_ptr<FakeJudge>> judges;
   std::unique_ptr<telemetry::Metrics> metrics;
   std::unique_ptr<net::WorkerPool> pool;
+  std::vector<std::unique_ptr<gate::GateTurn>> turns;
   std::vector<std::unique_ptr<proxy::Server>> servers;
 
  private:

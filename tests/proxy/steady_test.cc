@@ -46,6 +46,7 @@ TEST_F(Steady, a_request_allocates_nothing_after_warm_up) {
       }
       return j;
     }
+    gate::Decision resume(const Request&, TimePoint, bool, gate::Waiter&) override { return {}; }
     bool park(gate::Waiter&, const gate::Decision&, TimePoint) override { return false; }
     TimePoint waiting_until(const gate::Waiter&) const override { return {}; }
     void unpark(gate::Waiter&) override {}

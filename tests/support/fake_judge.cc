@@ -96,6 +96,11 @@ gate::Decision FakeJudge::judge(const Request& request, TimePoint /*now*/, bool 
   return out;
 }
 
+gate::Decision FakeJudge::resume(const Request& /*request*/, TimePoint /*now*/, bool /*may_wait*/,
+                                 gate::Waiter& /*waiter*/) {
+  throw std::logic_error("the fake suspends no judgement");
+}
+
 bool FakeJudge::park(gate::Waiter& waiter, const gate::Decision& /*decision*/, TimePoint now) {
   {
     const std::lock_guard lock(mutex_);

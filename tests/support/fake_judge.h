@@ -45,6 +45,8 @@ class FakeJudge final : public gate::Judge {
   bool wants_body(const Request& request) override;
   gate::Decision judge(const Request& request, TimePoint now, bool may_wait,
                        gate::Waiter& waiter) override;
+  gate::Decision resume(const Request& request, TimePoint now, bool may_wait,
+                        gate::Waiter& waiter) override;
   bool park(gate::Waiter& waiter, const gate::Decision& decision, TimePoint now) override;
   TimePoint waiting_until(const gate::Waiter& waiter) const override;
   void unpark(gate::Waiter& waiter) override;
