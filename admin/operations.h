@@ -25,8 +25,9 @@
 #include "telemetry/latency.h"
 #include "telemetry/metrics.h"
 
-/// What the operators' doors need of the process. `app` provides it; tests have one of their own.
-/// Everything here is called on the control thread, the one that runs the doors' io_context.
+/// The interface through which the admin API reads and changes the running process. `app`
+/// implements it; tests have an implementation of their own. Every function is called on the
+/// control thread, which runs the io_context of the admin and health servers.
 namespace weir::admin {
 
 /// A problem of a configuration, ready to be read.
@@ -122,7 +123,7 @@ struct SourceFacts {
 };
 
 struct StatusFacts {
-  std::string upstream;  ///< why nobody knows where the app is; empty: it is known
+  std::string upstream;  ///< why the app's address is unknown; empty: it is known
   std::string version;
   std::string commit;  ///< that it was built from; empty: not known
   TimePoint started{};
@@ -141,7 +142,7 @@ struct StatusFacts {
 /// A change of a table, as its history keeps it.
 struct TableRecord {
   static constexpr const char* kApplied = "applied";  ///< it holds
-  static constexpr const char* kPending = "pending";  ///< it waits for somebody else
+  static constexpr const char* kPending = "pending";  ///< it waits for another person's approval
   static constexpr const char* kRejected = "rejected";
   static constexpr const char* kUndone = "undone";  ///< it was taken back
   static constexpr const char* kUndo = "undo";      ///< it holds, and has taken another back
@@ -152,7 +153,7 @@ struct TableRecord {
   };
   std::string id, table, state, reason;
   std::string by, decided_by;  ///< who asked; who approved, rejected or took back
-  TimePoint at{}, decided{};   ///< decided: epoch, nobody has
+  TimePoint at{}, decided{};   ///< decided: epoch, no decision yet
   /// The decision of another replica that came too late: "rejected by cleo"; empty: none.
   std::string overtaken;
   std::vector<Change> changes;
@@ -164,10 +165,10 @@ struct TableFacts {
   std::vector<config::TableCell> cells;  ///< what people have set over the files
   std::vector<std::string> policies;     ///< whose rungs ask it
   std::vector<TableRecord> records;      ///< the oldest first
-  bool approval = false;                 ///< a change waits for somebody else
+  bool approval = false;                 ///< a change needs another person's approval
 };
 
-/// What an operator wants of a table.
+/// A change of a table that an operator requests.
 struct TableRequest {
   enum class Verb : std::uint8_t { set, approve, reject, undo };
   Verb verb = Verb::set;
@@ -181,7 +182,7 @@ struct TableAnswer {
   LoadReport report;  ///< of a change that does not compile
 };
 
-/// What operators ask the shared store about the counters of a policy, for a key.
+/// A question about the counters of a policy in the shared store, for one key.
 struct StoreQuestion {
   bool reset = false;  ///< empties them; else they are only read
   std::shared_ptr<const policies::PolicySet> set;
@@ -193,7 +194,7 @@ struct StoreAnswer {
   std::vector<limiter::KeptReading> readings;  ///< of the policy's counters, in their order
 };
 
-/// What a judgement that changes nothing asks the shared store.
+/// The operations on the shared store of a judgement that changes nothing.
 struct StoreRequest {
   std::shared_ptr<const policies::PolicySet> set;  ///< whose counters it is about
   policies::StoreOps operations;
@@ -211,12 +212,12 @@ struct ReplicaFacts {
   bool self = false, up = false, behind = false;
 };
 
-/// What this process knows of the replicas with which it shares a Redis.
+/// The state of the replicas that share a Redis with this process.
 struct FleetFacts {
   std::string name;                    ///< of this one
   bool up = false;                     ///< what follows is some seconds old at most
   std::string why;                     ///< why it is not
-  std::optional<milliseconds> age;     ///< of what follows; none: nothing was heard yet
+  std::optional<milliseconds> age;     ///< of what follows; none: no answer has come yet
   std::size_t unsent = 0;              ///< changes that Redis does not have yet
   std::uint64_t strangers = 0;         ///< texts of others that had a wrong seal
   std::string newest;                  ///< the configuration that the fleet came to last
@@ -233,7 +234,7 @@ class Operations {
   virtual std::shared_ptr<const policies::PolicySet> policies() const = 0;
   /// Reads the configuration again; with an error in it the running set stays.
   virtual boost::asio::awaitable<LoadReport> reload() = 0;
-  /// What operators have set on policies for a while, in the order in which it was set.
+  /// The temporary overrides of policies, in the order in which operators set them.
   virtual std::vector<config::Override> overrides() const = 0;
   /// Puts an override in force on every worker, or says in the report why it can't be. It ends by
   /// itself, and holds over reloads; unless it is of this replica alone, on all that share a Redis.
@@ -269,7 +270,7 @@ class Operations {
   virtual AuditPage audit_entries(std::size_t /*most*/) const { return {}; }
 };
 
-/// What is counted and listed; shared with the workers, each of them thread-safe.
+/// The counters, lists and statistics that workers and the admin API share. Each is thread-safe.
 struct Stores {
   limiter::Bank& counters;
   limiter::ListBank& lists;

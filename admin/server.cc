@@ -21,8 +21,8 @@ namespace {
 
 using telemetry::Metric;
 
-// What a page of another site can make a browser send without asking first (a form, an image) has
-// neither a JSON content type nor a field of its own.
+// A page of another site can make a browser send a request without a preflight (a form, an image).
+// Such a request has neither a JSON content type nor a header field of its own.
 std::optional<net::HttpReply> check_mutation(const Route& route, const net::HttpRequest& request) {
   if (route.method == "GET") {
     if (request.body.empty()) return std::nullopt;
