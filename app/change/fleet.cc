@@ -71,7 +71,8 @@ Fleet::Fleet(boost::asio::io_context& control, const SharedStoreSettings& redis,
 Fleet::~Fleet() = default;
 
 std::vector<config::Override> Fleet::start(milliseconds limit, TableChanges& tables) {
-  // Items wait in the board until they are asked for; news of before the start are not ours.
+  // Items wait in the board until they are asked for. Broadcasts from before the start do not
+  // concern this replica.
   static_cast<void>(board_.start(limit, clock_));
   was_up_ = board_.sync().why().empty();
   for (const store::BoardItem& item : board_.items(kTables, clock_.now()))

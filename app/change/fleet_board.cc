@@ -16,8 +16,8 @@ namespace weir::app {
 namespace {
 
 constexpr std::size_t kSealSize = 32;
-// A full board is heard and told within so many calls; a server that always has more gets no more
-// than these in a second.
+// A full board is received and sent within so many calls. A server that always has more gets no
+// more than these calls in a second.
 constexpr int kCallsASecond = 100;
 constexpr std::string_view kNewsName = "news";
 

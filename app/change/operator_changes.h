@@ -25,10 +25,10 @@ class Swap {
   virtual boost::asio::awaitable<std::string> put_in_use(const Configuration& next) = 0;
 };
 
-/// What operators have changed over the files: overrides (config/override.h) and edits of tables.
-/// Holds the files that were loaded last without errors, and puts them in use with the changes over
-/// them: whenever a change comes or ends, whatever the files say by then, and with every load. One
-/// after the other. On the control thread.
+/// Changes that operators have made over the files: overrides (config/override.h) and edits of
+/// tables. Holds the files of the last successful load, and puts them in use with the changes over
+/// them: after each change, at the end of each override, and at every load. One such operation runs
+/// at a time. On the control thread.
 class OperatorChanges {
  public:
   OperatorChanges(boost::asio::io_context& control, Swap& swap, Log& log);

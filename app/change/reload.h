@@ -54,7 +54,7 @@ class Reload {
   using Prepare = std::function<void(std::function<void()> done)>;
   void prepare_by(Prepare prepare) { prepare_ = std::move(prepare); }
 
-  /// What is in force, with secrets masked, and the last loads, the newest first.
+  /// The texts in force, with secrets masked, and the records of the last loads, the newest first.
   const std::vector<admin::ConfigText>& texts() const noexcept { return texts_; }
   std::vector<admin::LoadRecord> history() const { return {history_.begin(), history_.end()}; }
 

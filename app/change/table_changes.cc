@@ -20,7 +20,7 @@ bool same_person(std::string_view a, std::string_view b) {
   return net::same_ignoring_case(ascii::trimmed(a, " "), ascii::trimmed(b, " "));
 }
 
-constexpr std::size_t kSaidMax = 200;  // tables that ours() tells of
+constexpr std::size_t kSaidMax = 200;  // tables that ours() reports
 
 using admin::TableAnswer;
 using admin::TableRecord;
@@ -129,8 +129,8 @@ bool TableChanges::agreed(const std::string& table) const {
   return said != ours_.end() && agreed_(table, said->second);
 }
 
-/// What a file has said once is noted until all agree, also if the file says something else by
-/// then.
+/// Notes the cells whose limit the file has had at some time. The note stays until all replicas
+/// agree, even if the file changes in the meantime.
 void TableChanges::note_same() {
   const std::vector<config::TableDef>& tables = changes_->files().tables;
   const Cells files = cells_in_files(tables, history_.edits());
@@ -289,7 +289,7 @@ std::vector<config::TableEdit> TableChanges::edits_with(const TableRecord& recor
   const config::TableDef* const file = table_of(changes_->files().tables, record.table);
   for (config::TableEdit& edit : next) {
     if (edit.table != record.table || file == nullptr || !agreed(edit.table)) continue;
-    // What the file says as well needs no word of ours: a later change of the file counts.
+    // A cell that the file has as well needs no edit: a later change of the file takes effect.
     std::erase_if(edit.cells, [&](const config::TableCell& cell) {
       return same_limit(config::limit_at(*file, cell.path), cell.limit);
     });

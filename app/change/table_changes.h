@@ -109,7 +109,7 @@ class TableChanges {
   std::string unwritten_;  // why the history on the disk is an old one; empty: it is not
   Cells same_;             // of what is set: what the files have said as well since
   std::map<std::string, std::string> ours_;
-  std::set<std::string> seen_;  // of what was told at the start
+  std::set<std::string> seen_;  // from the start
   TurnQueue turns_;
 };
 

@@ -66,7 +66,7 @@ std::string_view info_of(const Reply& reply, std::string_view name) {
   return {};
 }
 
-/// What to do about a server that takes no writes.
+/// Advice for a server that refuses writes with this error.
 std::string_view advice_for(std::string_view error) {
   if (error.starts_with("READONLY"))
     return "it is a replica: name the master, or let Sentinels say who it is";

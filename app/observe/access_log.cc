@@ -110,7 +110,7 @@ void AccessLog::State::write_all(std::string& batch) {
   }
 }
 
-/// What could not be written.
+/// Returns the part of the text that could not be written.
 std::string_view AccessLog::State::write(std::string_view text, int& error) {
   if (!text.empty() && std::exchange(in_line, false) && !is_new_file(descriptor) &&
       !write("\n", error).empty()) {

@@ -34,7 +34,7 @@ class Audit {
   void use(bool readable_keys) noexcept { readable_keys_ = readable_keys; }
   /// Numbers it, gives it the time, keeps it, writes it.
   void tell(admin::AuditEntry entry);
-  /// What weir does by itself, or because a signal says so.
+  /// Logs an action that weir takes by itself or because of a signal.
   void tell_of_own(std::string action, std::string who, boost::json::value after = nullptr);
   /// A reload that no door asked for. `cause`: "SIGHUP", or which file changed; `before`: the hash
   /// of the configuration until then.

@@ -18,7 +18,7 @@
 #include "net/fd.h"
 #include "telemetry/metrics.h"
 
-/// What survives a restart, in `state.dir`:
+/// The data that survives a restart, in `state.dir`:
 ///
 ///   lock               taken while weir runs: one directory, one process
 ///   secret             the 16 bytes that key every hash, mode 0600; without it the files below
@@ -26,7 +26,7 @@
 ///   lists.journal      list entries: first all of them, then every change as it came
 ///   counters.snapshot  all settled counts at some instant
 ///   patterns.snapshot  the patterns' open matches and their timers, written with it
-///   tables.json        what people have set in tables: TableChanges writes it, and tells State
+///   tables.json        limits that operators have set: TableChanges writes it and reports to State
 ///
 /// The journal is appended to at least every 500 ms and rewritten whole with each snapshot; so what
 /// is older than a second survives SIGKILL. Both are rewritten beside themselves and renamed. A

@@ -42,7 +42,7 @@ class WorkerTeam final : public admin::WorkerProbe, public api::Workers {
   std::size_t size() const noexcept { return members_.size(); }
   ServingWorker& operator[](std::size_t i) const noexcept { return *members_[i]; }
 
-  /// On every worker, as a turn of its own; nobody waits.
+  /// Runs the task on every worker, as a turn of its own, without waiting for it.
   void post_to_all(const Task& what) const;
   /// On every worker, again and again until there is memory for it: a worker without new policies
   /// would judge by the old ones. The call is complete when all have done it.

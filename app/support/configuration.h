@@ -25,8 +25,9 @@ struct Configuration {
 /// Compiles what was loaded, if it could be loaded.
 Configuration compile(config::Loaded loaded);
 
-/// Warns of what would be an error if the disabled policies were not. Their expressions are not
-/// compiled otherwise, and a misspelt field would show only when somebody enables the policy.
+/// Warns of problems that would be errors if the disabled policies were enabled. Their expressions
+/// are not compiled otherwise, and a misspelt field would show only when an operator enables the
+/// policy.
 void look_at_disabled(Configuration& configuration);
 
 /// Limits of another program, but for those whose conditions weir cannot compile: they are left

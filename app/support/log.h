@@ -47,9 +47,9 @@ class LogLine {
   std::vector<Field> fields_;
 };
 
-/// Lines on stderr. A thread of its own writes them, so that a reader that has stalled holds up
-/// nobody; the lines that it makes weir lose are counted, and a line says how many once it reads
-/// on. Thread-safe.
+/// Lines on stderr. A thread of its own writes them, so that a stalled reader blocks no other
+/// thread. weir counts the lines that are lost then, and a line reports their number when the
+/// reader reads on. Thread-safe.
 class Log {
  public:
   Log(Level level, bool json, int descriptor = STDERR_FILENO);

@@ -27,7 +27,7 @@ bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
                        std::string& message);
 
 /// Whether a name server may be asked: then the loop of the store may wait for it at its end
-/// (app/remote/left_alone.h). Sentinels and nodes of a cluster may tell names of others.
+/// (app/remote/left_alone.h). Sentinels and nodes of a cluster may report names of others.
 bool may_ask_names(const store::Settings& settings);
 
 /// Into the metrics of its worker.

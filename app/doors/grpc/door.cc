@@ -25,7 +25,7 @@ constexpr std::uint32_t kStreamsMin = 100;
 
 const config::Endpoint kGrpcDefault{"127.0.0.1", config::kGrpcPort, ""};
 
-/// What the gRPC servers of all workers have in common.
+/// The data that the gRPC servers of all workers share.
 struct GrpcCommon {
   /// `certificates`: null serves in the clear.
   GrpcCommon(const DoorPlan& plan, std::shared_ptr<const net::TlsContext> certificates)

@@ -11,7 +11,8 @@
 
 #include "config/default_ports.h"
 
-/// What `weir inject` finds in manifests: pods, Services, and the ports between them. Pure.
+/// The objects that `weir inject` finds in manifests: pods, Services, and the ports between them.
+/// Pure.
 namespace weir::app {
 
 /// Where weir's proxy listens.
@@ -42,7 +43,7 @@ struct Pod {
   std::string title() const { return kind + "/" + name; }
 };
 
-/// What the manifests have.
+/// The objects of all manifests.
 struct Objects {
   struct Service {
     YAML::Node node;
