@@ -24,9 +24,9 @@ struct AnswerFrame {
 /// but the names themselves: append_allowed() knows those.
 void find_forged(const net::FieldList& fields, std::vector<std::string_view>& out);
 /// Appends the answer that lets a request pass: 200 with the headers for the app and for the
-/// client, and for Envoy which of the client's own to take away: `forged`, and those headers of
-/// weir that the answer does not set. `id`: of a request that the app is to tell of; null: there is
-/// nothing to tell. No allocation once `out` has grown, as below.
+/// client. For Envoy also the client's headers to remove: `forged`, and those headers of weir that
+/// the answer does not set. `id`: of a request whose answer the app is to report; null: there is
+/// nothing to report. No allocation once `out` has grown, as below.
 void append_allowed(std::string& out, const CallerRow& caller, const Effect& effect,
                     std::span<const std::string_view> forged, const gate::Unsettled::Id* id,
                     const AnswerFrame& frame);
