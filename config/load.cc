@@ -85,8 +85,8 @@ std::string join(const std::string& directory, const std::string& path) {
   return directory.ends_with('/') ? directory + path : directory + "/" + path;
 }
 
-/// A path as it stands from the main file's directory: in the hash of a configuration, which is the
-/// same wherever the files lie and however the main file's path is written.
+/// A path relative to the main file's directory. It is part of the hash of a configuration, which
+/// does not depend on where the files lie or how the main file's path is written.
 std::string name_in_hash(const std::string& path, const std::string* directory) {
   if (directory == nullptr || *directory == ".") return path;
   const std::string before = directory->ends_with('/') ? *directory : *directory + "/";

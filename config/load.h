@@ -26,7 +26,7 @@ struct RemoteRead {
 };
 using RemoteReader = std::function<RemoteRead(const RemoteDef& remote)>;
 
-/// Reads a file of limitador's limits; for whoever can say which of them cannot be compiled.
+/// Reads a file of limitador's limits. It may leave out limits that cannot be compiled.
 using LimitsReader = std::function<Imported(std::string_view text)>;
 
 /// One pattern of `include:`.

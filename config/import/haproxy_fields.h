@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-/// What fetches of HAProxy (`src`, `req.hdr(X),lower`) are among weir's fields.
+/// Translates fetches of HAProxy (`src`, `req.hdr(X),lower`) to weir's fields.
 namespace weir::config {
 
 using HaproxyWords = std::vector<std::string>;

@@ -39,7 +39,7 @@ void rewrite(const HaproxyRule& rule, std::map<std::string, const HaproxyRule*>&
     written.emplace(changed_name(*field), &rule);
 }
 
-/// From this rule on nobody knows where requests go.
+/// From this rule on, the section of a request is unknown.
 void forget(const HaproxySection& door, std::size_t order,
             std::map<std::string, std::vector<std::string>>& ways) {
   for (std::size_t i = order; i < door.rules.size(); ++i) {

@@ -69,7 +69,7 @@ std::vector<Text> read_event_names(Reader& reader, const Member& m);
 inline bool is_word(const Member& m, std::string_view word) {
   return m.value->is_scalar() && m.value->text == word;
 }
-/// What is fetched from elsewhere. `redis`: it may be a key of Redis. None: it has been told why.
+/// Reads a remote text. `redis`: a key of Redis is allowed. None: the reason has been reported.
 std::optional<RemoteDef> read_remote(Reader& reader, const Member& m, bool redis);
 /// `include:`: patterns of paths, and what is fetched.
 void read_includes(Reader& reader, const Member& m, std::vector<Text>& patterns,

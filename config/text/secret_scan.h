@@ -6,7 +6,7 @@
 
 #include "core/chars/ascii.h"
 
-/// What the masking of secrets sees in a line of YAML, without a parser: files with mistakes are
+/// Scans a line of YAML for the masking of secrets, without a parser: files with mistakes are
 /// masked as well. Pure.
 namespace weir::config::secret_scan {
 
