@@ -50,7 +50,7 @@ constexpr std::string_view name_of(ListKind kind) noexcept {
   return kListKinds[static_cast<std::size_t>(kind)].name;
 }
 
-/// What happens to an event whose key or amount is missing.
+/// The treatment of an event whose key or amount is missing.
 enum class Missing : std::uint8_t { skip, same, deny };
 inline constexpr std::array kMissings{
     Word<Missing>{Missing::skip, "skip"},
@@ -171,7 +171,7 @@ enum class Metric : std::uint8_t {
   score,      ///< of the request: what the rungs of all policies give it; no counter, no window
 };
 
-/// What a metric reads of each event.
+/// The input that a metric reads from each event.
 enum class Takes : std::uint8_t { nothing, amount, members, datum };
 
 /// A row of the table of metrics.

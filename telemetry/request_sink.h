@@ -29,8 +29,8 @@ class RequestSink {
  public:
   static constexpr std::size_t kQueueBytes = std::size_t{1} << 20;
   static constexpr std::size_t kSpans = 512;
-  /// Requests at once whose facts are kept, unless the constructor is told less; others are counted
-  /// as lost.
+  /// Requests at once whose facts are kept, unless the constructor gets a smaller number; others
+  /// are counted as lost.
   static constexpr std::size_t kFactsMax = 4'096;
   using Spans = Ring<RequestFacts, kSpans>;
   /// The most memory of one: of `facts` requests at once, its lines if it `logs`, its spans if it
