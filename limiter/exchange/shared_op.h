@@ -49,7 +49,7 @@ struct SharedId {
   friend auto operator<=>(const SharedId&, const SharedId&) = default;
 };
 
-/// What an operation does with its key in the store.
+/// The effect of an operation on its key in the store.
 enum class SharedVerb : std::uint8_t {
   add = 1,    ///< adds the event unless a part's ceiling is broken (all parts or none)
   read,       ///< the reading now; changes nothing

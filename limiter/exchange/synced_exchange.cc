@@ -130,7 +130,7 @@ void SyncedBank::take_total(SyncEntry& entry, const SharedReply& reply, bool emp
   const Number before = own + amount_of(entry.others_at(now));
   Number told = own - amount_of(entry.pending);
   if (entry.sends_no_negative() && amount_of(entry.pending).is_negative() && total < told) {
-    // The store has less than the debt: it has lost it, or somebody has emptied the key.
+    // The store has less than the debt: it has lost the count, or an operator has emptied the key.
     entry.pending = std::min(amount_of(entry.pending) + (told - total), Number{0});
     told = own - *entry.pending;
   }
@@ -154,8 +154,8 @@ void SyncedBank::take_total(SyncEntry& entry, const SharedReply& reply, bool emp
 }
 
 /// A window that begins with a key's first event began for all replicas with the first event that
-/// the store heard of. Our own part moves there, so that it ends with the others'. Returns the
-/// time; none: there is no window.
+/// reached the store. Our own part moves there, so that it ends with the others'. Returns the time;
+/// none: there is no window.
 std::optional<TimePoint> SyncedBank::join_window(SyncEntry& entry, const SharedReply& reply,
                                                  TimePoint now) {
   const TimePoint there = reply.parts[0].began;

@@ -46,7 +46,7 @@ struct Listing {
   std::string_view policy;         ///< why: empty for an operator's entry
   Number value, limit;             ///< why
   std::string_view why;            ///< why, in an operator's words
-  std::string_view by;             ///< by whom: "policy", "admin", ...
+  std::string_view by;             ///< the author: "policy", "admin", ...
 };
 
 /// The result of putting a key on a list.

@@ -105,7 +105,7 @@ View::Seen SketchView::put(Window& window, const ViewEvent& event) {
   return fresh ? Seen::counted : Seen::known;
 }
 
-/// Whether the member was new, as far as the filter or the sketch can tell.
+/// Whether the member was new, according to the filter or the sketch.
 bool SketchView::count(Window& window, Counted& counted, const Hash128& owner,
                        const Hash128& member) {
   if (window.filter) {
