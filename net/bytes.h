@@ -48,7 +48,7 @@ class BlockPool {
   std::size_t high_water() const noexcept { return limit_ - limit_ / 8; }
   std::size_t low_water() const noexcept { return limit_ - limit_ / 4; }
   std::size_t in_use() const noexcept { return in_use_; }
-  /// More is in use than should be: somebody is to give blocks back before others take any.
+  /// More is in use than should be: other users should give blocks back before more are taken.
   bool is_short() const noexcept { return in_use_ > high_water(); }
 
   /// At most 1 GiB. Throws std::bad_alloc over the limit.
@@ -56,7 +56,7 @@ class BlockPool {
   void give_back(Block* block) noexcept;
   void trim() noexcept;  ///< gives what is kept to the system
 
-  /// Counts bytes that somebody keeps elsewhere as in use here. False: over the limit.
+  /// Counts bytes that a caller keeps elsewhere as in use here. False: over the limit.
   bool charge(std::size_t bytes) noexcept;
   void discharge(std::size_t bytes) noexcept { in_use_ -= bytes; }
 

@@ -6,8 +6,8 @@
 #include "core/clock.h"
 #include "net/grpc/status.h"
 
-/// What the gRPC server and the services that it carries know of each other. All of it happens on
-/// one worker's thread; nothing here may block.
+/// The interface between the gRPC server and its services. All calls are on one worker's thread and
+/// must not block.
 ///
 ///   a message is complete ──▶ Method::start(call)
 ///                               ├─▶ call.complete() or call.fail(), at once

@@ -357,7 +357,7 @@ void Stream::fail(Status status, std::string_view why) {
   connection_->submit(*this, {fields.all.data(), fields.count}, nullptr);
 }
 
-// A peer that does not speak gRPC gets an HTTP answer.
+// A peer that does not use gRPC gets an HTTP answer.
 void Stream::answer_http(std::string_view status) {
   begin_answer();
   status_ = Status::unknown;

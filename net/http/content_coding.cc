@@ -62,7 +62,7 @@ void append_readable_codings(std::string& out, const FieldList& fields) {
   const std::size_t begin = out.size();
   bool any = false;         // a member stood there
   bool accepts = false;     // one of the appended codings is acceptable
-  bool names_gzip = false;  // by its name; then `*` does not speak of it
+  bool names_gzip = false;  // by its name; then `*` does not apply to it
   for_members(fields, "accept-encoding", [&](std::string_view member) {
     any = true;
     const std::string_view name = ascii::trimmed(member.substr(0, member.find(';')));

@@ -14,7 +14,7 @@
 /// and AVX2 does not pay: the median field is 30 bytes long), one byte a step elsewhere.
 namespace weir::net::scan {
 
-/// What may stand in no part of a head.
+/// Control characters but tab: no part of a head may contain one.
 constexpr bool is_control(char c) noexcept { return ascii::is_control_but_tab(c); }
 /// Characters of a request target: 0x21..0x7e except '#'.
 constexpr bool is_target(char c) noexcept { return c > 0x20 && c < 0x7f && c != '#'; }
