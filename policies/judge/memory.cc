@@ -156,7 +156,7 @@ void Memory::count_standings() {
   }
 }
 
-/// Whether the store decides, when it hears of the event, what its match makes us remember.
+/// Whether the effects of a match wait until the store has received the event and decides.
 bool Memory::is_delivered_later(const Policy& policy) const noexcept {
   return policy.pattern && std::any_of(work_.plan().patterns.begin(), work_.plan().patterns.end(),
                                        [&](const auto& planned) {

@@ -11,7 +11,7 @@
 
 namespace weir::policies {
 
-/// Who reads Judgement::plan. Events that nobody reads need no plan.
+/// The events for which Judgement::plan is read. Other events need no plan.
 enum class PlanOf : std::uint8_t {
   all,
   loud,  ///< those of which some rung holds
@@ -27,8 +27,8 @@ struct JudgeOptions {
   bool dry = false;  ///< change nothing: what would the verdict be
   /// Count the event in every counter, even if a policy refuses it.
   bool insists = false;
-  /// An event that is passed stays open although its answer changes nothing: somebody wants to see
-  /// that (Driver::value()).
+  /// An event that is passed stays open although its answer changes nothing: the caller reads the
+  /// result (Driver::value()).
   bool keep_open = false;
   PlanOf plan_of = PlanOf::all;
   Trace* trace = nullptr;

@@ -167,7 +167,7 @@ class Binder : CompileStep {
       told_table_keys_;  // one problem each, however many rungs use the key
 };
 
-/// Compiles what policies count, and thereby which policies share counters.
+/// Compiles the counters of policies, and decides which policies share counters.
 class CounterCompiler : CompileStep {
  public:
   CounterCompiler(Names& names, Binder& binder) : CompileStep(names), binder_(binder) {}

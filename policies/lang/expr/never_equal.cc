@@ -17,7 +17,8 @@ bool is_call_of(const Ast& node, std::string_view name) {
   return node.op == Op::call && node.function != nullptr && node.function->name == name;
 }
 
-/// What is read below lowerAscii(), upperAscii() and trim(), and in which letters it comes out.
+/// The expression inside lowerAscii(), upperAscii() and trim(), and the case in which its value
+/// results.
 struct Plain {
   const Ast* node;
   bool lowered = false, raised = false;

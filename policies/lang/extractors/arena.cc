@@ -26,7 +26,7 @@ char* Arena::allocate(std::size_t bytes) {
   try {
     blocks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
   } catch (const std::bad_alloc&) {
-    return refuse();  // as if it were full: whoever asks may not throw
+    return refuse();  // as if it were full: callers may not throw
   }
   capacity_ += size;
   used_ = bytes;

@@ -24,9 +24,9 @@ constexpr PathMatch path_match(NameMatch match) noexcept {
   return match == NameMatch::container ? PathMatch::container : PathMatch::field;
 }
 
-/// Compares the name as it stands in the message. Letters are folded as by match_form_name(), in
-/// each step. Text that is left over after a `]` (PHP and qs drop it) makes it a container, and so
-/// do an index that the application chooses (`items[]`) and any index but 0. Pure, no allocation.
+/// Compares the raw name in the message. Letters are folded as by match_form_name(), in each step.
+/// Text that is left over after a `]` (PHP and qs drop it) makes it a container, and so do an index
+/// that the application chooses (`items[]`) and any index but 0. Pure, no allocation.
 PathMatch match_form_path(std::string_view encoded, std::span<const PathStep> path) noexcept;
 
 /// Whether a member of a JSON object has the whole path for its name: `{"user.email": ...}` or
