@@ -142,8 +142,8 @@ bool hides_the_answer(std::string_view name, net::Method method) noexcept {
          (reads && std::any_of(std::begin(kConditions), std::end(kConditions), same));
 }
 
-/// The fields that say for whom we forward. A trusted peer's are believed, and the peer is added;
-/// from anybody else they are lies or noise and are replaced.
+/// The forwarding fields. Those of a trusted peer are kept, and the peer is added; those of any
+/// other peer may be forged and are replaced.
 void put_forwarding(Writer& out, const net::RequestHead& head,
                     const UpstreamHeadOptions& options) noexcept {
   out.put("X-Forwarded-For: ");

@@ -84,9 +84,9 @@ class NoteBook {
   void connected(Notes& notes) noexcept;
   /// The head of the app's answer is here.
   void answered(Notes& notes, int status) noexcept;
-  /// Nobody judges it: to_event() does not take it, or it ends while its body is read or while it
-  /// waits. Of `request` only the client, method, host and target are read. Harmless if it was
-  /// judged.
+  /// The request is not judged: to_event() does not take it, or it ends while its body is read or
+  /// while it waits. Of `request` only the client, method, host and target are read. Harmless if it
+  /// was judged.
   void unjudged(Notes& notes, const Request& request, const Peer& peer) noexcept;
   /// weir answers itself.
   void replied(Notes& notes, int status, const Peer& peer) noexcept;
