@@ -11,7 +11,7 @@ RecordTime::RecordTime(const TimeForm& form) : unit_(form.unit) {
   if (unit_) return;
   TimePattern::Problem problem;
   pattern_ = TimePattern::compile(form.pattern, problem);
-  WEIR_ASSERT(pattern_.has_value());  // whoever made the form has seen it
+  WEIR_ASSERT(pattern_.has_value());  // the parser of the form has checked it
 }
 
 std::optional<TimePoint> RecordTime::read(std::string_view text) noexcept {

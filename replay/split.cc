@@ -163,8 +163,8 @@ class RowSplit {
   std::string why_;
 };
 
-/// What rows of different sources share, a list for instance, is one thread's: so addresses are
-/// told apart alike everywhere, as far as all of them do.
+/// Rows of different sources that share something, a list for instance, must go to the same thread.
+/// So all sources mask addresses alike: with the shortest prefix of any source.
 void mask_alike(std::map<std::string, KeySlot>& places) {
   std::uint8_t v4_bits = 32, v6_bits = 128;
   for (const auto& [source, part] : places) {
@@ -271,7 +271,7 @@ double cost_of(const PolicySet& set, const Bindings& bindings, bool simple) {
   return cost;
 }
 
-/// What one thread must judge as a whole.
+/// Policies and views that one thread must judge together.
 struct Load {
   double cost = 0;
   bool every = false;  // all threads judge by it
@@ -349,7 +349,7 @@ const Policy* with_own_table(const PolicySet& set) {
 
 std::optional<Split> split_policies(const PolicySet& set, const PolicySet* other,
                                     unsigned threads) {
-  constexpr double kReading = 24;  // a row with its routes and keys: whoever has time does it
+  constexpr double kReading = 24;  // a row with its routes and keys: any free thread does it
   constexpr double kJudging = 16;  // what every judge does with a row beside its policies
   constexpr double kWorth = 0.9;
   // The threads end together, unless a judge has more to do than its share.

@@ -62,7 +62,7 @@ class FileStream final : public Stream {
   /// next() has to read on. Valid until the next call of either.
   std::string_view take_lines(std::size_t most);
   std::uint64_t lines() const noexcept { return lines_.last(); }  ///< counted so far
-  /// What has been bad since the last call.
+  /// Returns the bad rows since the last call.
   BadRows take_bad() noexcept { return std::exchange(bad_, {}); }
 
  private:
