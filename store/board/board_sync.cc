@@ -249,7 +249,7 @@ void BoardSync::take_items(std::vector<BoardAnswer::Item> items, std::int64_t st
                       item.until - known.until < kSameEnd;
     if (same) item.until = known.until;
     known = item;
-    // It would be refused: its base is gone. Who has put it hears of this item, and puts anew.
+    // It would be refused: its base is gone. Its author receives this item, and puts its own again.
     std::erase_if(unsent_,
                   [&](const Unsent& told) { return told.guarded && told.item.name == item.name; });
     heard.items.push_back(std::move(item));

@@ -38,7 +38,7 @@ struct BoardAnswer {
   std::optional<std::vector<BoardReplica>> replicas;
   std::vector<std::pair<std::string, std::int64_t>> versions;  ///< hash, since when (ms)
   std::vector<Item> items;
-  std::vector<std::int64_t> told;  ///< of each item told: its stamp; 0: refused, -1: no room
+  std::vector<std::int64_t> told;  ///< of each item sent: its stamp; 0: refused, -1: no room
   std::vector<std::string> news;
 
   /// Reads the answer to a call that sent `told` items. nullopt: it is no such answer.

@@ -287,7 +287,7 @@ bool ListSync::take_record(const ListRecord& record, TimePoint now) {
     if (change == nullptr) repeat(record.key, 0, held->listed, now);  // the store has lost it
     return false;
   }
-  if (removed_here >= record.listed) return false;  // the store will hear of that
+  if (removed_here >= record.listed) return false;  // the removal goes to the store
   auto entry = entry_of(record);
   if (!entry) return false;
   for (TimePoint* const t : {&entry->since, &entry->forget_until}) {

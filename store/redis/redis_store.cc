@@ -121,7 +121,7 @@ bool RedisStore::submit(Batch& batch, TimePoint deadline, bool whole) {
         begin(ref, batch.ops[i], batch.patient);
       }
     }
-  } catch (...) {  // no memory: whoever submits ends what the batch is for
+  } catch (...) {  // no memory: the caller handles the failure of the batch
     pending_.submitted(ref);
     cancel(batch);
     throw;

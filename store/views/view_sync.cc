@@ -244,7 +244,7 @@ void ViewSync::failed(TimePoint now, std::string why) {
 void ViewSync::not_sent(TimePoint now, std::string why) {
   flying_ = hurries_ = false;
   due_ = now + kInterval;
-  if (is_folding()) end_fold(due_);  // somebody folds later
+  if (is_folding()) end_fold(due_);  // some replica folds later
   publish(false, std::move(why));
 }
 
