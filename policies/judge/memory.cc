@@ -71,8 +71,8 @@ void Memory::remember(const Policy& policy, const PlannedPolicy& planned, const 
               list == nullptr ? Hash128{} : keys_.key_hash().owned_by(list->identity), at);
 }
 
-/// Loads the key that a rung lists or notifies into parts_. False: the event lacks a part of it.
-/// With `missing: same`, all events that lack a part share one key.
+/// Loads the key that a rung lists or notifies into `keys_` (EventKeys::parts()). False: the event
+/// lacks a part of it. With `missing: same`, all events that lack a part share one key.
 bool Memory::load_listed_key(const Policy& policy, std::uint16_t binding, std::size_t rung) {
   const auto& list = policy.rungs[rung].list;
   work_.frame.set_event(work_.set->events[policy.bindings[binding].event].name);
@@ -85,7 +85,8 @@ bool Memory::load_listed_key(const Policy& policy, std::uint16_t binding, std::s
   return true;
 }
 
-/// `key`: of the rung's list, if it has one; its printable parts are views_.
+/// `key_in_list`: the key in the rung's list, if the rung has one. EventKeys::printable() has the
+/// key's printable parts.
 void Memory::put_on_list(const Policy& policy, const Rung& rung, std::size_t rung_index,
                          const Value& value, std::optional<Number> limit,
                          const Hash128& key_in_list, Instant at) {
