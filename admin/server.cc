@@ -94,7 +94,7 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       tell_(settings.tell_others),
       changes_(std::make_unique<ChangeLimiter>()),
       sessions_(std::make_unique<Sessions>()),
-      // A page that stays open is never displaced: most connections are for those who ask and go.
+      // A page that stays open is never displaced: most connections are left to short requests.
       live_(std::make_unique<Live>(
           io, operations_, stores_,
           std::clamp<std::size_t>(settings.connections / 4, 1, Live::kReadersMax))),

@@ -26,8 +26,8 @@ struct AdminSettings {
       token_file;                       ///< required unless the address is loopback or a Unix path
   std::vector<std::string> hosts = {};  ///< see net::DoorGuard
   std::vector<std::string> replicas = {};  ///< see Peers
-  /// Tells the doors of other replicas, which hear() it; false: it is too long. Null: there are
-  /// none.
+  /// Sends a message to the admin servers of other replicas, whose hear() receives it; false: it is
+  /// too long. Null: there are none.
   std::function<bool(std::string)> tell_others = {};
   std::size_t connections = 64;  ///< that are open at the same time
 };

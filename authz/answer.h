@@ -16,7 +16,7 @@ namespace weir::authz {
 struct AnswerFrame {
   std::string_view date;
   bool keep_alive = true;
-  bool http_1_0 = false;   ///< then keeping the connection must be said
+  bool http_1_0 = false;   ///< then the answer must announce that the connection stays
   bool head_only = false;  ///< the check was HEAD: no body
 };
 

@@ -190,7 +190,7 @@ std::vector<std::string> expand(const std::string& directory, const std::string&
   return out;
 }
 
-/// Device and inode say whether two names are one file.
+/// Device and inode: two names of one file have the same ones.
 std::optional<std::pair<dev_t, ino_t>> identity(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;

@@ -18,9 +18,9 @@
 #include "core/words.h"
 #include "telemetry/access_line.h"
 
-/// Everything that the YAML can say, as plain structs; each value knows where it stood. The loader
-/// has checked spelling, shapes, units and ranges; what needs meaning (does the event exist, is the
-/// type right) is checked by policies/set/compile, which reports problems at the same places.
+/// The content of the YAML as plain structs; each value knows its place. The loader has checked
+/// spelling, shapes, units and ranges; checks of meaning (does the event exist, is the type right)
+/// are made by policies/set/compile, which reports problems at the same places.
 namespace weir::config {
 
 /// A place in a file, 1-based, columns and lengths in bytes; file is an index into Model::files.
@@ -517,7 +517,7 @@ struct Server {
     std::optional<ShareDef> share;
     std::optional<Where> peer_keys;  ///< the files' limits count under envoyproxy/ratelimit's keys
     std::string peer_prefix;         ///< which begin with it
-    bool shadow = false;             ///< answers OK whatever the policies say
+    bool shadow = false;             ///< answers OK whatever the policies decide
     bool quota = false;              ///< every event has quota
     bool merge_domains = false;      ///< several files may add to one domain
     bool metadata = false;           ///< dynamic_metadata in answers
@@ -575,7 +575,7 @@ struct Model {
   std::vector<TableDef> tables;
   PolicyDefaults defaults;
   std::vector<PolicyDef> policies;
-  bool no_policies = false;        ///< `policies: []`: said on purpose
+  bool no_policies = false;        ///< `policies: []`: no policies on purpose
   std::vector<RemoteDef> remotes;  ///< of `include:`
   std::vector<ViewDef> views;
   std::vector<NotifyDef> notify;

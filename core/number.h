@@ -31,7 +31,7 @@ class Number {
   constexpr double as_real() const noexcept {
     return is_real_ ? real_ : static_cast<double>(integer_);
   }
-  /// For what can't say infinity, such as JSON: a sum of doubles that has overflown is the largest
+  /// For formats without infinity, such as JSON: a sum of doubles that has overflown is the largest
   /// double, as one of integers is the largest integer; so is NaN, the safe side.
   Number finite() const noexcept {
     if (is_finite()) return *this;

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string_view>
 
-/// The words of the language that more than one room knows, each said once: what an action or a
-/// metric is called, and what the rooms have to know of it. The configuration, its schema, the
-/// counters, the statistics and the reports walk these tables. A new word is an enumerator and its
-/// row; the order of rows is that of the enumerators.
+/// The words of the language that more than one room uses, each defined once: the name of an action
+/// or a metric, and its properties for the rooms. The configuration, its schema, the counters, the
+/// statistics and the reports walk these tables. A new word is an enumerator and its row; the order
+/// of rows is that of the enumerators.
 namespace weir {
 
 /// A word that has a name and nothing else.

@@ -122,7 +122,7 @@ bool aliases_one_of_ours(std::string_view name,
   return std::any_of(used_names.begin(), used_names.end(), same) && !is_read(name, used_names);
 }
 
-/// Fields of identity proxies that are spelt with `_` by those who set them.
+/// Fields that identity proxies spell with `_`.
 bool is_theirs_with_underscores(std::string_view name) noexcept {
   constexpr std::string_view kTheirs[] = {"oidc-", "sm-user", "oam-remote-user"};
   return std::any_of(std::begin(kTheirs), std::end(kTheirs), [name](std::string_view theirs) {

@@ -69,7 +69,7 @@ struct DownstreamHeadOptions {
 struct DownstreamBody {
   net::Framing framing =
       net::Framing::none;   ///< chunked: write chunks; until_close: bare, then close
-  bool keep_alive = false;  ///< false: close the connection after the answer (said in the head)
+  bool keep_alive = false;  ///< false: close the connection after the answer (the head says so)
 };
 
 /// Appends the head of the final answer (or of the verified 101) for the client. If only the end of

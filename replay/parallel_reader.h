@@ -35,7 +35,7 @@ class ParallelReader {
   ParallelReader(const ParallelReader&) = delete;
   ParallelReader& operator=(const ParallelReader&) = delete;
 
-  /// Rows say to which judge they belong. `make`: called for each reader.
+  /// Each row gets the number of its judge. `make`: called for each reader.
   void share_out(const std::function<std::unique_ptr<RowShare>()>& make);
   /// Requests are prepared for their judgement while they are read. `make`: as above.
   void prepare(const std::function<std::unique_ptr<policies::Preparing>()>& make);

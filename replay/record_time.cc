@@ -16,7 +16,7 @@ RecordTime::RecordTime(const TimeForm& form) : unit_(form.unit) {
 
 std::optional<TimePoint> RecordTime::read(std::string_view text) noexcept {
   if (!pattern_) {
-    if (is_last(text)) return last_time_;  // rows of one second say the same
+    if (is_last(text)) return last_time_;  // rows of one second have the same text
     const auto time = read_epoch(text, *unit_);
     if (time) keep(text, *time);
     return time;

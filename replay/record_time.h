@@ -27,7 +27,7 @@ class RecordTime {
 
   std::optional<EpochUnit> unit_;
   std::optional<TimePattern> pattern_;
-  char last_[40];  // the text that was read last: neighbours often say the same
+  char last_[40];  // the text that was read last: neighbours are often equal
   std::size_t last_size_ = 0;
   TimePoint last_time_{};
 };

@@ -55,7 +55,7 @@ class FileStream final : public Stream {
   std::uint64_t consumed() const override { return lines_.input().consumed(); }
   std::uint64_t size() const override { return lines_.input().size(); }
 
-  // For those who read a file in blocks, several at a time.
+  // For readers of blocks of the file, several at a time.
 
   /// The lines that come next, with their ends, up to `most` bytes, if another reader of the same
   /// make can read them by themselves. They are passed over, and not counted as lines. Empty:

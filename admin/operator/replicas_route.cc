@@ -70,7 +70,8 @@ json::object row_of(const ReplicaFacts& facts) {
   return row;
 }
 
-// Who was loaded last runs what is meant; those with another configuration are behind.
+// The replica that was loaded last has the intended configuration; replicas with another one are
+// behind.
 void mark_behind(json::array& rows, const std::string& newest_known) {
   json::value hash;
   if (!newest_known.empty()) hash = newest_known;

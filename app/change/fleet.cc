@@ -107,7 +107,8 @@ void Fleet::serve(OperatorChanges& changes, TableChanges& tables, Audit& audit,
     return all_say(board_.sync(), clock_.now(), kSaysTables, [&](const json::value* theirs) {
       if (theirs == nullptr || !theirs->is_object()) return false;  // another version
       const json::value* const one = theirs->get_object().if_contains(table);
-      // Who does not have the table in its files has no say; who does not know yet what is set has.
+      // An empty digest: the files of that replica do not have the table, so it agrees. A replica
+      // without a digest does not know the edits yet, so it does not agree.
       return one != nullptr && one->is_string() &&
              (one->get_string().empty() || one->get_string() == said);
     });

@@ -32,7 +32,7 @@ class FleetBoard {
   ~FleetBoard();  ///< stop() without announcing that this replica leaves
 
   /// Starts the thread and waits for the first answer, `limit` at most. The listener is not called:
-  /// what was heard is the result.
+  /// the answer is the result.
   Heard start(milliseconds limit, const Clock& clock);
   /// Every second.
   void tick(TimePoint now);

@@ -170,7 +170,7 @@ std::vector<config::TableEdit> TableChanges::without_same(
   return out;
 }
 
-/// Logs edits that were set before and are no longer, because the files say the same.
+/// Logs edits that ended because the files have the same limits.
 void TableChanges::tell_let_go(const std::vector<config::TableEdit>& before) const {
   const Cells now = cells_in(history_.edits());
   for (const config::TableEdit& edit : before) {
@@ -489,7 +489,7 @@ asio::awaitable<TableAnswer> TableChanges::change_table(TableRequest asked) {
   const std::string table = asked.table;
   TableAnswer answer = co_await carry_out(std::move(asked));
   if (answer.status == 200) {
-    files_changed();  // they may say so already
+    files_changed();  // they may have these limits already
     tell(table);
   }
   co_return answer;

@@ -318,7 +318,7 @@ bool TableHistory::merge(const std::string& table, std::string_view text,
       if (theirs == records.end()) kept.push_back(ours);
       continue;
     }
-    // Who decided first has decided; taking back what holds comes after that.
+    // The first decision holds; taking back an applied change comes after it.
     const bool decided = theirs != records.end() && theirs->state != TableRecord::kPending;
     if (decided && ours.state != TableRecord::kUndone) {
       if (!theirs->overtaken.empty()) continue;

@@ -44,9 +44,9 @@ class Audit {
   /// empty: it has.
   void tell_of_end(const config::Override& ended, const std::string& problem,
                    const char* reason = "its time is over");
-  /// The files say what was set in a table: from now on the files count.
+  /// The files have the limits that were set in a table: from now on the files count.
   void tell_of_table(const std::string& table, const std::string& limits);
-  /// A decision that was said to be done, and lost to another replica's.
+  /// A decision that was reported as applied, and lost to another replica's.
   static admin::AuditEntry overtaken(const admin::TableRecord& record);
   admin::AuditPage last(std::size_t most) const;
   /// The file's name is another file now, perhaps; `anyway`: open it again in any case.

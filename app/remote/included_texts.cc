@@ -208,7 +208,7 @@ void IncludedTexts::prepare(std::function<void()> done) {
   wake_.notify_all();
 }
 
-/// Carries out what loads have said, and asks what is due.
+/// Carries out the verdicts of loads, and fetches what is due.
 void IncludedTexts::look() {
   std::vector<std::shared_ptr<Item>> all;
   {

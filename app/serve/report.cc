@@ -148,7 +148,7 @@ class Report::Reporter final : public policies::Observer {
     news->event = event != policies::kRequestEvent ? std::string_view(set.events[event].name)
                                                    : std::string_view();
     news->effect = verdict.effect;
-    // Who was held passes.
+    // A held request passes.
     const bool passes = verdict.kind == policies::Verdict::Kind::hold;
     news->status = passes ? std::uint16_t{0} : static_cast<std::uint16_t>(verdict.status);
     news->list_name.clear();

@@ -29,7 +29,7 @@
 namespace weir::app {
 namespace {
 
-// For the app's name at the start. A resolver without an answer takes many seconds to say so.
+// For the app's name at the start. A resolver without an answer fails only after many seconds.
 constexpr milliseconds kPatienceForNames{2'000};
 
 // Threads whose metrics come after those of the workers: the control thread's last
@@ -87,7 +87,7 @@ int Startup::run() {
         &Startup::build_report, &Startup::open_logs, &Startup::build_workers, &Startup::open_doors,
         &Startup::open_front_doors, &Startup::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;
-    log_.flush(kBeforeWords);  // before what the next step may say on stderr
+    log_.flush(kBeforeWords);  // before the next step may write to stderr
   }
   return kOk;
 }
@@ -116,7 +116,7 @@ int Startup::load() {
   settings_ = initial_.model().server;
   log_.use(level_named(settings_.log.level), settings_.log.json);
   log_problems(log_, initial_);
-  log_.flush(kBeforeWords);  // before what else is said on stderr
+  log_.flush(kBeforeWords);  // before other texts on stderr
   if (!settings_.proxy.upstream && !is_asked(settings_)) {
     return fail(kNo,
                 "proxy.upstream is missing: where is the app? For instance\n"

@@ -19,7 +19,7 @@ namespace weir::app {
 struct ServingWorker;
 
 /// The workers of the process: a thread and its doors each. Every function is for the control
-/// thread, if it does not say otherwise; `what` runs on the worker's thread.
+/// thread unless its comment names another; `what` runs on the worker's thread.
 class WorkerTeam final : public admin::WorkerProbe, public api::Workers {
  public:
   /// Counts the workers that have not answered yet.

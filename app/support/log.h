@@ -63,8 +63,8 @@ class Log {
   /// A line that no level leaves out, and that has room where others have none: of the audit.
   /// False: it is lost all the same.
   bool write_always(const LogLine& line);
-  /// The same, but for lines with this message at most one per `interval`, and then the number that
-  /// was left out is said. For what can fail a hundred times a second.
+  /// The same, but for lines with this message at most one per `interval`, which then shows how
+  /// many were left out. For failures that may occur a hundred times a second.
   void write_seldom(Level level, LogLine line, std::string_view what,
                     milliseconds interval = milliseconds{10'000});
   /// Waits until all lines before have been written, at most so long: before something else writes

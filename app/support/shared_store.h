@@ -11,8 +11,8 @@
 
 namespace weir::app {
 
-/// How often requests under way say so: the places in flight of a replica that died are free again
-/// after four times as long.
+/// How often requests under way renew their places: the places in flight of a replica that died are
+/// free again after four times as long.
 inline constexpr milliseconds kRenewPlaces{15'000};
 
 /// The settings under `redis:`, for their users. Files are read now.

@@ -130,7 +130,7 @@ class HaproxyReader {
     return section.kind == "peers";
   }
 
-  /// Who the client is, if not the connection says it.
+  /// Settings that define the client's address if the connection does not.
   void client(const HaproxyRule& rule) {
     const bool proxy_protocol =
         (rule.words[0] == "bind" &&

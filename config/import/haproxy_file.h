@@ -48,7 +48,7 @@ struct HaproxySection {
   std::size_t line = 0;
   std::string kind;  ///< frontend, listen, backend, defaults ...
   std::string name;
-  std::string mode;                ///< tcp, http; empty: not said
+  std::string mode;                ///< tcp, http; empty: not set
   std::vector<HaproxyRule> rules;  ///< in the order of asking
   /// Criterion, flags and patterns of each line.
   std::map<std::string, std::vector<HaproxyWords>> acls;

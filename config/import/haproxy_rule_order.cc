@@ -5,7 +5,7 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kEndingsMax = 64;  // what one condition can still say
+constexpr std::size_t kEndingsMax = 64;  // the most rules that one condition can negate
 constexpr std::size_t kTrackingsMax = 256;
 constexpr std::size_t kRoutesMax = 256;
 

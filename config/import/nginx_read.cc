@@ -227,7 +227,7 @@ class NginxReader {
     }
   }
 
-  /// Directives with an argument that say where limits hold, or how.
+  /// Directives with an argument that define where or how limits hold.
   void setting(const Words& words, std::size_t line, const Inside& inside) {
     const std::string& name = words[0];
     NginxScope& scope = *inside.scope;

@@ -27,7 +27,7 @@ void check_redis(const Server::Redis& redis, Problems& problems);
 void read_ext_authz(Reader& reader, const Member& m, std::optional<Text>& out);
 void read_forward_auth(Reader& reader, const Member& m, std::vector<Server::Api::ForwardAuth>& out);
 void read_authz(Reader& reader, const Member& m, Server::Authz& out);
-// Whether two configurations say the same where a change takes effect at the next start.
+// Whether two configurations are equal in settings that take effect at the next start.
 bool same_authz(const Server::Authz& a, const Server::Authz& b);
 bool same_tracing(const Server& a, const Server& b);
 bool same_audit(const Server& a, const Server& b);

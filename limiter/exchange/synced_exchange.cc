@@ -3,7 +3,7 @@
 
 #include "limiter/exchange/synced_bank.h"
 
-/// The exchange of a SyncedBank: what is asked of the store when, and what its answers say.
+/// The exchange of a SyncedBank: when and what it asks of the store, and how it uses the answers.
 namespace weir::limiter {
 namespace {
 

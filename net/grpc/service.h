@@ -36,7 +36,7 @@ class Call {
  public:
   /// The message, decompressed; lives as long as the call.
   virtual std::string_view message() const noexcept = 0;
-  /// When the peer stops waiting; TimePoint::max() if it did not say.
+  /// When the peer stops waiting; TimePoint::max() if it sent no time-out.
   virtual TimePoint deadline() const noexcept = 0;
   /// The first value of this field of the call's metadata, by its lower-case name, as it came. Its
   /// data() is null if there is none. Lives as long as the call.

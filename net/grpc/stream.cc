@@ -123,7 +123,7 @@ void Stream::on_field(std::string_view name, std::string_view value) {
       connection_->shut_out(Abuse::fields);
     return;
   }
-  if (state_ != State::reading || fields_ended_) return;  // trailers say nothing to us
+  if (state_ != State::reading || fields_ended_) return;  // trailers are ignored
   if (name.front() == ':') {
     if (name == ":method") {
       is_post_ = value == "POST";

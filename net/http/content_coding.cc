@@ -38,7 +38,7 @@ ContentCoding coding_named(std::string_view name) noexcept {
   return ContentCoding::other;
 }
 
-/// Whether the parameters of a member (`;q=0.000`) say that it is not accepted.
+/// Whether the parameters of a member (`;q=0.000`) mean that it is not accepted.
 bool is_refused(std::string_view parameters) noexcept {
   const std::size_t equals = parameters.find('=');
   if (equals == std::string_view::npos) return false;

@@ -482,8 +482,8 @@ asio::awaitable<bool> HttpServer::Impl::stream(Connection& connection,
   }
 }
 
-// Closing with unread bytes resets the connection, and the peer may lose the answer: say that
-// nothing more comes, then read what is still on its way.
+// Closing with unread bytes resets the connection, and the peer may lose the answer. So the server
+// ends its side first, then reads the bytes that are still on their way.
 asio::awaitable<void> HttpServer::Impl::linger(Connection& connection) {
   error_code error;
   connection.stream.shutdown(Stream::shutdown_send, error);

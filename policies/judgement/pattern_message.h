@@ -40,7 +40,7 @@ struct PatternMessage {
   // How it is getting on.
   bool again = false;         ///< the store may have received it
   bool kept = false;          ///< counted locally, because the store was away
-  std::uint8_t refusals = 0;  ///< how often the store has said that it can't
+  std::uint8_t refusals = 0;  ///< how often the store has refused it
 
   void clear();
 };

@@ -176,7 +176,7 @@ struct Plan {
   std::vector<EventIndex> unread_events;  ///< whose `when` hangs on what cannot be read
   bool provisional = false;               ///< some counter is
 
-  /// No policy and no list has anything to say: of most records where views alone count.
+  /// No policy, list or pattern applies: so it is for most records where only views count.
   bool is_silent() const noexcept {
     return policies.empty() && lists.empty() && patterns.empty() && !allowed && !defect &&
            would_refuse.empty();

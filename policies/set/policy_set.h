@@ -235,7 +235,7 @@ struct List {
   Tell tell = Tell::nothing;
   std::string body, content_type;  ///< of its refusals; empty: weir's own
   std::size_t max = 100'000;
-  milliseconds forget{0};  ///< how long an ended entry is remembered, where its rung does not say
+  milliseconds forget{0};  ///< how long an ended entry is remembered, by default
   std::vector<std::string> of;
   std::vector<config::KeyPart> parts;  ///< the same with masks; empty for a policy's own list
   bool of_address = false;             ///< its only field is an address

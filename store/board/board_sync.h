@@ -34,7 +34,7 @@ struct BoardAnswer {
   };
   std::int64_t now = 0, sequence = 0, news_sequence = 0;  ///< ms, and what is known from now on
   std::string epoch;
-  bool more = false;  ///< there is more to hear at once
+  bool more = false;  ///< a next call would bring more at once
   std::optional<std::vector<BoardReplica>> replicas;
   std::vector<std::pair<std::string, std::int64_t>> versions;  ///< hash, since when (ms)
   std::vector<Item> items;

@@ -198,7 +198,7 @@ Meant meant_by(std::string_view command, const Given& given) {
   return {{}, command_line(command, given, given.places)};
 }
 
-/// Whether the words show which line is meant; then it has been said.
+/// Prints the command line that the user probably means, with its reason. False: it is unknown.
 bool say_meant(const CLI::App& command, const std::string& name, const Words& words) {
   const Given given = take_apart(command, words);
   Meant meant = meant_by(name, given);

@@ -43,7 +43,7 @@ Subject subject_of(const Checker& checker, const Ast& node) {
   if (base.node->op != Op::load) return out;
   const Slot& slot = checker.scope.slots()[base.node->slot];
   if (slot.extractor == nullptr) return out;
-  // In other letters than the attribute has, its rules say nothing of the text.
+  // The rules of the attribute do not apply to its text in another letter case.
   const std::string_view name = slot.extractor->name;
   if (base.raised && (name == "host" || name == "path" || name == "scheme")) return out;
   if (base.lowered && name == "method") return out;

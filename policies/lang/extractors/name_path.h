@@ -15,7 +15,7 @@ enum class PathMatch : std::uint8_t {
   no,         ///< no application takes it for the field
   field,      ///< some application does
   container,  ///< the field is a list or map of it, or which element it is differs: `user[email][]`
-  elsewhere,  ///< another element of the list: the field, for those who close gaps in lists
+  elsewhere,  ///< another element of the list: the field, for parsers that close gaps in lists
 };
 
 /// The same of a name alone.

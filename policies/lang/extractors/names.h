@@ -29,7 +29,7 @@ NameMatch match_form_name(std::string_view encoded, std::string_view wanted,
                           NamesOf of = NamesOf::parameters) noexcept;
 
 /// Whether one of match_form_name()'s answers but `no` is possible, by the first characters alone:
-/// most names of a form differ there. May say yes too often, never no.
+/// most names of a form differ there. True may be wrong, false never is.
 inline bool may_match(std::string_view encoded, std::string_view wanted) noexcept {
   if (encoded.empty() || wanted.empty()) return encoded.size() == wanted.size();
   const auto is_letter = [](unsigned char c) {
