@@ -309,9 +309,9 @@ void read_certificates(Model& model, const std::string* directory, Problems& pro
   }
 }
 
-/// Makes the paths of lists and of what is fetched such as can be opened from here, and sees that
-/// the lists' files are there. Their content is no part of the configuration: it is read by whoever
-/// runs it, however large it is, and read again when it changes.
+/// Makes the paths of lists and of remote texts openable from here, and checks that the lists'
+/// files exist. Their content is no part of the configuration: the running process reads it,
+/// however large it is, and reads it again when it changes.
 void place_files(Model& model, const std::string* directory, Problems& problems) {
   const auto place = [&](std::optional<Text>& path) {
     if (path && directory != nullptr) path->value = join(*directory, path->value);

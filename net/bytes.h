@@ -23,7 +23,7 @@ class BlockPool {
     char* data() noexcept { return reinterpret_cast<char*>(this + 1); }
   };
 
-  /// Somebody who keeps freed memory elsewhere, of which limit() is the limit as well.
+  /// A user that keeps freed memory elsewhere, of which limit() is the limit as well.
   class Keeper {
    public:
     /// Gives what is kept to the system, and says so by dropped().

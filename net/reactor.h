@@ -18,7 +18,7 @@
 
 namespace weir::net {
 
-/// Somebody who owns a registered descriptor.
+/// The owner of a registered descriptor.
 class EventHandler {
  public:
   /// `events` as epoll(7) reports them. Edge-triggered: remember events that you do not use now.

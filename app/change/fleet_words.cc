@@ -19,7 +19,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t kTextMax = 1'024, kLimitsRead = 64;
-// Beyond it lies no time that anybody means; sums of two within do not overflow.
+// The largest time in a message: sums of two such times do not overflow.
 constexpr std::int64_t kNumberMax = kExactInteger;
 
 std::optional<json::object> object_of(std::string_view text) {

@@ -43,7 +43,7 @@ class LineSections {
   bool note_anchors(std::string_view text);
 
   /// The secret that the next line may go on with: all lines that stand deeper than its key, a
-  /// quoted text, a list or map in brackets, or words or a value within such a one.
+  /// quoted text, a list or map in brackets, or words or a value in brackets.
   enum class Inside : std::uint8_t { nothing, deeper, quote, brackets, flow };
 
   LineKeys section_of(std::string_view line) const;

@@ -3,7 +3,7 @@
 // and too little of each to make it again.
 //
 //      the process before           the file           this process
-//      open    ------------------>  open    -------->  open, or closed just now if nobody uses it
+//      open    ------------------>  open    -------->  open, or closed just now if it is unused
 //      closed  ------------------>  closed  -------->  closed then, or opened again just now
 //      -                            -       -------->  new: begins with what others have (inherit)
 //

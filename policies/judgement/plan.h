@@ -152,8 +152,8 @@ inline Defect store_defect(const Policy& policy) noexcept {
 }
 
 /// Whether a flood of new keys must not evict the counts of this rung's callers: callers that it
-/// refuses or lists. Reaching a rung that only flags costs one request per key, which anybody can
-/// send.
+/// refuses or lists. Reaching a rung that only flags costs one request per key, which any client
+/// can send.
 inline bool holds_caller(const Rung& rung, Action effect) noexcept {
   return refuses(effect) || (effect != Action::none && rung.list.has_value());
 }
