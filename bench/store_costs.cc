@@ -141,7 +141,7 @@ class Run final : public Batch {
   bool there_ = false;
 };
 
-/// Of all keys in the store, a key of the form's.
+/// The bytes of one key of the form, from a sample of all keys in the store.
 double bytes() {
   std::istringstream keys(ask("KEYS '*'"));
   double out = 0;
