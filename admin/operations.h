@@ -262,9 +262,9 @@ class Operations {
   }
   /// The replicas that share a Redis with this one; nullopt: it has none.
   virtual std::optional<FleetFacts> fleet() const { return std::nullopt; }
-  /// Begins to drain, or ends that again; says whether it is draining now.
+  /// Begins to drain, or ends the drain; returns whether it is draining now.
   virtual bool drain(bool begin) = 0;
-  /// Tells the audit log of a change.
+  /// Writes a change to the audit log.
   virtual void audit(AuditEntry) {}
   /// The last ones, `most` of them.
   virtual AuditPage audit_entries(std::size_t /*most*/) const { return {}; }

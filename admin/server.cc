@@ -201,7 +201,7 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
             std::move(match.names),
             std::move(*query)};
   const Route& route = *match.route;
-  // A browser says where each change comes from; the guard has seen that it is this very door.
+  // A browser sends the origin of each change; the guard has checked that it is this server.
   if (route.method != "GET" && !route.is_public && call.came_by() == "session" &&
       request.count("origin") == 0)
     co_return problem(403, "a change by a session needs the `Origin` that browsers send");

@@ -30,7 +30,7 @@ void find_forged(const net::FieldList& fields, std::vector<std::string_view>& ou
 void append_allowed(std::string& out, const CallerRow& caller, const Effect& effect,
                     std::span<const std::string_view> forged, const gate::Unsettled::Id* id,
                     const AnswerFrame& frame);
-/// Appends the answer that refuses it as the effect says. Returns its status.
+/// Appends the answer that refuses the request according to the effect. Returns its status.
 int append_refused(std::string& out, const Door& door, const Effect& effect,
                    const AnswerFrame& frame);
 /// Appends a problem+json of our own. `detail` has no quotes or backslashes.

@@ -241,8 +241,8 @@ void drop_mark(std::string& text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
 }
 
-/// Reads the file of limitador's limits as policies: what it says in our words is a file of its
-/// own, so that problems show what they are about.
+/// Reads the file of limitador's limits as policies. Their YAML is a file of its own, so that
+/// problems show what they are about.
 void read_limitador(const std::string& main_path, const Text& file, const LimitsReader& limits,
                     Included& out, Places& places, Problems& problems) {
   const std::string path = join(directory_of(main_path), file.value);

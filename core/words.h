@@ -86,8 +86,8 @@ constexpr std::string_view name_of(Compare compare) noexcept {
 enum class EpochUnit : std::uint8_t { seconds, millis, micros, nanos };
 struct EpochUnitRow {
   EpochUnit value;
-  std::string_view name;    ///< as a configuration says it
-  std::string_view noun;    ///< as a sentence says it
+  std::string_view name;    ///< in a configuration
+  std::string_view noun;    ///< in a sentence
   std::string_view apache;  ///< `sec` of `%{sec}t`; may be empty
   std::int64_t per_second;
 };
@@ -115,7 +115,7 @@ struct ActionRow {
   bool remembers;            ///< with `for`, the key goes on a list
   bool is_list_effect;       ///< a gray list may have it as its effect
   ListKind memory;           ///< of what kind a policy's own list then is
-  int status;                ///< when it refuses and nothing else says
+  int status;                ///< when it refuses, by default
   Tell tell;                 ///< likewise
   std::string_view verdict;  ///< X-Weir-Verdict upstream; empty: no header
   std::string_view done;     ///< what it does to a caller: "is denied"; may be empty
@@ -186,7 +186,7 @@ struct MetricRow {
   std::string_view identity;  ///< in the canonical text of a counter, which never changes
   std::string_view noun;      ///< of its value, in a sentence
   std::string_view usage;     ///< as it is written, with its arguments
-  std::string_view help;      ///< what it measures; empty: the name says it
+  std::string_view help;      ///< what it measures; empty: the name is enough
 };
 
 inline constexpr std::array kMetrics{

@@ -26,7 +26,7 @@ class BlockPool {
   /// A user that keeps freed memory elsewhere, of which limit() is the limit as well.
   class Keeper {
    public:
-    /// Gives what is kept to the system, and says so by dropped().
+    /// Gives the kept memory back to the system, and reports it by dropped().
     virtual void trim() noexcept = 0;
 
    protected:

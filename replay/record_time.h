@@ -7,8 +7,8 @@
 
 namespace weir::replay {
 
-/// Reads a record's time as its source says it is written. The last text is remembered: in logs of
-/// a busy second most lines repeat it.
+/// Reads a record's time in the form that its source defines. The last text is remembered: in logs
+/// of a busy second most lines repeat it.
 class RecordTime {
  public:
   explicit RecordTime(const TimeForm& form);

@@ -68,7 +68,8 @@ class Replay {
   };
   Misses misses(const policies::Policy& policy) const;
   std::uint64_t view_missing(std::size_t view) const;
-  /// Takes in what another part, which is as far, says of the events since the last slice began.
+  /// Takes in the verdicts of another part on the events since the last slice began. The other part
+  /// has judged as many events.
   void merge_verdicts(const Replay& other);
   void begin_slice();
   /// Takes in all that another part has found. Both are done.

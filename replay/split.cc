@@ -229,8 +229,8 @@ std::optional<Split> split_rows(const PolicySet& set, const PolicySet* other, un
   return std::nullopt;
 }
 
-/// Whether what the policy says may change what others count, or what becomes of the event beyond
-/// a flag.
+/// Whether the result of the policy may change what others count, or what becomes of the event
+/// beyond a flag.
 bool decides_for_others(const PolicySet& set, const Policy& policy) {
   if (policy.can_refuse || policy.strict || policy.reads_score) return true;
   if (policy.missing == Missing::deny && !policy.shadow) return true;

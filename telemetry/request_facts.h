@@ -11,7 +11,7 @@
 
 namespace weir::telemetry {
 
-/// How a request ended, as the access log says it.
+/// The end of a request, in the words of the access log.
 enum class RequestEnd : std::uint8_t {
   aborted,   ///< the client left first
   drained,   ///< weir ended before the request did

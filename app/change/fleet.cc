@@ -22,7 +22,7 @@ namespace {
 // Names of what the board holds.
 constexpr std::string_view kOverrides = "override:";
 constexpr std::string_view kTables = "table:";
-// Members of what a replica says of itself.
+// Members of a replica's report about itself.
 constexpr const char* kSaysTables = "tables";
 constexpr const char* kSaysUnfit = "unfit_overrides";
 constexpr std::size_t kUnfitSaidMax = 100;

@@ -35,7 +35,7 @@ class Fleet {
         Log& log);
   ~Fleet();
 
-  /// Waits for the board, `limit` at most. Gives the tables what it says of them; the result is
+  /// Waits for the board, `limit` at most. Gives the tables their items of the board; the result is
   /// overrides().
   std::vector<config::Override> start(milliseconds limit, TableChanges& tables);
   /// The overrides of the fleet, in force here or not.

@@ -92,7 +92,7 @@ FleetBoard::Heard FleetBoard::start(milliseconds limit, const Clock& clock) {
   calling_ = true;
   call_->prepare(sync_, clock.now());
   worker_.post([this, first, late, deliver] {
-    // Either start() gives up first, or the answer comes first: `late` says which.
+    // Either start() gives up first, or the answer comes first: `late` shows which.
     call_->then = [first, late, deliver](Answer told) {
       if (late->exchange(true)) return deliver(std::move(told));
       first->set_value(std::move(told));

@@ -64,8 +64,8 @@ class OperatorChanges {
   using EndTeller = std::function<void(const config::Override&, const std::string& problem)>;
   void tell_ends_to(EndTeller teller) { end_teller_ = std::move(teller); }
 
-  /// Puts the tables' edits in force, or says why not; `table`: the one that is changed. Those of
-  /// other tables that do not fit the files wait until they do.
+  /// Puts the tables' edits in force, or reports why not; `table`: the one that is changed. Edits
+  /// of other tables that do not fit the files wait until they do.
   boost::asio::awaitable<admin::LoadReport> edit_tables(std::vector<config::TableEdit> next,
                                                         std::string table);
   /// The same as edit_tables without putting anything in force.

@@ -20,9 +20,9 @@
 
 namespace weir::app {
 
-/// Loads the configuration again when it is asked to (SIGHUP, the admin API, changed files),
-/// compiles it, and puts it in use; or keeps the old one and says why. Keeps how the last loads
-/// went. One reload at a time. On the control thread.
+/// Loads the configuration again on request (SIGHUP, the admin API, changed files), compiles it,
+/// and puts it in use; or keeps the old one and reports why. Keeps the results of the last loads.
+/// One reload at a time. On the control thread.
 class Reload {
  public:
   /// Called for each load. A check that finds unchanged files is no load.

@@ -305,7 +305,7 @@ class ServerCheck {
     return number.has_value();
   }
 
-  /// The key of the test belongs to another node: that one says what the user may do.
+  /// The key of the test belongs to another node: only that node shows what the user may do.
   void follow(const std::string& moved) {
     if (settings_.mode != store::Settings::Mode::cluster) {
       return out_.problem("redis", name_ + " is a node of a Cluster: " + moved,

@@ -25,7 +25,7 @@
 #include "config/text/render.h"
 #include "core/text.h"
 
-/// How weir starts: every step says what is wrong with it in a sentence, and gives the exit code.
+/// The steps of the start: each reports its failure in a sentence, and returns the exit code.
 namespace weir::app {
 namespace {
 

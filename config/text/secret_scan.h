@@ -40,7 +40,7 @@ std::size_t end_of_property(std::string_view line, std::size_t at) noexcept;
 /// or npos. What follows a quote that nothing closes is not looked into.
 std::size_t end_of_brackets(std::string_view line, std::size_t at, std::size_t& depth) noexcept;
 
-/// Whether what begins at `at` is not in brackets, as far as the line alone says.
+/// Whether what begins at `at` is not in brackets, as far as this line alone shows.
 bool is_block(std::string_view line, std::size_t at) noexcept;
 
 /// Where the value that begins at `from` ends. `block`: it is in no brackets, and a plain text then

@@ -388,7 +388,8 @@ std::size_t LineSections::end_of_secret(std::string_view line, std::size_t text)
   return end;
 }
 
-/// Where a secret's value ends that begins at `at`; inside_ says whether it goes on.
+/// Where a secret's value ends that begins at `at`; inside_ shows whether the next line continues
+/// it.
 std::size_t LineSections::end_of_secret_at(std::string_view line, std::size_t at) {
   const bool flow = depth_ > 0;
   if (at < line.size() && is_quote(line[at])) {

@@ -77,7 +77,7 @@ struct Bank::Restore {
   void go_on();
 };
 
-/// Also of shape: an old snapshot says of a counter whether it is the same, no more.
+/// Reads the shape, too: an old snapshot only shows whether a counter is the same.
 bool Bank::Restore::read_old_definition(Reader& in, std::uint16_t& index, Definition& out,
                                         Hash128& identity) {
   index = in.get<std::uint16_t>();

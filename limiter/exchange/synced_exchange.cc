@@ -74,7 +74,7 @@ void SyncedBank::fill(SyncEntry& entry, TimePoint now, SharedId& id, Push& out) 
   } else {
     out.verb = SharedVerb::add;
     entry.added_at = now;
-    // Asked in that way the store says when the window began as well.
+    // With this flag the store also answers when the window began.
     out.again =
         entry.flight.sequence != 0 || entry.counter.shared->spec.window == Window::every_first;
     if (entry.flight.sequence == 0) {

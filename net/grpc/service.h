@@ -74,7 +74,7 @@ class Method {
  public:
   /// `/package.Service/Method`, as in `:path`. A constant.
   virtual std::string_view path() const noexcept = 0;
-  /// A call with its message. Completes it, or says wait_with() and completes it later.
+  /// A call with its message. Completes it, or calls wait_with() and completes it later.
   virtual void start(Call& call, TimePoint now) = 0;
 
  protected:

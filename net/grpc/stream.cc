@@ -346,7 +346,7 @@ void Stream::fail(Status status, std::string_view why) {
   append_escaped(ctx_.text, why, kWhyMax);
   begin_answer();
   status_ = status;
-  if (streaming_) return connection_->resume(*this);  // the trailer says it
+  if (streaming_) return connection_->resume(*this);  // the trailer carries the status
   std::array<char, 2> number;
   Fields fields;
   fields.add(":status", "200");

@@ -89,7 +89,7 @@ class ClientConnection : public ClientEnd {
   /// The head cannot be accepted; in reading_body, the framing of the body.
   virtual void refuse(HttpRefusal refusal) = 0;
   virtual void on_body_bytes() noexcept {}  ///< more of a body has come that is kept
-  /// The body is kept as far as it is to be, and body_state_ says how far. False: closed.
+  /// The body is kept as far as needed, and body_state_ shows how far. False: closed.
   virtual bool judge_body() = 0;
   virtual bool drain_body() = 0;  ///< false: more bytes are needed, or it is closed
   /// A step of a state of a proxy. False: nothing more to do now.

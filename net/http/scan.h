@@ -23,8 +23,8 @@ constexpr bool is_plain_name(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
 }
 
-/// Each class says which bytes stop it: one by one, and 16 together, all bits set for such a byte.
-/// Comparisons of bytes are signed, so a range that is moved to the upper end of the positive
+/// Each class defines the bytes that stop it: one by one, and 16 together, all bits set for such a
+/// byte. Comparisons of bytes are signed, so a range that is moved to the upper end of the positive
 /// numbers costs one addition and one comparison.
 struct Control {
   static constexpr bool stops(char c) noexcept { return is_control(c); }

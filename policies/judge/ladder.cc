@@ -155,7 +155,7 @@ Winner Ladder::winner(const Policy& policy, const PlannedPolicy& planned, bool s
       value = Value::integer(shadow ? (settled ? scores_.all_settled : scores_.all)
                                     : (settled ? scores_.settled : scores_.enforced));
     }
-    // Most rungs do not hold, and their threshold alone says so.
+    // Most rungs do not hold, and the comparison with their threshold is enough to know it.
     const bool holds = (rung.overflows || breaks(rung, value, limits[r])) &&
                        rung_holds(policy, binding, r, value, limits[r]);
     if (trace != nullptr) trace->rung(policy, r, value, limits[r], holds);

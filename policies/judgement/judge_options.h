@@ -36,8 +36,8 @@ struct JudgeOptions {
   /// The time of the event for patterns and views; none: now. Live, their deadlines and windows end
   /// by the clock, so an event happens when it is reported; files have the times of their rows.
   std::optional<TimePoint> happened;
-  /// When the event says itself that it happened, to policies of `clock: event`; none: it does
-  /// not, so that it happens now. Nothing happens later than now.
+  /// The event's own time, for policies of `clock: event`; none: it has none, so that it happens
+  /// now. Nothing happens later than now.
   std::optional<TimePoint> own_time;
   std::uint64_t line =
       0;  ///< where the event stands in its file; 0: nowhere, or as its Record says

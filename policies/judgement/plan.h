@@ -86,7 +86,7 @@ struct PlannedPolicy {
   bool reserves = false;
   bool matched = false;  ///< after settlement: the event that it reserved for has happened
   bool rowed = false;    ///< a RowSink has its reading already
-  bool blind = false;    ///< the shared store is away, and then the policy says nothing
+  bool blind = false;    ///< the shared store is away, and the policy then has no effect
   std::int16_t reported_rung = -1;  ///< the rung that a RowSink has as its verdict
   std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
   std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung

@@ -36,7 +36,7 @@ struct PathStep {
   friend bool operator==(const PathStep&, const PathStep&) = default;
 };
 
-/// The argument of an extractor; the row's ArgumentForm says which member counts.
+/// The argument of an extractor; the row's ArgumentForm defines which member counts.
 struct Argument {
   std::string name;  ///< headers: as on the wire, in lower case (`x-device-id`)
   std::vector<PathStep> path;

@@ -243,7 +243,7 @@ void ListSync::take(const ListRecord& record, TimePoint now) {
   refused_.erase(record.key);
   Mirror& known = mirror_[record.key];
   if (known.removed > record.removed && record.listed <= known.removed) {
-    // The store has lost a removal that it had: it says an entry that is none.
+    // The store has lost a removal that it had: its answer has an entry that is removed.
     if (local_change(record.key) == nullptr) {
       std::optional<TimePoint> listed;
       if (known.until != 0) listed = to_local(std::max(known.listed, known.removed + 1));
