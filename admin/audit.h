@@ -20,7 +20,7 @@ struct AuditEntry {
   std::string
       who;  ///< `token admin.token`, `session`, `uid 1000`, `127.0.0.1`, `signal SIGHUP`, `files`
   std::string from;                  ///< `127.0.0.1`, `unix socket, pid 12`, `weir itself`
-  std::string target;                ///< what was changed: names of the configuration
+  std::string target;                ///< the changed thing: names of the configuration
   std::vector<std::string> key;      ///< the key, part by part; empty: the change is of no key
   boost::json::value before, after;  ///< null: not known, or nothing
   std::string reason;                ///< as given; empty: none

@@ -68,7 +68,7 @@ struct VerdictRow {
 };
 
 struct VerdictPage {
-  std::uint64_t next = 0;    ///< what to ask for then
+  std::uint64_t next = 0;    ///< the number to ask for next
   std::uint64_t missed = 0;  ///< that were there and are gone, or found no room
   std::vector<VerdictRow> rows;
 };
@@ -116,7 +116,7 @@ struct SourceFacts {
   std::string name;                      ///< of the list; of an include where it comes from
   std::string from;                      ///< the file, the URL, `redis:KEY`
   std::uint64_t entries = 0, bytes = 0;  ///< in force; of a list
-  TimePoint loaded{};                    ///< what is in force; epoch: nothing is
+  TimePoint loaded{};                    ///< the configuration in force; epoch: there is none
   std::string problem;                   ///< why there is nothing newer; empty: all is well
   bool newest = false;  ///< it is the newest, and `problem` is that the disk lacks it
   std::uint64_t loads = 0, failures = 0;
@@ -162,7 +162,7 @@ struct TableRecord {
 /// A table as it is in force.
 struct TableFacts {
   config::TableDef def;
-  std::vector<config::TableCell> cells;  ///< what people have set over the files
+  std::vector<config::TableCell> cells;  ///< the limits that operators have set over the files
   std::vector<std::string> policies;     ///< whose rungs ask it
   std::vector<TableRecord> records;      ///< the oldest first
   bool approval = false;                 ///< a change needs another person's approval
@@ -215,7 +215,7 @@ struct ReplicaFacts {
 /// The state of the replicas that share a Redis with this process.
 struct FleetFacts {
   std::string name;                    ///< of this one
-  bool up = false;                     ///< what follows is some seconds old at most
+  bool up = false;                     ///< the members below are some seconds old at most
   std::string why;                     ///< why it is not
   std::optional<milliseconds> age;     ///< of what follows; none: no answer has come yet
   std::size_t unsent = 0;              ///< changes that Redis does not have yet
@@ -243,7 +243,7 @@ class Operations {
   virtual boost::asio::awaitable<LoadReport> end_overrides(std::string policy, bool here) = 0;
   /// All tables, as they are in force.
   virtual std::vector<TableFacts> tables() const = 0;
-  /// Changes a table, or decides about a change. What holds then is compiled like the files.
+  /// Changes a table, or decides about a change. The resulting table is compiled like the files.
   virtual boost::asio::awaitable<TableAnswer> change_table(TableRequest asked) = 0;
   /// The texts of the configuration in force.
   virtual std::vector<ConfigText> configuration() const = 0;

@@ -70,7 +70,7 @@ class Twice {
   bool on_comment_part(Text, Error&) { return true; }
   bool on_comment(Text, Error&) { return true; }
 
-  std::string name;  ///< what stands twice; empty: nothing does
+  std::string name;  ///< the member that is there twice; empty: none
 
  private:
   std::vector<std::set<std::string>> objects_;  // names in the open ones

@@ -524,7 +524,7 @@ struct Server {
     bool json = false;               ///< `POST /json` and `GET /healthcheck` on the api door
     double near = 0.8;  ///< from this part of a limit on, hits are near it, in its metrics
     std::optional<Text> limitador;  ///< a file of limitador's limits, and its paths on the api door
-    std::vector<LimitadorLimit> limits;  ///< what that file says
+    std::vector<LimitadorLimit> limits;  ///< of that file
     /// Names of the header fields that describe the scarcest limit; empty: none.
     std::string limit_header, remaining_header, reset_header;
   } ratelimit;

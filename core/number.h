@@ -8,8 +8,8 @@
 
 namespace weir {
 
-/// 2^53: up to it every integer is a double. What other programs may read as a double, JSON's
-/// numbers above all, stays within it.
+/// 2^53: up to it every integer is a double. Numbers that other programs may read as a double,
+/// JSON's above all, stay within it.
 inline constexpr std::int64_t kExactInteger = std::int64_t{1} << 53;
 
 /// An amount, a reading or a limit: a 64-bit integer or a double. Integers stay exact; sums

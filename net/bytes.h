@@ -11,9 +11,8 @@ namespace weir::net {
 
 /// Blocks of 1 KiB, 2 KiB, 4 KiB ... for the bytes that a connection must keep: an incomplete head,
 /// the rest of a short write. Freed blocks are kept for the next taker, up to a bound per size;
-/// after warm-up nothing is allocated. What is taken and what is kept never exceeds limit()
-/// together, and who takes is to make room from high_water() on (see is_short()). One per worker;
-/// not thread-safe.
+/// after warm-up nothing is allocated. Taken and kept blocks together never exceed limit(). From
+/// high_water() on, a taker must make room (see is_short()). One per worker; not thread-safe.
 class BlockPool {
  public:
   /// The head of a block; `capacity` bytes follow it.

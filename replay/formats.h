@@ -33,7 +33,7 @@ struct Row {
   bool has_request = true;
   bool refused = false;  ///< the proxy would answer 400 for its path: nothing judges it
   bool aborted = false;  ///< the client hung up before an answer
-  std::span<const policies::Preset> answered;  ///< what is known of the answer beside its status
+  std::span<const policies::Preset> answered;  ///< known fields of the answer beside its status
   Request request;                             ///< request
   Answer answer;
   /// Facts about the request, found while it was read; null: there are none.

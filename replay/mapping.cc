@@ -16,7 +16,7 @@ using MappedPart = Mapping::Part;
 struct PartRow {
   std::string_view word;  ///< ends with a dot: more follows
   MappedPart part;
-  std::string_view more = {};  ///< what follows
+  std::string_view more = {};  ///< the text that may follow
 };
 constexpr PartRow kParts[] = {
     {"ts", MappedPart::time},

@@ -168,7 +168,7 @@ class Replay {
   };
   std::vector<Timed> timed_;
   bool has_patterns_ = false;  // of either configuration
-  bool between_rows_ = true;   // what fires now is a timer
+  bool between_rows_ = true;   // a pattern that fires now is fired by a timer
   std::optional<TimePoint> first_, last_;
   std::uint64_t rows_ = 0;
   bool begun_ = false, all_read_ = false, done_ = false;

@@ -140,7 +140,7 @@ struct Report {
   std::string other;                  ///< the configuration compared with; empty: none
   std::vector<Effect> other_effects;  ///< results of the same events by the other configuration
   std::vector<Difference> differences;
-  std::vector<std::string> unknown;  ///< what replay cannot know
+  std::vector<std::string> unknown;  ///< facts that replay cannot know
 };
 
 Report make_report(const Replay& replay, const std::vector<Plan::Source>& sources,

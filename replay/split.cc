@@ -312,7 +312,7 @@ std::vector<Load> loads_of(const PolicySet& set) {
 
 struct Shares {
   std::vector<unsigned> policies, views;
-  double common = 0;  // what every thread does
+  double common = 0;  // the work of every thread
   std::vector<double> costs;
 };
 
@@ -350,7 +350,7 @@ const Policy* with_own_table(const PolicySet& set) {
 std::optional<Split> split_policies(const PolicySet& set, const PolicySet* other,
                                     unsigned threads) {
   constexpr double kReading = 24;  // a row with its routes and keys: any free thread does it
-  constexpr double kJudging = 16;  // what every judge does with a row beside its policies
+  constexpr double kJudging = 16;  // the work of every judge on a row, beside its policies
   constexpr double kWorth = 0.9;
   // The threads end together, unless a judge has more to do than its share.
   const auto longest = [&](unsigned judges, Shares& ours, Shares& theirs) {

@@ -21,7 +21,7 @@ class Stream {
   /// Moves to the next good row. False: there is none, or error() says why it cannot be read.
   virtual bool next() = 0;
   const Row& row() const noexcept { return *row_; }         ///< a view until the next call
-  std::string_view text() const noexcept { return text_; }  ///< what the row was read from
+  std::string_view text() const noexcept { return text_; }  ///< the text of the row in the file
   std::uint64_t line() const noexcept { return line_; }     ///< where it begins, from 1
   /// The thread that judges it, where rows are shared out; else 0.
   unsigned owner() const noexcept { return owner_; }

@@ -250,8 +250,8 @@ std::string Team::lack_of_room(bool of_other) const {
   return {};
 }
 
-/// With one judge. What has been given of the rows is not given again: up to here all is as one
-/// thread finds it.
+/// Begins again with one judge. Rows that were written are not written again: up to here they are
+/// equal to those of one thread.
 bool Team::start_again(const std::string& why) {
   stop();
   reader_.reset();  // its threads use the judges' sets

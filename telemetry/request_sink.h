@@ -21,8 +21,8 @@ struct SinkBell {
   std::condition_variable rung;
 };
 
-/// One worker's way to the access log and to the traces. What finds no room in the queues is lost
-/// and counted: nothing here waits for a disk or a collector.
+/// One worker's way to the access log and to the traces. Records without room in the queues are
+/// lost and counted: nothing here waits for a disk or a collector.
 ///
 /// Everything but take() and spans() is for the worker's thread; no allocation after warm-up.
 class RequestSink {

@@ -126,7 +126,7 @@ void Fleet::serve(OperatorChanges& changes, TableChanges& tables, Audit& audit,
     entry.reason = each.reason;
     audit.tell(std::move(entry));
   }
-  take_overrides();  // what came since
+  take_overrides();  // overrides that came since
 }
 
 void Fleet::stop() { board_.stop(kFarewell, clock_.now()); }

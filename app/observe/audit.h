@@ -17,11 +17,11 @@
 namespace weir::app {
 
 /// The audit log: a line of JSON for each change, into a file of its own or into the log; the last
-/// ones are kept for `GET /v1/audit`. A thread of its own writes the file. What cannot be written
-/// is counted, and the log says so: nothing is lost silently.
+/// ones are kept for `GET /v1/audit`. A thread of its own writes the file. Lines that cannot be
+/// written are counted, and the log reports them: nothing is lost silently.
 ///
-/// Keys stand in the file as they are; in the log as `log.keys` says, and without what was before
-/// and after where that is about a key. On the control thread.
+/// Keys are readable in the file. In the log they follow `log.keys`, and the members `before` and
+/// `after` about a key are left out. On the control thread.
 class Audit {
  public:
   Audit(const HashSecret& secret, Log& log, telemetry::MetricCells& cells);

@@ -87,7 +87,7 @@ std::string joined_problems(const std::vector<std::string>& problems, std::size_
 }  // namespace
 
 struct ListFeeds::Feed {
-  policies::List shape;  // what entries are read by; without any
+  policies::List shape;  // for reading entries; has none itself
   std::string source;
   std::shared_ptr<limiter::BulkSlot> slot = std::make_shared<limiter::BulkSlot>();
   std::unique_ptr<RemoteText> remote;

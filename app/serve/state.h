@@ -57,9 +57,9 @@ class StateDirectory {
   const HashSecret& secret() const noexcept { return secret_; }
   /// How many files were there without the secret that keyed them.
   std::size_t orphans() const noexcept { return orphans_; }
-  /// From now on it is this secret, which replicas share. What another one keyed means nothing any
-  /// more: those files are kept as *.bad, now or by claim(). Returns how many. Before anything is
-  /// restored.
+  /// From now on it is this secret, which replicas share. The hashes in files of another secret
+  /// mean nothing any more: those files are kept as *.bad, now or by claim(). Returns their number.
+  /// Call it before anything is restored.
   std::size_t take_secret(const HashSecret& secret);
   const std::string& path() const noexcept { return path_; }
   std::string journal() const { return path_ + "/lists.journal"; }

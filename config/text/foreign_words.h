@@ -10,7 +10,7 @@
 namespace weir::config {
 
 struct ForeignWord {
-  std::string_view hint;   ///< what to write; empty: the word is unknown
+  std::string_view hint;   ///< the correction; empty: the word is unknown
   std::string_view means;  ///< the key of weir that the word stands for; empty: none by itself
 };
 

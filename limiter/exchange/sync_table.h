@@ -88,8 +88,8 @@ struct SyncEntry {
   bool only_grows() const noexcept {
     return counter.shared->spec.metric == Metric::count || !has_negative;
   }
-  /// The store never takes less than 0 of it. What was taken back after it was sent is then a debt
-  /// (`pending` below 0): the next counts pay it, or it leaves the window.
+  /// The store never takes less than 0 of it. An amount that was taken back after it was sent is
+  /// then a debt (`pending` below 0): the next counts pay it, or it leaves the window.
   bool sends_no_negative() const noexcept {
     const CounterSpec& spec = counter.shared->spec;
     return merge == Merge::sum && (spec.metric == Metric::count || spec.window == Window::leaky);

@@ -95,8 +95,8 @@ struct LocalListChange {
 ///
 /// Thread-safe. find takes no lock and allocates nothing: a load and a branch for an empty list,
 /// one or two cache lines else. All else takes a mutex per list and may allocate. An entry in force
-/// is never evicted; a full list refuses new ones. What an entry's end leaves (its level, until
-/// forgotten) goes when room is wanted.
+/// is never evicted; a full list refuses new ones. The record of an ended entry (its level, until
+/// forgotten) is evicted if room is needed.
 class ListBank {
  public:
   ListBank();

@@ -78,7 +78,7 @@ class ClientConnection : public ClientEnd {
   /// scratch buffer.
   void go_on_after_turn() noexcept;
   void next_head() noexcept;   ///< the request is over
-  void lose_track() noexcept;  ///< what follows is no request that can be read; still read it
+  void lose_track() noexcept;  ///< the bytes that follow are no readable request; still read them
   void parse_kept_head();      ///< from in_ into ConnectionShare::request
   void begin_close();
   void client_ended() override { begin_close(); }

@@ -251,8 +251,8 @@ class ViewCompiler : CompileStep {
 };
 
 // Once the set is whole.
-void index_events(PolicySet& set);    ///< what each event leads to (compile_index.cc)
-void note_shortcuts(PolicySet& set);  ///< what holds for every event; last
+void index_events(PolicySet& set);    ///< the policies and lists of each event (compile_index.cc)
+void note_shortcuts(PolicySet& set);  ///< facts that hold for every event; call it last
 
 /// Adds the slots that are not there yet.
 void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots);

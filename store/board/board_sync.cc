@@ -16,8 +16,8 @@ constexpr std::size_t kItemsAtOnce = 32, kNewsAtOnce = 64, kBytesAtOnce = 512 <<
 constexpr std::size_t kReplicasABeat = 16;
 // Clocks that differ by less are the same: answers take some time.
 constexpr milliseconds kSameClock{250};
-// Numbers of a script are doubles. What is beyond their integers is no time and no sequence of one,
-// and differences of two that are within do not overflow.
+// Numbers of a script are doubles. A number beyond the integers of a double is no valid time or
+// sequence, and differences of two that are within do not overflow.
 constexpr std::int64_t kNumberMax = kExactInteger;
 // An end that has travelled is the same end.
 constexpr milliseconds kSameEnd{2'000};
