@@ -12,7 +12,7 @@
 
 namespace weir::admin {
 
-/// A change that somebody made, or tried to, as the audit log tells it.
+/// A change that a person or weir made or tried to make, as an entry of the audit log.
 struct AuditEntry {
   std::uint64_t number = 0;  ///< counted from 1 at the start; given by the log
   TimePoint time{};          ///< wall clock; given by the log
@@ -20,8 +20,8 @@ struct AuditEntry {
   std::string
       who;  ///< `token admin.token`, `session`, `uid 1000`, `127.0.0.1`, `signal SIGHUP`, `files`
   std::string from;                  ///< `127.0.0.1`, `unix socket, pid 12`, `weir itself`
-  std::string target;                ///< what was changed: names of the configuration
-  std::vector<std::string> key;      ///< and whose, part by part; empty: nobody's
+  std::string target;                ///< the changed thing: names of the configuration
+  std::vector<std::string> key;      ///< the key, part by part; empty: the change is of no key
   boost::json::value before, after;  ///< null: not known, or nothing
   std::string reason;                ///< as given; empty: none
   bool done = true;

@@ -30,7 +30,7 @@ struct Call {
   const net::HttpRequest& request;
   std::shared_ptr<const policies::PolicySet> set;  ///< never null
   policies::Instant at;
-  std::vector<std::string> names;  ///< what stood in the places of `{...}`
+  std::vector<std::string> names;  ///< the segments at the places of `{...}`
   net::Query query;
   /// The audit entry of a route that changes something: who asks for what, and why. The handler
   /// adds `before` and `after`, and more to `target` than the path's names; the door writes it to

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kPage = 1'000;
 constexpr std::size_t kScannedMax = 200'000;  // entries: a question never holds up the others
 
-/// Finds the entries whose kept texts are these, if there are any. What is wrong, or nothing.
+/// Finds the entries whose kept texts are these, if there are any. Returns the problem, or nothing.
 std::optional<net::HttpReply> find_cut(const Call& call, EntryTarget& target) {
   for (const policies::List* list : target.lists) {
     std::optional<Hash128> after, found;

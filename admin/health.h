@@ -29,7 +29,7 @@ class HealthServer final : net::HttpHandler {
 
   [[nodiscard]] Result<void> start();  ///< binds; the error is the system's
   const net::SocketAddress& address() const noexcept { return server_.address(); }
-  /// Last of all doors: while draining, /readyz must be able to say so.
+  /// Stops after all other doors: while draining, /readyz must answer.
   boost::asio::awaitable<void> stop(milliseconds grace) { return server_.stop(grace); }
   const net::HttpServer& server() const noexcept { return server_; }
 

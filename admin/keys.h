@@ -18,9 +18,9 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
     const std::vector<std::string_view>& given, const std::vector<policies::KeySlot>& slots,
     const std::vector<std::string>& names);
 
-/// What is wrong with a network where the key of an entry has an address.
+/// Explains, for people, why a network is invalid where the key of an entry has an address.
 std::string network_problem(std::string_view text);
-/// What to ask instead of what concerns a network.
+/// Explains, for people, how to ask about a network where a question needs an address.
 std::string network_question(std::string_view text);
 
 std::vector<std::string_view> as_views(const std::vector<std::string>& parts);

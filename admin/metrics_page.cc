@@ -58,8 +58,8 @@ void write_info(std::string& out, std::string_view name, std::string_view help,
   telemetry::append_sample(out, name, all, 1);
 }
 
-/// What is left of the page for lists and views, which a configuration may have by the thousand; as
-/// with policies, where there are many the zeros go first.
+/// The number of samples that lists and views may still add to the page: a configuration may have
+/// thousands of them. As with policies, samples of value 0 are left out first if there are many.
 struct SeriesBudget {
   bool take(std::uint64_t value, std::size_t of) {
     if (value == 0 && of > kZerosUpTo) return false;
@@ -91,7 +91,8 @@ void write_family(std::string& out, SeriesBudget& budget, const Items& items, co
   }
 }
 
-/// What dashboards of envoyproxy/ratelimit ask for, by its names.
+/// Writes the counters that dashboards of envoyproxy/ratelimit query, under the names of that
+/// service.
 void write_rate_limits(std::string& out, const telemetry::Metrics& metrics) {
   metrics.rules().write(out);
   const auto counter = [&](std::string_view name, std::string_view help, std::string_view labels,
@@ -225,7 +226,7 @@ void write_views(std::string& out, SeriesBudget& budget, const policies::PolicyS
   write_shared_views(out, budget, set);
 }
 
-/// What is known of the replicas that share a Redis; 0 where there is none.
+/// Writes the state of the replicas that share a Redis; all values are 0 without a shared Redis.
 void write_fleet(std::string& out, const FleetFacts& fleet) {
   const auto write = [&out](std::string_view name, std::string_view kind, std::string_view help,
                             std::uint64_t value) {

@@ -25,8 +25,9 @@
 #include "telemetry/latency.h"
 #include "telemetry/metrics.h"
 
-/// What the operators' doors need of the process. `app` provides it; tests have one of their own.
-/// Everything here is called on the control thread, the one that runs the doors' io_context.
+/// The interface through which the admin API reads and changes the running process. `app`
+/// implements it; tests have an implementation of their own. Every function is called on the
+/// control thread, which runs the io_context of the admin and health servers.
 namespace weir::admin {
 
 /// A problem of a configuration, ready to be read.
@@ -67,7 +68,7 @@ struct VerdictRow {
 };
 
 struct VerdictPage {
-  std::uint64_t next = 0;    ///< what to ask for then
+  std::uint64_t next = 0;    ///< the number to ask for next
   std::uint64_t missed = 0;  ///< that were there and are gone, or found no room
   std::vector<VerdictRow> rows;
 };
@@ -115,14 +116,14 @@ struct SourceFacts {
   std::string name;                      ///< of the list; of an include where it comes from
   std::string from;                      ///< the file, the URL, `redis:KEY`
   std::uint64_t entries = 0, bytes = 0;  ///< in force; of a list
-  TimePoint loaded{};                    ///< what is in force; epoch: nothing is
+  TimePoint loaded{};                    ///< the configuration in force; epoch: there is none
   std::string problem;                   ///< why there is nothing newer; empty: all is well
   bool newest = false;  ///< it is the newest, and `problem` is that the disk lacks it
   std::uint64_t loads = 0, failures = 0;
 };
 
 struct StatusFacts {
-  std::string upstream;  ///< why nobody knows where the app is; empty: it is known
+  std::string upstream;  ///< why the app's address is unknown; empty: it is known
   std::string version;
   std::string commit;  ///< that it was built from; empty: not known
   TimePoint started{};
@@ -141,7 +142,7 @@ struct StatusFacts {
 /// A change of a table, as its history keeps it.
 struct TableRecord {
   static constexpr const char* kApplied = "applied";  ///< it holds
-  static constexpr const char* kPending = "pending";  ///< it waits for somebody else
+  static constexpr const char* kPending = "pending";  ///< it waits for another person's approval
   static constexpr const char* kRejected = "rejected";
   static constexpr const char* kUndone = "undone";  ///< it was taken back
   static constexpr const char* kUndo = "undo";      ///< it holds, and has taken another back
@@ -152,7 +153,7 @@ struct TableRecord {
   };
   std::string id, table, state, reason;
   std::string by, decided_by;  ///< who asked; who approved, rejected or took back
-  TimePoint at{}, decided{};   ///< decided: epoch, nobody has
+  TimePoint at{}, decided{};   ///< decided: epoch, no decision yet
   /// The decision of another replica that came too late: "rejected by cleo"; empty: none.
   std::string overtaken;
   std::vector<Change> changes;
@@ -161,13 +162,13 @@ struct TableRecord {
 /// A table as it is in force.
 struct TableFacts {
   config::TableDef def;
-  std::vector<config::TableCell> cells;  ///< what people have set over the files
+  std::vector<config::TableCell> cells;  ///< the limits that operators have set over the files
   std::vector<std::string> policies;     ///< whose rungs ask it
   std::vector<TableRecord> records;      ///< the oldest first
-  bool approval = false;                 ///< a change waits for somebody else
+  bool approval = false;                 ///< a change needs another person's approval
 };
 
-/// What an operator wants of a table.
+/// A change of a table that an operator requests.
 struct TableRequest {
   enum class Verb : std::uint8_t { set, approve, reject, undo };
   Verb verb = Verb::set;
@@ -181,7 +182,7 @@ struct TableAnswer {
   LoadReport report;  ///< of a change that does not compile
 };
 
-/// What operators ask the shared store about the counters of a policy, for a key.
+/// A question about the counters of a policy in the shared store, for one key.
 struct StoreQuestion {
   bool reset = false;  ///< empties them; else they are only read
   std::shared_ptr<const policies::PolicySet> set;
@@ -193,7 +194,7 @@ struct StoreAnswer {
   std::vector<limiter::KeptReading> readings;  ///< of the policy's counters, in their order
 };
 
-/// What a judgement that changes nothing asks the shared store.
+/// The operations on the shared store of a judgement that changes nothing.
 struct StoreRequest {
   std::shared_ptr<const policies::PolicySet> set;  ///< whose counters it is about
   policies::StoreOps operations;
@@ -211,12 +212,12 @@ struct ReplicaFacts {
   bool self = false, up = false, behind = false;
 };
 
-/// What this process knows of the replicas with which it shares a Redis.
+/// The state of the replicas that share a Redis with this process.
 struct FleetFacts {
   std::string name;                    ///< of this one
-  bool up = false;                     ///< what follows is some seconds old at most
+  bool up = false;                     ///< the members below are some seconds old at most
   std::string why;                     ///< why it is not
-  std::optional<milliseconds> age;     ///< of what follows; none: nothing was heard yet
+  std::optional<milliseconds> age;     ///< of what follows; none: no answer has come yet
   std::size_t unsent = 0;              ///< changes that Redis does not have yet
   std::uint64_t strangers = 0;         ///< texts of others that had a wrong seal
   std::string newest;                  ///< the configuration that the fleet came to last
@@ -233,7 +234,7 @@ class Operations {
   virtual std::shared_ptr<const policies::PolicySet> policies() const = 0;
   /// Reads the configuration again; with an error in it the running set stays.
   virtual boost::asio::awaitable<LoadReport> reload() = 0;
-  /// What operators have set on policies for a while, in the order in which it was set.
+  /// The temporary overrides of policies, in the order in which operators set them.
   virtual std::vector<config::Override> overrides() const = 0;
   /// Puts an override in force on every worker, or says in the report why it can't be. It ends by
   /// itself, and holds over reloads; unless it is of this replica alone, on all that share a Redis.
@@ -242,7 +243,7 @@ class Operations {
   virtual boost::asio::awaitable<LoadReport> end_overrides(std::string policy, bool here) = 0;
   /// All tables, as they are in force.
   virtual std::vector<TableFacts> tables() const = 0;
-  /// Changes a table, or decides about a change. What holds then is compiled like the files.
+  /// Changes a table, or decides about a change. The resulting table is compiled like the files.
   virtual boost::asio::awaitable<TableAnswer> change_table(TableRequest asked) = 0;
   /// The texts of the configuration in force.
   virtual std::vector<ConfigText> configuration() const = 0;
@@ -261,15 +262,15 @@ class Operations {
   }
   /// The replicas that share a Redis with this one; nullopt: it has none.
   virtual std::optional<FleetFacts> fleet() const { return std::nullopt; }
-  /// Begins to drain, or ends that again; says whether it is draining now.
+  /// Begins to drain, or ends the drain; returns whether it is draining now.
   virtual bool drain(bool begin) = 0;
-  /// Tells the audit log of a change.
+  /// Writes a change to the audit log.
   virtual void audit(AuditEntry) {}
   /// The last ones, `most` of them.
   virtual AuditPage audit_entries(std::size_t /*most*/) const { return {}; }
 };
 
-/// What is counted and listed; shared with the workers, each of them thread-safe.
+/// The counters, lists and statistics that workers and the admin API share. Each is thread-safe.
 struct Stores {
   limiter::Bank& counters;
   limiter::ListBank& lists;

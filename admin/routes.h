@@ -19,7 +19,7 @@ struct Route {
   boost::asio::awaitable<net::HttpReply> (*waiting)(Call&);  ///< instead, where it has to wait
   std::string_view help;
   std::string_view change = {};  ///< what the audit log calls it; empty: it changes nothing
-  /// AdminServer::lets_in() lets anybody try it. So it needs no `Origin`, takes nothing of the
+  /// AdminServer::lets_in() lets every caller use it. So it needs no `Origin`, takes nothing of the
   /// limit of changes, and is in the audit log only if it has succeeded.
   bool is_public = false;
 };

@@ -21,8 +21,8 @@ namespace {
 
 using telemetry::Metric;
 
-// What a page of another site can make a browser send without asking first (a form, an image) has
-// neither a JSON content type nor a field of its own.
+// A page of another site can make a browser send a request without a preflight (a form, an image).
+// Such a request has neither a JSON content type nor a header field of its own.
 std::optional<net::HttpReply> check_mutation(const Route& route, const net::HttpRequest& request) {
   if (route.method == "GET") {
     if (request.body.empty()) return std::nullopt;
@@ -94,7 +94,7 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
       tell_(settings.tell_others),
       changes_(std::make_unique<ChangeLimiter>()),
       sessions_(std::make_unique<Sessions>()),
-      // A page that stays open is never displaced: most connections are for those who ask and go.
+      // A page that stays open is never displaced: most connections are left to short requests.
       live_(std::make_unique<Live>(
           io, operations_, stores_,
           std::clamp<std::size_t>(settings.connections / 4, 1, Live::kReadersMax))),
@@ -201,7 +201,7 @@ boost::asio::awaitable<net::HttpReply> AdminServer::answer(net::HttpRequest requ
             std::move(match.names),
             std::move(*query)};
   const Route& route = *match.route;
-  // A browser says where each change comes from; the guard has seen that it is this very door.
+  // A browser sends the origin of each change; the guard has checked that it is this server.
   if (route.method != "GET" && !route.is_public && call.came_by() == "session" &&
       request.count("origin") == 0)
     co_return problem(403, "a change by a session needs the `Origin` that browsers send");

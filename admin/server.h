@@ -26,15 +26,15 @@ struct AdminSettings {
       token_file;                       ///< required unless the address is loopback or a Unix path
   std::vector<std::string> hosts = {};  ///< see net::DoorGuard
   std::vector<std::string> replicas = {};  ///< see Peers
-  /// Tells the doors of other replicas, which hear() it; false: it is too long. Null: there are
-  /// none.
+  /// Sends a message to the admin servers of other replicas, whose hear() receives it; false: it is
+  /// too long. Null: there are none.
   std::function<bool(std::string)> tell_others = {};
   std::size_t connections = 64;  ///< that are open at the same time
 };
 
 /// The operators' API (docs/openapi.yaml) and the dashboard. Loopback or a Unix socket of mode
 /// 0600, else a bearer token; Host and Origin are checked, nothing changes by GET, no CORS, no
-/// request of over 64 KiB. What changes something is told to the audit log. A browser comes in by a
+/// request of over 64 KiB. Every change is written to the audit log. A browser comes in by a
 /// one-time link instead of the token (Sessions). On the control thread. Everything given must
 /// outlive stop().
 class AdminServer final : net::DoorRoom {
@@ -49,7 +49,7 @@ class AdminServer final : net::DoorRoom {
   const net::SocketAddress& address() const noexcept { return door_.server().address(); }
   boost::asio::awaitable<void> stop(milliseconds grace);
   Live& live() noexcept { return *live_; }
-  /// What the door of another replica has told.
+  /// Handles a message from the admin server of another replica.
   void hear(std::string_view text);
   const net::HttpServer& server() const noexcept { return door_.server(); }
 

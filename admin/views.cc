@@ -67,7 +67,7 @@ std::string metric_text(const policies::PolicySet& set, const policies::Policy& 
   return arguments.empty() ? out : out += ")";
 }
 
-/// What a policy, or one of its metrics, counts.
+/// The counting of a policy, or of one of its metrics, as JSON.
 json::object count_view(const policies::PolicySet& set, const policies::Policy& policy) {
   json::array watch, key;
   json::value when = nullptr;

@@ -186,7 +186,7 @@ EventReader::Wrong EventReader::read_column(const policies::PolicySet& set, cons
   scratch_.append(event.source).append(".").append(member.name);
   std::optional<SlotId> slot = set.slots.find(scratch_);
   if (!slot) {
-    // No column that somebody reads: perhaps what the event makes of its columns.
+    // No column that a policy reads: perhaps a field that the event computes from its columns.
     const auto own = event.fields.find(member.name);
     if (own != event.fields.end()) slot = own->second;
   }

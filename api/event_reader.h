@@ -18,8 +18,8 @@
 
 namespace weir::api {
 
-/// What an app tells of, one JSON object, as an event of the configuration. docs/events.md says
-/// which members there are. Three kinds:
+/// Reads an event that an app sends, one JSON object, as an event of the configuration.
+/// docs/events.md describes the members. There are three kinds:
 ///
 ///  - an event with `source:`: members are its columns;
 ///  - an event with `match:`: members are its own fields by name, and the built-in words (`ip`,

@@ -12,8 +12,8 @@ using Kind = JsonMember::Kind;
 
 }  // namespace
 
-/// A position in the text. Every step returns false once something is wrong, and says it in
-/// `wrong`.
+/// A position in the text. Every step returns false once something is wrong, and puts the error
+/// into `wrong`.
 class JsonMembers::Scan {
  public:
   Scan(std::string_view text, std::string& unescaped) : text_(text), unescaped_(unescaped) {}

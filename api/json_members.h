@@ -18,7 +18,7 @@ struct JsonMember {
   bool boolean = false;
   std::int64_t integer = 0;
   double real = 0;
-  std::string_view text;            ///< text: unescaped; object, array: as it stands, checked
+  std::string_view text;            ///< text: unescaped; object, array: the raw text, checked
   std::size_t name_at = 0, at = 0;  ///< offsets of name and value
 };
 

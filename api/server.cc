@@ -56,7 +56,7 @@ struct ApiServer::Task final : Asker {
   bool done = false;
   bool failed = false;                 // the worker's, until `done`: there was no memory
   std::function<void()> go_on;         // keeps the task while it is parked
-  std::atomic<bool> abandoned{false};  // nobody waits for the answer any more
+  std::atomic<bool> abandoned{false};  // the caller no longer waits for the answer
 };
 
 ApiServer::ApiServer(asio::io_context& io, const ApiSettings& settings, Workers& workers,

@@ -29,7 +29,7 @@ struct ApiSettings {
   std::vector<std::string> hosts = {};    ///< see net::DoorGuard
   std::size_t bodies_bytes = 8 << 20;     ///< see net::HttpServerLimits
   std::size_t connections = 256;          ///< that are open at the same time
-  net::DoorRoom* others = nullptr;        ///< answers what is not below /v1; null: nobody
+  net::DoorRoom* others = nullptr;        ///< answers requests outside /v1; null: there is none
 };
 
 /// The door of the app itself: `POST /v1/events` and `POST /v1/query` (docs/events.md,

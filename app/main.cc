@@ -133,7 +133,7 @@ int run(int argc, char** argv) {
   return argc == 1 ? kOk : kUsage;
 }
 
-/// What nobody expected to fail has failed.
+/// Reports an unexpected exception, and returns the exit status.
 int failed(const std::error_code& why, const char* what) {
   if (why == std::errc::too_many_files_open || why == std::errc::too_many_files_open_in_system) {
     complain(std::string("too few open files; raise the limit of \"ulimit -n\": ") + what);

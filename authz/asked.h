@@ -31,8 +31,8 @@ Asked to_request(const net::RequestHead& check, const Door& door, const ClientRu
                  const PathRules& path_rules, const Address& peer, TimePoint time, AskedRoom& room,
                  Request& out) noexcept;
 
-/// Reads a target in origin or absolute form into `read`, and into `out` what a Request says of it.
-/// `room`: normal_path_room() of its size. Returns what is wrong with it; empty: nothing.
+/// Reads a target in origin or absolute form into `read`, and its parts into `out`. `room`:
+/// normal_path_room() of its size. Returns what is wrong with it; empty: nothing.
 std::string_view read_target(std::string_view target, const PathRules& rules, std::span<char> room,
                              net::NormalTarget& read, Request& out) noexcept;
 /// Reads a Host's value into `out`, in lower case and without its port; none, if there is none.

@@ -17,7 +17,7 @@ namespace weir::authz {
 /// a request of the client's choice.
 struct CallerRow {
   std::string_view name;
-  /// Fields that say method, target, host and scheme. Empty: the check's own method, target and
+  /// Fields with the method, target, host and scheme. Empty: the check's own method, target and
   /// Host are the request's.
   std::string_view method, target, host, scheme;
   bool brings_body;

@@ -11,10 +11,10 @@
 
 namespace weir::authz {
 
-/// What weir reads of Envoy's CheckRequest, as views into its bytes. Generated messages would copy
-/// every header into a hash table, which took half of the time of a check. The metadata of filters,
-/// which few Envoys send, are generated messages. Not thread-safe; allocates nothing once its
-/// vectors have grown, but for metadata.
+/// The fields of Envoy's CheckRequest that weir reads, as views into its bytes. Generated messages
+/// would copy every header into a hash table, which took half of the time of a check. The metadata
+/// of filters, which few Envoys send, are generated messages. Not thread-safe; allocates nothing
+/// once its vectors have grown, but for metadata.
 class CheckFields {
  public:
   using Metadata = envoy::config::core::v3::Metadata;

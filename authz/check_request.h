@@ -22,7 +22,7 @@ struct CheckRules {
   PathRules path;
   std::size_t body_bytes_max = 64 << 10;
   bool error_response =
-      false;  ///< tell of failures by `error_response`, which Envoy knows since 1.37
+      false;  ///< report failures by `error_response`, which Envoy knows since 1.37
 };
 
 /// Memory for the targets that are built again. All readers of a thread share one: a reader for
@@ -50,7 +50,7 @@ class CheckReader final : public AskedFacts {
   /// False: these bytes are no CheckRequest that is taken here (CheckFields::read). Keep them, and
   /// the memory.
   bool parse(std::string_view message, Messages& memory) { return fields_.read(message, memory); }
-  /// What was parsed as a Request. Returns the error of the asked request; empty: none.
+  /// Reads the parsed message as a Request. Returns the error of the asked request; empty: none.
   /// `client_word`: the client from the call's metadata, in the form of the header; without data():
   /// none.
   std::string_view read(std::string_view client_word, const CheckRules& rules, TimePoint now);

@@ -50,7 +50,8 @@ void put_text(std::string& out, std::string_view text, bool lines) {
   }
 }
 
-/// Older Envoys look at `append` alone, newer ones at it where it is present: both say the same.
+/// Older Envoys read `append` only, newer ones read `append_action` if it is present: both mean the
+/// same here.
 void overwrite(HeaderValueOption& option) {
   option.mutable_append()->set_value(false);
   option.set_append_action(HeaderValueOption::OVERWRITE_IF_EXISTS_OR_ADD);

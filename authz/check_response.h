@@ -13,8 +13,8 @@ namespace weir::authz {
 
 using CheckResponse = envoy::service::auth::v3::CheckResponse;
 
-/// Whether an answer that lets the request pass has nothing to say of it but that: then it is the
-/// same for every request.
+/// Whether an answer that lets the request pass has no further content: then it is the same for
+/// every request.
 bool says_nothing(const Effect& effect, const std::vector<std::string_view>& forged) noexcept;
 /// Lets the request pass. `forged`: names of the client's own headers that are to be taken away;
 /// `id`: as of append_allowed().

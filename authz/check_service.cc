@@ -202,7 +202,7 @@ class CheckCall final : public net::grpc::Pending, public gate::Waiter, public n
   }
 
  private:
-  /// What the caller has sent goes back before the object waits for the next call.
+  /// Releases the memory of the message before the object waits for the next call.
   void leave() noexcept {
     net::Wheel::disarm(*this);
     reader_.clear();

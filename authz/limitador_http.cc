@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 using Limit = config::Server::LimitadorLimit;
 
-// What counters hold: a larger delta is over every limit, too.
+// The largest number that counters hold: a larger delta is over every limit, too.
 constexpr std::int64_t kDeltaMax = kExactInteger;
 
 /// The body of a call.
@@ -29,7 +29,7 @@ struct Question {
   bool headers = false;  ///< asked for as `DraftVersion03`
 };
 
-/// What is wrong with the body; empty: nothing.
+/// Reads the body. Returns its problem; empty: none.
 std::string read_question(std::string_view text, Question& out) {
   boost::system::error_code error;
   const json::value value = json::parse(text, error);

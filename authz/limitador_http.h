@@ -40,7 +40,7 @@ class LimitadorHttp {
   Spares<Active> active_;
 };
 
-/// What `GET /status` answers.
+/// The answer to `GET /status`.
 struct LimitadorStatus {
   TimePoint started, applied;  ///< wall clock; applied: the configuration in force
   std::int64_t version = 0;    ///< configurations applied since the start

@@ -11,7 +11,7 @@
 namespace weir::authz {
 namespace {
 
-// What a call that has ended keeps memory for.
+// The memory that a finished call keeps.
 constexpr std::size_t kKeptDescriptors = 32;
 constexpr std::size_t kKeptEntries = 256;
 constexpr std::size_t kKeptBytes = 4 << 10;  // of lines for the app
@@ -192,8 +192,8 @@ void RateLimitCall::finish(const policies::PolicySet& set) {
   speaker_ = speaker();
 }
 
-/// Only who refuses the call says when to come again: not a quota beside another one that has some
-/// left, and nobody in shadow mode.
+/// The part whose refusal defines when to retry: not a quota beside another quota that has some
+/// left, and no part in shadow mode.
 const RateLimitCall::Part* RateLimitCall::speaker() const noexcept {
   const auto is_quota = [&](std::size_t i) { return policies::is_quota(plain_[i], all_quota_); };
   bool by_limit = false;

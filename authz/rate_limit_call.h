@@ -15,7 +15,7 @@ namespace weir::authz {
 /// what needs the shared store is asked for all of them together. Knows no wire format: the gRPC
 /// door, `/json` and limitador's paths fill it and read it. Reused: keeps its memory, see clear().
 ///
-/// What it is filled with are views that must live until it is done.
+/// The call holds views of the texts that it is filled with; the texts must live until it is done.
 class RateLimitCall {
  public:
   /// The most that the doors take in one call. An empty descriptor takes two bytes of a message and
@@ -25,7 +25,7 @@ class RateLimitCall {
   static constexpr std::string_view kTooLarge =
       "a call has at most 1024 descriptors, and a descriptor at most 64 entries";
 
-  /// Whom to tell when it is done later than at once.
+  /// Receives the result of a call that could not be completed in judge().
   class Waiting {
    public:
     virtual void judged(RateLimitCall& call, TimePoint now) = 0;
@@ -68,11 +68,11 @@ class RateLimitCall {
 
   /// Why it cannot be judged; empty: it can.
   std::string_view wrong() const noexcept;
-  /// True: it is done. Else `waiting` is told from a later turn of the worker's loop.
+  /// True: the call is complete. Otherwise a later turn of the worker's loop calls `waiting`.
   bool judge(Mode mode, TimePoint now, Waiting& waiting);
-  /// Null: nobody follows it. Must outlive the use.
+  /// Null: no observer. Must outlive the use.
   void watch(Watching* watching) noexcept { watching_ = watching; }
-  /// Nobody waits any more. What is counted stays so.
+  /// The caller no longer waits. Events that are counted stay counted.
   void give_up(TimePoint now);
   /// The call has ended: drops its views and its results. Gives memory back if the call was larger
   /// than most calls are.
@@ -105,7 +105,7 @@ class RateLimitCall {
   std::string_view content_type() const noexcept {
     return speaker_ != nullptr ? std::string_view(speaker_->content_type) : std::string_view();
   }
-  /// What the counters of a look show, with its hits.
+  /// A counter's value in the answer to a call without side effects, with the hits of the call.
   struct CounterReading {
     std::size_t descriptor;
     std::string policy;
@@ -121,7 +121,7 @@ class RateLimitCall {
     RateLimitCall* call = nullptr;
     std::size_t index = 0;
     bool waits = false;
-    std::string lines, body, content_type;  ///< for the client, if it speaks for the call
+    std::string lines, body, content_type;  ///< for the client, if this part is speaker()
     void resume(TimePoint now) override { call->resumed(*this, now); }
     void event(const policies::Event&, Happened) override {}
     void list(const policies::List&, std::optional<TimePoint>, std::string_view) override {}
@@ -161,7 +161,7 @@ class RateLimitCall {
   bool all_quota_ = false;  // ratelimit.quota, of the set that answered
   Action verdict_ = Action::none;
   std::string verdict_line_, request_lines_;
-  const Part* speaker_ = nullptr;  // null: nobody has anything to say to the client
+  const Part* speaker_ = nullptr;  // null: no part defines lines for the client
   std::vector<std::string> metadata_;
   std::vector<CounterReading> readings_;
 };

@@ -35,7 +35,7 @@ static_assert(kCodes.size() == static_cast<std::size_t>(rls::RateLimitResponse::
 /// `hits_addend`): protobuf's JSON takes no such text, and of two values neither is the right one.
 class Twice {
  public:
-  // What boost::json::basic_parser asks for; texts may come in parts.
+  // The interface that boost::json::basic_parser requires; texts may come in parts.
   static constexpr auto kAny = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t max_object_size = kAny, max_array_size = kAny;
   static constexpr std::size_t max_key_size = kAny, max_string_size = kAny;
@@ -70,7 +70,7 @@ class Twice {
   bool on_comment_part(Text, Error&) { return true; }
   bool on_comment(Text, Error&) { return true; }
 
-  std::string name;  ///< what stands twice; empty: nothing does
+  std::string name;  ///< the member that is there twice; empty: none
 
  private:
   std::vector<std::set<std::string>> objects_;  // names in the open ones

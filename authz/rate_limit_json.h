@@ -11,7 +11,7 @@ namespace weir::authz {
 
 /// Fills an empty request. Returns what is wrong; empty: nothing.
 std::string read_json(std::string_view text, envoy::service::ratelimit::v3::RateLimitRequest& out);
-/// What has its default is left out.
+/// Members with default values are omitted.
 std::string to_json(const envoy::service::ratelimit::v3::RateLimitResponse& response);
 
 }  // namespace weir::authz

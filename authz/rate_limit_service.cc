@@ -69,7 +69,7 @@ class RateLimitService::Active final : private net::grpc::Pending, private RateL
     call_.give_up(now);
     leave();
   }
-  /// What a caller has sent goes back before the object waits for the next call.
+  /// Releases the memory of the message before the object waits for the next call.
   void leave() noexcept {
     call_.clear();
     messages_.clear();

@@ -6,7 +6,7 @@
 
 namespace weir::authz {
 
-/// Number and wire type of a field, as they stand in front of it in a protobuf message.
+/// Number and wire type of a field, as they precede it in a protobuf message.
 constexpr std::uint32_t length_delimited(std::uint32_t number) noexcept { return number << 3 | 2; }
 
 /// Steps through the fields of a protobuf message, in place: bytes of texts and of messages inside

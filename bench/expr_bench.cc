@@ -8,8 +8,8 @@
 #include "policies/lang/expr/expression.h"
 #include "policies/lang/frame.h"
 
-/// What a request pays for an expression: begin() of its frame and one evaluation, with the nine
-/// headers of a real request. `remembered` is a second reading in the same request.
+/// Measures the cost of an expression per request: begin() of its frame and one evaluation, with
+/// the nine headers of a real request. `remembered` is a second reading in the same request.
 namespace {
 
 using namespace weir;

@@ -1,5 +1,6 @@
-// What shared counters (`sync`) and shared lists cost and how true they are: fleets of replicas
-// with weir's own code, in simulated time. `weir_fleet_simulation --help`; bench/README.md.
+// Measures the cost and the accuracy of shared counters (`sync`) and shared lists: fleets of
+// replicas with weir's own code, in simulated time. `weir_fleet_simulation --help`;
+// bench/README.md.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

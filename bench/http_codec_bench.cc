@@ -39,7 +39,7 @@ constexpr std::string_view kResponse =
     "HTTP/1.1 200 OK\r\nServer: app\r\nDate: Fri, 20 Nov 2026 12:00:00 GMT\r\n"
     "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n";
 
-/// What a worker keeps.
+/// The objects that a worker keeps.
 struct Codec {
   net::RequestHead request;
   net::ResponseHead response;

@@ -1,6 +1,6 @@
-// What one event costs each kind of counter, alone: charging it with a limit that is never reached
-// (or opening and ending it, where that is what the kind does), for 1,000 keys that fit the caches.
-// table_bench.cc has what a cold table adds.
+// Measures the cost of one event for each kind of counter, alone: charging it with a limit that is
+// never reached (or opening and ending it, if the kind works so), for 1,000 keys that fit the
+// caches. table_bench.cc measures the additional cost of a cold table.
 #include <benchmark/benchmark.h>
 
 #include <random>

@@ -1,7 +1,7 @@
-// What each form of a shared counter costs Redis: commands and time of its main thread an event,
-// and bytes a key. Against a redis-server of its own, events of a turn together; the least of some
-// rounds, each on new keys. `weir_store_costs [ROUNDS [PART OF A NAME]]`;
-// docs/redis.md has the table.
+// Measures the cost of each form of a shared counter in Redis: commands and time of its main thread
+// per event, and bytes per key. Uses a redis-server of its own, and sends the events of a turn
+// together. Prints the minimum of some rounds, each on new keys.
+// `weir_store_costs [ROUNDS [PART OF A NAME]]`; docs/redis.md has the table.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -141,7 +141,7 @@ class Run final : public Batch {
   bool there_ = false;
 };
 
-/// Of all keys in the store, a key of the form's.
+/// The bytes of one key of the form, from a sample of all keys in the store.
 double bytes() {
   std::istringstream keys(ask("KEYS '*'"));
   double out = 0;

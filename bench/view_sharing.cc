@@ -1,4 +1,4 @@
-// What a view that replicas share costs Redis: replicas in one process, each with its own view,
+// Measures the cost of a shared view in Redis: replicas in one process, each with its own view,
 // loop and connection, over a redis-server of its own. Events come at a steady rate, each to the
 // next replica, of items by Zipf's law.
 //

@@ -145,7 +145,8 @@ std::vector<CaseView> read_views(Reader& reader, const Member& m) {
   return out;
 }
 
-/// What becomes of an event: the verdict of an action, under its name too, or one without action.
+/// The verdicts that a case can expect: those of the actions, by both of their names, and those
+/// without an action.
 constexpr auto kVerdicts = [] {
   std::array<Word<std::string_view>, kActions.size() + 2> out{};
   std::size_t at = 0;

@@ -45,7 +45,7 @@ constexpr Row<CaseAnswer> kAnswer[] = {
     number<&CaseAnswer::status, 100, 599>("status", "200", "Its status."),
     {{"headers", shape::kTextMap, "map name: value", "", "Header fields."},
      [](Reader& r, const Member& m, CaseAnswer& out) {
-       const auto said = read_text_map(r, m);  // before what `json` has said of its body
+       const auto said = read_text_map(r, m);  // before the fields that `json` adds
        out.headers.insert(out.headers.begin(), said.begin(), said.end());
      }},
     {{"json", kAny, "any value", "", "A JSON body."},

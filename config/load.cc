@@ -85,8 +85,8 @@ std::string join(const std::string& directory, const std::string& path) {
   return directory.ends_with('/') ? directory + path : directory + "/" + path;
 }
 
-/// A path as it stands from the main file's directory: in the hash of a configuration, which is the
-/// same wherever the files lie and however the main file's path is written.
+/// A path relative to the main file's directory. It is part of the hash of a configuration, which
+/// does not depend on where the files lie or how the main file's path is written.
 std::string name_in_hash(const std::string& path, const std::string* directory) {
   if (directory == nullptr || *directory == ".") return path;
   const std::string before = directory->ends_with('/') ? *directory : *directory + "/";
@@ -190,7 +190,7 @@ std::vector<std::string> expand(const std::string& directory, const std::string&
   return out;
 }
 
-/// Device and inode say whether two names are one file.
+/// Device and inode: two names of one file have the same ones.
 std::optional<std::pair<dev_t, ino_t>> identity(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
@@ -241,8 +241,8 @@ void drop_mark(std::string& text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
 }
 
-/// Reads the file of limitador's limits as policies: what it says in our words is a file of its
-/// own, so that problems show what they are about.
+/// Reads the file of limitador's limits as policies. Their YAML is a file of its own, so that
+/// problems show what they are about.
 void read_limitador(const std::string& main_path, const Text& file, const LimitsReader& limits,
                     Included& out, Places& places, Problems& problems) {
   const std::string path = join(directory_of(main_path), file.value);
@@ -309,9 +309,9 @@ void read_certificates(Model& model, const std::string* directory, Problems& pro
   }
 }
 
-/// Makes the paths of lists and of what is fetched such as can be opened from here, and sees that
-/// the lists' files are there. Their content is no part of the configuration: it is read by whoever
-/// runs it, however large it is, and read again when it changes.
+/// Makes the paths of lists and of remote texts openable from here, and checks that the lists'
+/// files exist. Their content is no part of the configuration: the running process reads it,
+/// however large it is, and reads it again when it changes.
 void place_files(Model& model, const std::string* directory, Problems& problems) {
   const auto place = [&](std::optional<Text>& path) {
     if (path && directory != nullptr) path->value = join(*directory, path->value);

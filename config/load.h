@@ -26,7 +26,7 @@ struct RemoteRead {
 };
 using RemoteReader = std::function<RemoteRead(const RemoteDef& remote)>;
 
-/// Reads a file of limitador's limits; for whoever can say which of them cannot be compiled.
+/// Reads a file of limitador's limits. It may leave out limits that cannot be compiled.
 using LimitsReader = std::function<Imported(std::string_view text)>;
 
 /// One pattern of `include:`.
@@ -69,7 +69,7 @@ Loaded load_file(const std::string& path, const Environment& environment,
 Loaded load_text(std::string_view name, std::string_view text);
 
 /// Names of settings that differ and take effect at the next start only: `proxy.listen`, ...; the
-/// rows of the server's tables say which do.
+/// rows of the server's tables define which do.
 std::vector<std::string> needs_restart(const Server& running, const Server& next);
 /// Several texts: the main file first, then as if it included the others.
 Loaded load_texts(std::vector<SourceText> texts, const Environment& environment = {});

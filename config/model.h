@@ -18,9 +18,9 @@
 #include "core/words.h"
 #include "telemetry/access_line.h"
 
-/// Everything that the YAML can say, as plain structs; each value knows where it stood. The loader
-/// has checked spelling, shapes, units and ranges; what needs meaning (does the event exist, is the
-/// type right) is checked by policies/set/compile, which reports problems at the same places.
+/// The content of the YAML as plain structs; each value knows its place. The loader has checked
+/// spelling, shapes, units and ranges; checks of meaning (does the event exist, is the type right)
+/// are made by policies/set/compile, which reports problems at the same places.
 namespace weir::config {
 
 /// A place in a file, 1-based, columns and lengths in bytes; file is an index into Model::files.
@@ -40,8 +40,8 @@ struct Located {
 using Text = Located<std::string>;
 using Duration = Located<milliseconds>;
 
-/// The place of a part of a text: exact where the text stands in one piece, plain or in quotes
-/// without escapes (its length tells), else the place of the whole.
+/// The place of a part of a text: exact where the text is in one piece, plain or in quotes without
+/// escapes (its length shows that), else the place of the whole.
 inline Where within(const Text& text, std::size_t offset, std::size_t length) {
   const std::size_t shown = text.where.length;
   const bool bare = shown == text.value.size();
@@ -86,7 +86,7 @@ struct DescriptorDef {
   struct Rule {
     std::string name;               ///< as its rule names it; may be empty
     std::string path;               ///< `domain.key_value.key2`
-    std::vector<std::string> keys;  ///< by entry: `key_value` or `key`, as it stands there
+    std::vector<std::string> keys;  ///< by entry: `key_value` or `key`, as in the file
     std::uint32_t requests = 0;
     RateUnit unit = RateUnit::unknown;
     bool has_limit = false;
@@ -117,8 +117,8 @@ struct EventDef {
   std::vector<FieldDef> fields;
   Located<BodyKind> body;  ///< the only kind of body that its fields read; none: by Content-Type
   std::string spelling;    ///< of the definition (config/text/merge.h)
-  /// False: a part of it could not be read. What refers to it is compiled all the same, as if it
-  /// provided every name, to tell what else is wrong there.
+  /// False: a part of it could not be read. References to it are compiled as if it provided every
+  /// name, so that their other errors are reported.
   bool sound = true;
 };
 
@@ -450,7 +450,7 @@ struct Server {
     std::string client_header = "x-forwarded-for";
     unsigned hops = 0;  ///< trusted proxies in front of the one that asks
     bool error_response = false;
-    milliseconds settle{60'000};  ///< for the app to tell of an answer
+    milliseconds settle{60'000};  ///< for the app to report an answer
   } authz;
   struct Grpc {
     std::optional<Located<Endpoint>> listen;         ///< nullopt: 127.0.0.1:8483, if it is free
@@ -498,7 +498,7 @@ struct Server {
     bool readable_keys = false;              ///< log keys as text, not as hashes
     std::uint32_t verdicts_per_second = 50;  ///< lines of verdicts, and as many of list entries
   } log;
-  /// A limit of a file of limitador's, as it stands there; a policy counts it.
+  /// A limit of a file of limitador, with the file's values; a policy counts it.
   struct LimitadorLimit {
     Text policy;  ///< its name
     /// A hash of what identifies a limit in limitador: the namespace, the seconds, the conditions
@@ -517,15 +517,15 @@ struct Server {
     std::optional<ShareDef> share;
     std::optional<Where> peer_keys;  ///< the files' limits count under envoyproxy/ratelimit's keys
     std::string peer_prefix;         ///< which begin with it
-    bool shadow = false;             ///< answers OK whatever the policies say
+    bool shadow = false;             ///< answers OK whatever the policies decide
     bool quota = false;              ///< every event has quota
     bool merge_domains = false;      ///< several files may add to one domain
     bool metadata = false;           ///< dynamic_metadata in answers
     bool json = false;               ///< `POST /json` and `GET /healthcheck` on the api door
     double near = 0.8;  ///< from this part of a limit on, hits are near it, in its metrics
     std::optional<Text> limitador;  ///< a file of limitador's limits, and its paths on the api door
-    std::vector<LimitadorLimit> limits;  ///< what that file says
-    /// Names of the header fields that tell of the scarcest limit; empty: none.
+    std::vector<LimitadorLimit> limits;  ///< of that file
+    /// Names of the header fields that describe the scarcest limit; empty: none.
     std::string limit_header, remaining_header, reset_header;
   } ratelimit;
   struct AccessLog {
@@ -575,7 +575,7 @@ struct Model {
   std::vector<TableDef> tables;
   PolicyDefaults defaults;
   std::vector<PolicyDef> policies;
-  bool no_policies = false;        ///< `policies: []`: said on purpose
+  bool no_policies = false;        ///< `policies: []`: no policies on purpose
   std::vector<RemoteDef> remotes;  ///< of `include:`
   std::vector<ViewDef> views;
   std::vector<NotifyDef> notify;

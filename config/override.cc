@@ -95,7 +95,7 @@ std::string find_rung(const Override::Limit& change, PolicyDef& policy, Rung*& f
   return {};
 }
 
-// All are found by what the files say, before one of them changes.
+// All rungs are found by the values in the file, before one of them changes.
 std::string set_limits(const std::vector<Override::Limit>& changes, PolicyDef& policy) {
   std::vector<Rung*> rungs;
   for (const Override::Limit& change : changes) {

@@ -42,8 +42,8 @@ void note_rungs(Override& change, const Model& files);
 std::string apply(const Override& change, Model& model);
 
 /// Why a window of so many events, or one that keeps so many, cannot read as much as a limit of the
-/// override says, which is an error in a file; empty: each limit can be read, or apply() fails. A
-/// limit that another kind of window cannot reach silences its rung, and may be meant so.
+/// override, which is an error in a file; empty: each limit can be read, or apply() fails. A limit
+/// that another kind of window cannot reach silences its rung, and may be meant so.
 std::string limit_beyond_window(const Override& change, Model files);
 
 /// Finds the rung of a threshold by the threshold's name: `over`, `deny.over` or `2.over`. Returns

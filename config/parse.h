@@ -28,7 +28,7 @@ using Environment = std::map<std::string, std::string>;
 Model parse(const std::vector<SourceText>& texts, const Environment& environment,
             Problems& problems);
 
-/// The patterns of other files that a main file names, as they stand there, with their places.
+/// The patterns of other files in a main file, unresolved, with their places.
 struct FilePatterns {
   std::vector<Text> included;      ///< `include:`
   std::vector<RemoteDef> remotes;  ///< of `include:`, what is fetched

@@ -9,8 +9,8 @@
 /// Which keys and limits of a table make no sense (table_edit.cc).
 namespace weir::config {
 
-/// What is wrong with a text for a limit that the table does not have: more values than it has
-/// fields. Empty: nothing, or the table has a limit there (a value of its file may have commas).
+/// Explains why a text names no limit of the table: it has more values than the table has fields.
+/// Empty: it has not, or the table has a limit there (a value of its file may have commas).
 std::string wrong_path(const TableDef& table, std::string_view text);
 /// Whether a limit below 0 can make sense: a policy that asks the table reads what may be below 0,
 /// or none asks it.

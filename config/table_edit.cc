@@ -120,7 +120,7 @@ std::string apply(const TableEdit& edit, Model& model) {
       std::find_if(model.tables.begin(), model.tables.end(),
                    [&](const TableDef& def) { return def.name.value == edit.table; });
   if (table == model.tables.end()) return "there is no table of that name";
-  // What is taken out makes room for what is set.
+  // Removals come first and make room for new limits.
   for (const TableCell& cell : edit.cells) {
     if (!cell.limit) take_out(table->values, cell.path);
   }

@@ -20,8 +20,8 @@ struct TableCell {
   }
 };
 
-/// What people have set in a table, over what the files say. Like an Override it is put over a copy
-/// of the model, which is then compiled like any other; unlike one it stays.
+/// The limits that operators have set in a table over its files. Like an Override, an edit is put
+/// over a copy of the model, which is then compiled like any other; unlike an Override, it stays.
 struct TableEdit {
   std::string table;
   std::vector<TableCell> cells;  ///< one of each path

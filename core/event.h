@@ -44,7 +44,7 @@ struct Request {
   std::string_view query;                ///< after '?', undecoded, without it
   std::string_view host;                 ///< lower case, without port
   std::string_view scheme;               ///< "http" or "https"
-  Address client;                        ///< whom the client-address rules believe
+  Address client;                        ///< as the client-address rules determine it
   std::span<const HeaderField> headers;  ///< as received, in order
   BodyState body_state = BodyState::not_read;
   std::string_view body;              ///< if complete

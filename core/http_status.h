@@ -20,7 +20,7 @@ constexpr bool is_partial_answer(int status, bool to_head) noexcept {
   return status == 206 || status == 226 || status == 304 || (to_head && status != 204);
 }
 
-/// Takes such a body out of an answer that somebody reports: what is known of it is no whole body.
+/// Removes such a body from an answer that an app reports: the known part of it is no whole body.
 constexpr void mark_partial(Answer& answer, bool to_head) noexcept {
   if (!is_partial_answer(answer.status, to_head)) return;
   answer.body_state = BodyState::broken;

@@ -100,8 +100,7 @@ class KeyBuilder {
   std::size_t size_ = 0;  // of bytes_, in use
 };
 
-/// Canonical text of a scalar, as it stands in keys and in what people read. False as
-/// KeyBuilder::add.
+/// Canonical text of a scalar, for keys and for people. False as KeyBuilder::add.
 bool append_canonical(std::string& out, const Value& value);
 
 }  // namespace weir

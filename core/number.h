@@ -8,8 +8,8 @@
 
 namespace weir {
 
-/// 2^53: up to it every integer is a double. What other programs may read as a double, JSON's
-/// numbers above all, stays within it.
+/// 2^53: up to it every integer is a double. Numbers that other programs may read as a double,
+/// JSON's above all, stay within it.
 inline constexpr std::int64_t kExactInteger = std::int64_t{1} << 53;
 
 /// An amount, a reading or a limit: a 64-bit integer or a double. Integers stay exact; sums
@@ -31,7 +31,7 @@ class Number {
   constexpr double as_real() const noexcept {
     return is_real_ ? real_ : static_cast<double>(integer_);
   }
-  /// For what can't say infinity, such as JSON: a sum of doubles that has overflown is the largest
+  /// For formats without infinity, such as JSON: a sum of doubles that has overflown is the largest
   /// double, as one of integers is the largest integer; so is NaN, the safe side.
   Number finite() const noexcept {
     if (is_finite()) return *this;

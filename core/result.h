@@ -6,7 +6,7 @@
 
 namespace weir {
 
-/// Expected errors at run time. Each code says whether to retry.
+/// Expected errors at run time. Each code shows whether to retry.
 enum class Error {
   malformed = 1,  ///< the input breaks its grammar; never retry
   too_large,      ///< the input is over a configured limit; never retry

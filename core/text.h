@@ -9,8 +9,9 @@
 /// Text that came from elsewhere, made fit for a log line or a terminal. Pure.
 namespace weir {
 
-/// Appends a JSON string with its quotes. Hidden characters (core/visible.h) become \u00XX, what is
-/// not UTF-8 becomes U+FFFD: no input can break the line, speak to a terminal or look like another.
+/// Appends a JSON string with its quotes. Hidden characters (core/visible.h) become \u00XX, and
+/// invalid UTF-8 becomes U+FFFD: no input can break the line, control a terminal or look like
+/// another.
 void append_json(std::string& out, std::string_view text);
 
 /// Appends text for people: as append_json without quotes around it, but quotes stay as they are.

@@ -14,7 +14,7 @@ bool is_hidden(char32_t code) noexcept;
 void append_escape(std::string& out, char32_t code);
 
 /// Text of several lines, or JSON that has been written already, with all hidden characters but
-/// line feeds escaped. What is not UTF-8 becomes U+FFFD.
+/// line feeds escaped. Invalid UTF-8 becomes U+FFFD.
 std::string escape_hidden(std::string_view text);
 
 }  // namespace weir

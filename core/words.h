@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string_view>
 
-/// The words of the language that more than one room knows, each said once: what an action or a
-/// metric is called, and what the rooms have to know of it. The configuration, its schema, the
-/// counters, the statistics and the reports walk these tables. A new word is an enumerator and its
-/// row; the order of rows is that of the enumerators.
+/// The words of the language that more than one room uses, each defined once: the name of an action
+/// or a metric, and its properties for the rooms. The configuration, its schema, the counters, the
+/// statistics and the reports walk these tables. A new word is an enumerator and its row; the order
+/// of rows is that of the enumerators.
 namespace weir {
 
 /// A word that has a name and nothing else.
@@ -50,7 +50,7 @@ constexpr std::string_view name_of(ListKind kind) noexcept {
   return kListKinds[static_cast<std::size_t>(kind)].name;
 }
 
-/// What happens to an event whose key or amount is missing.
+/// The treatment of an event whose key or amount is missing.
 enum class Missing : std::uint8_t { skip, same, deny };
 inline constexpr std::array kMissings{
     Word<Missing>{Missing::skip, "skip"},
@@ -86,8 +86,8 @@ constexpr std::string_view name_of(Compare compare) noexcept {
 enum class EpochUnit : std::uint8_t { seconds, millis, micros, nanos };
 struct EpochUnitRow {
   EpochUnit value;
-  std::string_view name;    ///< as a configuration says it
-  std::string_view noun;    ///< as a sentence says it
+  std::string_view name;    ///< in a configuration
+  std::string_view noun;    ///< in a sentence
   std::string_view apache;  ///< `sec` of `%{sec}t`; may be empty
   std::int64_t per_second;
 };
@@ -115,7 +115,7 @@ struct ActionRow {
   bool remembers;            ///< with `for`, the key goes on a list
   bool is_list_effect;       ///< a gray list may have it as its effect
   ListKind memory;           ///< of what kind a policy's own list then is
-  int status;                ///< when it refuses and nothing else says
+  int status;                ///< when it refuses, by default
   Tell tell;                 ///< likewise
   std::string_view verdict;  ///< X-Weir-Verdict upstream; empty: no header
   std::string_view done;     ///< what it does to a caller: "is denied"; may be empty
@@ -171,7 +171,7 @@ enum class Metric : std::uint8_t {
   score,      ///< of the request: what the rungs of all policies give it; no counter, no window
 };
 
-/// What a metric reads of each event.
+/// The input that a metric reads from each event.
 enum class Takes : std::uint8_t { nothing, amount, members, datum };
 
 /// A row of the table of metrics.
@@ -186,7 +186,7 @@ struct MetricRow {
   std::string_view identity;  ///< in the canonical text of a counter, which never changes
   std::string_view noun;      ///< of its value, in a sentence
   std::string_view usage;     ///< as it is written, with its arguments
-  std::string_view help;      ///< what it measures; empty: the name says it
+  std::string_view help;      ///< what it measures; empty: the name is enough
 };
 
 inline constexpr std::array kMetrics{

@@ -127,8 +127,8 @@ Gate::Decided Gate::go_on(const policies::Occurrence& occurrence, policies::Inst
   }
 }
 
-/// Ends a judgement that has no memory to go on: nobody gets its verdict. Takes back what it has
-/// counted, and its ticket.
+/// Ends a judgement that has no memory to go on, without a verdict. Takes back what it has counted,
+/// and its ticket.
 void Gate::cut_short(Ticket& ticket) noexcept {
   driver_.cut_short(ticket);
   ticket.row.text.clear();
@@ -392,8 +392,8 @@ bool Gate::park(Waiter& waiter, const Decision& decision, TimePoint now) {
     return false;
   }
   polls_ = polls_ || wait.elsewhere;
-  // Another worker may have settled before it could know about this waiter, and then has notified
-  // nobody: the first waiter looks again once.
+  // Another worker may have settled before it could know about this waiter, and then has sent no
+  // notice: the first waiter looks again once.
   if (!poll_at_ && (polls_ || waiters_.size() == 1)) poll_at_ = now + kPoll;
   note_waiting();
   return true;

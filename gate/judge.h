@@ -18,7 +18,7 @@ class Ticket;
 
 /// The action of a door on a request, and the data that it must pass to the Judge later.
 struct Decision {
-  /// What a request waits for.
+  /// The reason why a request waits; for park().
   struct Wait {
     /// The judgement that waits for the shared store; null: the request waits for reservations of
     /// others, and is then judged from the start.
@@ -131,8 +131,8 @@ class Judge {
   virtual void finish(Ticket& ticket, End end, TimePoint now) = 0;
 
   /// Call it at the end of every event-loop turn while has_waiters(), and at least every 20 ms:
-  /// resumes waiters whom the store has answered, whose reservations have settled, here or on
-  /// another worker, or whose deadline has passed.
+  /// resumes waiters with replies of the store, waiters whose reservations have settled, here or on
+  /// another worker, and waiters whose deadline has passed.
   virtual bool has_waiters() const = 0;
   virtual void tick(TimePoint now) = 0;
 };

@@ -88,7 +88,7 @@ class PatternPost final : private net::Timer {
   const Shared& shared_;
   telemetry::MetricCells& metrics_;
   net::Wheel* wheel_;
-  TimePoint now_{};                               // as last told
+  TimePoint now_{};                               // of the last call
   TimePoint again_{};                             // the store was away: not before
   std::uint64_t turns_ = 0;                       // messages taken so far
   std::deque<Message> kept_;                      // by their turns

@@ -10,15 +10,15 @@
 #include "policies/set/recorded.h"
 #include "telemetry/metrics.h"
 
-/// What `weir serve --record` writes (docs/replay.md): a line of JSON for each event, which `weir
-/// replay` judges again.
+/// The format of `weir serve --record` (docs/replay.md): a line of JSON for each event, which
+/// `weir replay` judges again.
 ///
 ///   {"ts":1795219200000,"method":"POST","path":"/login","ip":"36.9.115.200",
 ///    "fields":{"header.x_user":"#kXh3Jm9aQ0sT41bd"},"status":401}
 ///
-/// `ts` is when it was judged; an event with another time of its own has `"time"`. One that was
-/// told by its name has `"event"`, a record no ip; `"ip":""` is not known. Answers add `"answer"`,
-/// and a client that hung up `"aborted":true`. Without status there was no answer.
+/// `ts` is when it was judged; an event with another time of its own has `"time"`. An event that
+/// was reported by its name has `"event"`, a record has no ip; `"ip":""` is not known. Answers add
+/// `"answer"`, and a client that hung up `"aborted":true`. Without status there was no answer.
 namespace weir::gate {
 
 /// Another address for this one: two that have their first n bits in common do so afterwards as

@@ -29,8 +29,8 @@ class Unsettled final : net::Timer {
             telemetry::MetricCells& metrics, std::size_t most = kMost);
   ~Unsettled();  ///< everything must have been released
 
-  /// The id of the next request that is kept. Ids of other processes and workers differ, and nobody
-  /// can guess an id.
+  /// The id of the next request that is kept. Ids of other processes and workers differ, and an id
+  /// cannot be guessed.
   Id next_id() const noexcept;
   /// Keeps it under next_id(), which is another one from now on.
   void keep(Ticket& ticket, TimePoint now);

@@ -11,9 +11,8 @@ namespace weir::net {
 
 /// Blocks of 1 KiB, 2 KiB, 4 KiB ... for the bytes that a connection must keep: an incomplete head,
 /// the rest of a short write. Freed blocks are kept for the next taker, up to a bound per size;
-/// after warm-up nothing is allocated. What is taken and what is kept never exceeds limit()
-/// together, and who takes is to make room from high_water() on (see is_short()). One per worker;
-/// not thread-safe.
+/// after warm-up nothing is allocated. Taken and kept blocks together never exceed limit(). From
+/// high_water() on, a taker must make room (see is_short()). One per worker; not thread-safe.
 class BlockPool {
  public:
   /// The head of a block; `capacity` bytes follow it.
@@ -23,10 +22,10 @@ class BlockPool {
     char* data() noexcept { return reinterpret_cast<char*>(this + 1); }
   };
 
-  /// Somebody who keeps freed memory elsewhere, of which limit() is the limit as well.
+  /// A user that keeps freed memory elsewhere, of which limit() is the limit as well.
   class Keeper {
    public:
-    /// Gives what is kept to the system, and says so by dropped().
+    /// Gives the kept memory back to the system, and reports it by dropped().
     virtual void trim() noexcept = 0;
 
    protected:
@@ -48,7 +47,7 @@ class BlockPool {
   std::size_t high_water() const noexcept { return limit_ - limit_ / 8; }
   std::size_t low_water() const noexcept { return limit_ - limit_ / 4; }
   std::size_t in_use() const noexcept { return in_use_; }
-  /// More is in use than should be: somebody is to give blocks back before others take any.
+  /// More is in use than should be: other users should give blocks back before more are taken.
   bool is_short() const noexcept { return in_use_ > high_water(); }
 
   /// At most 1 GiB. Throws std::bad_alloc over the limit.
@@ -56,7 +55,7 @@ class BlockPool {
   void give_back(Block* block) noexcept;
   void trim() noexcept;  ///< gives what is kept to the system
 
-  /// Counts bytes that somebody keeps elsewhere as in use here. False: over the limit.
+  /// Counts bytes that a caller keeps elsewhere as in use here. False: over the limit.
   bool charge(std::size_t bytes) noexcept;
   void discharge(std::size_t bytes) noexcept { in_use_ -= bytes; }
 

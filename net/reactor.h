@@ -18,7 +18,7 @@
 
 namespace weir::net {
 
-/// Somebody who owns a registered descriptor.
+/// The owner of a registered descriptor.
 class EventHandler {
  public:
   /// `events` as epoll(7) reports them. Edge-triggered: remember events that you do not use now.
@@ -88,7 +88,7 @@ class Reactor {
   std::span<char> room_for(const EventHandler& reader, std::span<char> otherwise) const noexcept {
     return is_ahead_of(reader) ? ahead_->room() : otherwise;
   }
-  /// net::receive, or what was read ahead; `into` is what room_for() said.
+  /// net::receive, or the bytes that were read ahead; `into` is the result of room_for().
   IoResult receive(const EventHandler& reader, int fd, std::span<char> into) noexcept;
   /// Bytes were received ahead for this handler, and its event of this batch has yet to come: the
   /// socket does not show them any more.

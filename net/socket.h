@@ -70,8 +70,9 @@ Result<Fd> start_connect(const SocketAddress& address) noexcept;
 /// SO_ERROR, 0 if none.
 int socket_error(int fd) noexcept;
 void set_no_delay(int fd) noexcept;
-/// For a connection that never leaves the machine: plain congestion control. What models a path's
-/// bandwidth (BBR, a default of many clusters) only costs time there, by pacing and timers.
+/// For a connection that never leaves the machine: plain congestion control. A control that models
+/// the bandwidth of a path (BBR, a default of many clusters) only costs time there, by pacing and
+/// timers.
 void set_local(int fd) noexcept;
 /// From now on close() aborts: the peer sees a reset and can take nothing for a complete answer.
 void set_abort_on_close(int fd) noexcept;

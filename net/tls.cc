@@ -218,7 +218,7 @@ class TlsSession::Counting {
 };
 
 std::size_t TlsSession::bytes() const noexcept {
-  constexpr std::size_t kMost = 160 << 10;  // where somebody has allocated before us
+  constexpr std::size_t kMost = 160 << 10;  // if OpenSSL had allocated before the hooks were set
   return is_counted ? static_cast<std::size_t>(std::max<std::int64_t>(bytes_, 0)) : kMost;
 }
 

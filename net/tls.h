@@ -60,7 +60,7 @@ class TlsSession {
   IoResult receive(std::span<char> into) noexcept;
   /// After would_block the next call must begin with the same bytes, wherever they are by then.
   IoResult transmit(std::string_view bytes) noexcept;
-  void end() noexcept;  ///< tells the peer that nothing follows, if it takes that at once
+  void end() noexcept;  ///< sends the peer the end of the stream, if the socket takes it at once
   /// Bytes that OpenSSL keeps for this connection now: its state, the messages of a handshake, a
   /// record on its way.
   std::size_t bytes() const noexcept;

@@ -74,7 +74,7 @@ class Wheel {
   static std::uint64_t bit(std::int64_t slot) noexcept { return std::uint64_t{1} << (slot % 64); }
 
   std::int64_t current_;  // ticks up to and including this one have run
-  std::array<std::uint64_t, kSlots / 64> occupied_{};  // may say yes of a slot that has emptied
+  std::array<std::uint64_t, kSlots / 64> occupied_{};  // a set bit may belong to an empty slot
   std::array<Slot, kSlots> slots_;
 };
 

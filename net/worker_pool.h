@@ -42,7 +42,8 @@ class Worker {
   std::span<char> scratch_out() noexcept { return *scratch_out_; }
 
   /// Runs `function` on the worker's thread, as a turn of its own. Without memory, `function` ends
-  /// there: whoever must know that notes it. Thread-safe. Throws std::bad_alloc.
+  /// early: a caller that must know records the progress in `function`. Thread-safe. Throws
+  /// std::bad_alloc.
   template <class F>
   void post(F function) {
     boost::asio::post(io_, [this, function = std::move(function)]() mutable {

@@ -23,8 +23,8 @@ class AnswerTap {
   void add(net::BlockPool& blocks, std::string_view data, std::size_t most);
   /// Whether the body can still be read if all of it arrives.
   bool may_be_read() const noexcept { return state_ == BodyState::complete; }
-  /// The answer as policies see it. `whole`: the body has ended as its framing says. Parses the
-  /// head again into `parsed`. The views live until clear(), and until the decoder's next use.
+  /// The answer as policies see it. `whole`: the body has ended according to its framing. Parses
+  /// the head again into `parsed`. The views live until clear(), and until the decoder's next use.
   Answer answer(bool whole, std::size_t most, const net::AnsweredRequest& asked,
                 const net::HeadLimits& limits, net::ContentDecoder& decoder,
                 net::ResponseHead& parsed) const;

@@ -189,7 +189,7 @@ void Exchange::pump_request() {
 
 // The client has sent its request and closed its sending side, or has left: the two look the same.
 // The app gets the end as if it were connected to the client directly. Most apps go on; an app that
-// would work for nobody gives up. If an answer comes, it goes to the client.
+// stops work without a client gives up. If an answer comes, it goes to the client.
 void Exchange::pass_client_end() {
   if (end_passed_ || websocket_ || !in_.empty() || !upstream_->writable()) return;
   char next = 0;

@@ -21,8 +21,8 @@ inline constexpr std::uint32_t kDrainBytes = 64 << 10;
 inline constexpr std::size_t kLeastRate = 240;
 
 /// The app's half of a session: a request on its way to the app, and the answer on its way back.
-/// What comes before (head, judgement) and after it is the session's, which provides the functions
-/// at the end.
+/// The session handles what comes before (head, judgement) and after the exchange, and provides the
+/// functions at the end.
 class Exchange : public Downstream, UpstreamUser {
  protected:
   explicit Exchange(Context& context) noexcept : Downstream(context) {}

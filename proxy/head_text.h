@@ -26,8 +26,8 @@ class HeadText {
     std::memcpy(room(text.size()), text.data(), text.size());
     size_ += text.size();
   }
-  /// Room behind the text for that many bytes. Fill some of it, and say with end_at() where the
-  /// text ends now. Views become invalid.
+  /// Room behind the text for that many bytes. Fill some of it, and call end_at() with the new end
+  /// of the text. Views become invalid.
   char* room(std::size_t most) {
     if (capacity_ - size_ < most) grow(most);
     return bytes_.get() + size_;

@@ -122,7 +122,7 @@ bool aliases_one_of_ours(std::string_view name,
   return std::any_of(used_names.begin(), used_names.end(), same) && !is_read(name, used_names);
 }
 
-/// Fields of identity proxies that are spelt with `_` by those who set them.
+/// Fields that identity proxies spell with `_`.
 bool is_theirs_with_underscores(std::string_view name) noexcept {
   constexpr std::string_view kTheirs[] = {"oidc-", "sm-user", "oam-remote-user"};
   return std::any_of(std::begin(kTheirs), std::end(kTheirs), [name](std::string_view theirs) {
@@ -142,8 +142,8 @@ bool hides_the_answer(std::string_view name, net::Method method) noexcept {
          (reads && std::any_of(std::begin(kConditions), std::end(kConditions), same));
 }
 
-/// The fields that say for whom we forward. A trusted peer's are believed, and the peer is added;
-/// from anybody else they are lies or noise and are replaced.
+/// The forwarding fields. Those of a trusted peer are kept, and the peer is added; those of any
+/// other peer may be forged and are replaced.
 void put_forwarding(Writer& out, const net::RequestHead& head,
                     const UpstreamHeadOptions& options) noexcept {
   out.put("X-Forwarded-For: ");

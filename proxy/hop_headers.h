@@ -37,7 +37,7 @@ struct UpstreamHeadOptions {
   /// Names (lower case, with `-`) of the fields that policies read: they go on although a hop
   /// should set them (X-Real-IP) and the peer is not trusted. A field with `_` or `.` in its name
   /// that aliases one of them, or a field weir itself reads or sets, is dropped: an app behind CGI,
-  /// WSGI or Rack could not tell the two apart.
+  /// WSGI or Rack could not distinguish the two.
   std::span<const std::string_view> used_names;
   /// The simplest correct way with `Expect: 100-continue`: forward it, and relay the app's 100 like
   /// any 1xx. Only a door that had to read the body before judging answered 100 itself; then it
@@ -69,7 +69,7 @@ struct DownstreamHeadOptions {
 struct DownstreamBody {
   net::Framing framing =
       net::Framing::none;   ///< chunked: write chunks; until_close: bare, then close
-  bool keep_alive = false;  ///< false: close the connection after the answer (said in the head)
+  bool keep_alive = false;  ///< false: close the connection after the answer (the head says so)
 };
 
 /// Appends the head of the final answer (or of the verified 101) for the client. If only the end of

@@ -26,12 +26,12 @@ class Notes {
   std::string_view id() const noexcept { return id_; }
   /// The value of `traceparent` that goes to the app; empty: as the client sent it, or not at all.
   std::string_view traceparent() const noexcept { return {traceparent_.data(), traceparent_size_}; }
-  /// It begins a trace: what the client says of one could not be read, or is not there.
+  /// It begins a trace: the client's trace context could not be read, or is not there.
   bool new_trace() const noexcept { return new_trace_; }
   void took(std::size_t bytes) noexcept { bytes_in_ += bytes; }   ///< of the request
   void gave(std::size_t bytes) noexcept { bytes_out_ += bytes; }  ///< of the answer
   void ends(RequestEnd end) noexcept { end_ = end; }  ///< how it would end if nothing followed
-  /// From here on it is a tunnel: its end says nothing of how long requests take.
+  /// From here on it is a tunnel: its length is no measure of how long requests take.
   void tunnels() noexcept {
     timed_ = false;
     end_ = RequestEnd::complete;
@@ -84,9 +84,9 @@ class NoteBook {
   void connected(Notes& notes) noexcept;
   /// The head of the app's answer is here.
   void answered(Notes& notes, int status) noexcept;
-  /// Nobody judges it: to_event() does not take it, or it ends while its body is read or while it
-  /// waits. Of `request` only the client, method, host and target are read. Harmless if it was
-  /// judged.
+  /// The request is not judged: to_event() does not take it, or it ends while its body is read or
+  /// while it waits. Of `request` only the client, method, host and target are read. Harmless if it
+  /// was judged.
   void unjudged(Notes& notes, const Request& request, const Peer& peer) noexcept;
   /// weir answers itself.
   void replied(Notes& notes, int status, const Peer& peer) noexcept;

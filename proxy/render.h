@@ -20,7 +20,7 @@ struct LocalAnswer {
   std::string_view request_id;  ///< may be empty
   bool keep_alive = true;
   bool head_only = false;  ///< the request was HEAD: Content-Length, but no body
-  bool http_1_0 = false;   ///< then keeping the connection must be said
+  bool http_1_0 = false;   ///< then the answer must announce that the connection stays
 };
 
 /// Appends the whole answer, ready to send. No allocation once `out` has grown.

@@ -37,7 +37,7 @@ class Server final : net::AcceptHandler, net::TurnHook {
   /// After a reload: the fields that policies read (lower case), and how paths are read.
   void use(std::vector<std::string> names, const PathRules& path);
 
-  /// Where the app is, from now on; none: nobody knows, and requests get 503.
+  /// Sets the addresses of the app; none: they are unknown, and requests get 503.
   void use_upstreams(std::vector<net::SocketAddress> addresses);
 
   /// Where histograms, access log and traces go; null: nowhere. While there is no

@@ -211,7 +211,8 @@ void Session::stop_if_idle() {
   if (state_ != State::reading_head) return;
   readable_ = true;  // a request that has arrived but has not been delivered yet is served
   guarded([&] { advance(); });
-  // Who sends the rest of a head soon is served; who does not must not hold the drain.
+  // A client that sends the rest of a head soon is served; one that does not must not hold the
+  // drain.
   if (state_ == State::reading_head && phase_ == Phase::head && head_begun_) {
     const milliseconds left = deadline() - ctx_.worker.now();
     expect(Phase::head, std::clamp(left, milliseconds{0}, head_time()));

@@ -270,7 +270,7 @@ void UpstreamPool::use(std::vector<net::SocketAddress> addresses) {
   close_idle();
 }
 
-// False: refused at once. A Unix socket whose backlog is full says so instead of waiting as TCP
+// False: refused at once. A Unix socket whose backlog is full refuses instead of waiting as TCP
 // does: try again with the next tick, until the session's connect time-out.
 bool UpstreamPool::start(UpstreamConnection& connection) noexcept {
   const int error = net::begin_connect(connection.fd_.get(), addresses_[connection.address_]);

@@ -8,7 +8,7 @@
 namespace weir::replay {
 
 /// How many rows of a file could not be read, and why the first ones could not. Neighbours with the
-/// same fault stand together, so that a column that the whole file lacks is told once.
+/// same fault form one entry, so that a column that the whole file lacks is reported once.
 struct BadRows {
   static constexpr std::size_t kShown = 10;
   struct Fault {
@@ -46,7 +46,7 @@ struct BadRows {
     count = 0;
     first.clear();
   }
-  /// How many of them `first` tells of.
+  /// How many of them `first` describes.
   std::uint64_t shown() const noexcept {
     std::uint64_t out = 0;
     for (const Fault& fault : first) out += fault.rows;

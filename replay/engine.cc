@@ -57,7 +57,7 @@ std::optional<Engine::Kind> Engine::find_event(std::string_view name) const {
 const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind kind, TimePoint now,
                                        policies::RowSink* rows) {
   policies::Driver::Options options;
-  options.may_wait = false;  // nobody else is there whose reservations could end
+  options.may_wait = false;  // no other request holds reservations that could end
   options.rows = rows;
   options.line = line;
   options.happened = row.time;

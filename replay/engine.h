@@ -23,13 +23,13 @@ namespace weir::replay {
 /// thread-safe.
 class Engine {
  public:
-  /// How the rows come: sorted by time, or as they stand in their files.
+  /// The order of the rows: sorted by time, or as in their files.
   enum class Order : std::uint8_t { time, arrival };
   /// Takes a set that is not attached yet. Null: `problem` says why (memory).
   static std::unique_ptr<Engine> make(const config::Model& model,
                                       std::shared_ptr<policies::PolicySet> set, Order order,
                                       std::string& problem);
-  /// Who hears of the matches of patterns; null: nobody.
+  /// `sink` receives the matches of patterns; null: they are not reported.
   void report_patterns_to(policies::PatternSink* sink) { driver_.use_patterns(&patterns_, sink); }
 
   /// Counters with `share: redis` are asked of a store, which fills the replies at once; without it
@@ -37,7 +37,8 @@ class Engine {
   using Ask = policies::ImmediateOutbox::Ask;
   void use_store(const policies::Sharing& sharing, Ask ask);
 
-  /// What `--event NAME` means: a base event or one that `is` another. Nothing: there is none.
+  /// The event that `--event NAME` names: a base event or one that `is` another. Nothing: there is
+  /// none.
   struct Kind {
     policies::EventIndex event = 0;
     bool request = false;  ///< rows are HTTP requests
@@ -78,10 +79,10 @@ class Engine {
   /// had begun and had to go.
   std::uint64_t dropped() const;
   limiter::BankStats counters() const noexcept { return bank_.stats(); }
-  /// Within judge(): what is told to the sinks rests on the logged answer.
+  /// Within judge(): the results that the sinks get depend on the logged answer.
   bool answering() const noexcept { return answering_; }
   const HashSecret& secret() const noexcept { return secret_; }
-  /// What counts and lists take of what there is for them, and how much found no room.
+  /// The room that counts and lists use of what they may use, and how much found no room.
   struct Room {
     std::uint64_t keys = 0, keys_most = 0, memory = 0, memory_most = 0;
     std::uint64_t patterns = 0, patterns_most = 0;  ///< bytes

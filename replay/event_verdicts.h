@@ -8,9 +8,9 @@
 
 namespace weir::replay {
 
-/// What became of events, one after the other, by the policies of one of several threads. The first
-/// thread knows it of all its events, the others tell it what was more than a pass. All have judged
-/// the same events.
+/// The verdicts on successive events by the policies of one of several threads. All threads judge
+/// the same events. The first thread keeps the verdicts of all events; the others keep only those
+/// that are more than a pass.
 class EventVerdicts {
  public:
   enum class Keep : std::uint8_t { nothing, all, severe };
@@ -21,7 +21,8 @@ class EventVerdicts {
     if (keep_ == Keep::severe && effect != Action::none) severe_.push_back({count_, time, effect});
     ++count_;
   }
-  /// The severest counts: tells the tally, which has counted this one's, where the other's is.
+  /// Applies the severest verdict of each event: where the other's is severer, changes the tally,
+  /// which has counted this one's.
   void apply(const EventVerdicts& other, Tally& tally);
   void clear();
 

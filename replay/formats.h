@@ -18,22 +18,22 @@
 /// How rows of files become events. A new format is a file under formats/ and a row of the table.
 namespace weir::replay {
 
-/// What tells readers of bodies that a text is JSON.
+/// The content type that makes body readers parse a text as JSON.
 inline constexpr HeaderField kJsonType{"content-type", "application/json"};
 
-/// One event as a file tells it: a record, a request with its answer (access logs), or both (what
-/// `weir serve --record` has written). A view: alive until the format reads the next text, and as
-/// long as that text.
+/// One event of a file: a record, a request with its answer (access logs), or both (written by
+/// `weir serve --record`). A view: alive until the format reads the next text, and as long as that
+/// text.
 struct Row {
   TimePoint time;
   std::span<const policies::Preset> values;   ///< record
   bool recorded = false;                      ///< the five below mean something
-  std::optional<policies::EventIndex> event;  ///< what was told by its name
+  std::optional<policies::EventIndex> event;  ///< reported by its name
   TimePoint own_time{};                       ///< of the event itself; `time` is when it was judged
   bool has_request = true;
   bool refused = false;  ///< the proxy would answer 400 for its path: nothing judges it
   bool aborted = false;  ///< the client hung up before an answer
-  std::span<const policies::Preset> answered;  ///< what is known of the answer beside its status
+  std::span<const policies::Preset> answered;  ///< known fields of the answer beside its status
   Request request;                             ///< request
   Answer answer;
   /// Facts about the request, found while it was read; null: there are none.
@@ -83,11 +83,12 @@ std::unique_ptr<Format> make_record_format(const config::SourceDef& source, std:
 /// make_recording(). Null: `problem` says why.
 std::unique_ptr<Format> make_request_format(std::string_view format, const policies::PolicySet& set,
                                             std::string& problem);
-/// What the readers of one file with `--map` share: they may look at its first line once.
+/// The columns of a file with `--map`, shared by its readers. Each reader may be the one that reads
+/// the first line.
 struct MappedColumns {
   Mapping mapping;
   bool known = false;    ///< the first line has been read
-  bool is_json = false;  ///< else csv, and these three tell of its first line
+  bool is_json = false;  ///< else csv, and the next three describe its first line
   std::size_t count = 0;
   std::vector<std::size_t> places;  ///< of the mapping's fields
   std::string problem;              ///< a column is missing; empty: none
@@ -106,7 +107,7 @@ std::unique_ptr<Format> make_access_log(const config::SourceDef&, std::string_vi
 std::unique_ptr<Format> make_json(const config::SourceDef&, std::string_view,
                                   const policies::SlotTable&);
 
-/// A column that somebody reads.
+/// A column that a policy reads.
 struct UsedColumn {
   std::string name;
   policies::SlotId slot;

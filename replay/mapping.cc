@@ -16,7 +16,7 @@ using MappedPart = Mapping::Part;
 struct PartRow {
   std::string_view word;  ///< ends with a dot: more follows
   MappedPart part;
-  std::string_view more = {};  ///< what follows
+  std::string_view more = {};  ///< the text that may follow
 };
 constexpr PartRow kParts[] = {
     {"ts", MappedPart::time},
@@ -66,7 +66,7 @@ std::vector<std::string> path_of(std::string_view text) {
   return out;
 }
 
-/// What follows the dot of a part. What is wrong with it; empty: it is in `field`.
+/// Reads the rest of a part, after the dot, into `field`. Returns its problem; empty: none.
 std::string read_more(const PartRow& row, std::string_view word, Mapping::Field& field) {
   const std::string_view more = word.substr(row.word.size());
   const std::string spelled = "\"" + std::string(word) + "\"";
@@ -191,7 +191,7 @@ class Pieces {
     }
   }
 
-  /// What stands between double quotes, where two are one of the text.
+  /// Reads a text between double quotes; two double quotes stand for one in the text.
   bool read_quoted(std::string& out) {
     for (++at_;; ++at_) {
       const std::size_t quote = text_.find('"', at_);

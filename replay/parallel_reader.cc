@@ -57,7 +57,7 @@ class ParallelReader::BlockStream final : public Stream {
     block_ = reader_.next(file_, number_, judge_);
     ended_ = block_ == nullptr;
     if (ended_) {
-      error_ = file_.error;  // nobody writes to it any more
+      error_ = file_.error;  // it is no longer written to
       return false;
     }
     bad_.add(block_->bad, lines_);
@@ -144,8 +144,8 @@ bool ParallelReader::may_cut(const File& file) const noexcept {
   return !file.cutting && !file.ended && file.cut - file.first < file.blocks.size();
 }
 
-/// The block, once somebody has read it; the judge itself if nobody else does. Null: the file has
-/// no more.
+/// Waits until a block has been read, and returns it. The judge reads it itself if no other thread
+/// does. Null: the file has no more.
 const ParallelReader::Block* ParallelReader::next(File& file, std::uint64_t number,
                                                   unsigned judge) {
   std::unique_lock lock(mutex_);
@@ -162,7 +162,7 @@ void ParallelReader::leave(File& file, std::uint64_t number) {
   Block& block = *file.blocks[number % file.blocks.size()];
   if (--block.judges != 0) return;
   block.ready = false;
-  file.first = number + 1;  // nobody leaves a block before the one before it
+  file.first = number + 1;  // judges leave blocks in order
   changed_.notify_all();
 }
 
@@ -207,7 +207,7 @@ bool ParallelReader::fill(File& file, Block& block) const {
   return true;
 }
 
-/// What one reader alone can read.
+/// Reads lines that only one reader can read.
 bool ParallelReader::fill_here(File& file, Block& block) {
   FileStream& stream = *file.stream;
   const std::uint64_t before = stream.lines();

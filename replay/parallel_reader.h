@@ -16,9 +16,9 @@
 
 namespace weir::replay {
 
-/// Files that several threads read together. Each file is cut into blocks of whole lines; whoever
-/// has nothing to judge reads the next block, and every judge gets all rows in the order of the
-/// file, as one FileStream would give them. So each line is read once, whatever the number of
+/// Files that several threads read together. Each file is cut into blocks of whole lines. A thread
+/// that has nothing to judge reads the next block, and every judge gets all rows in the order of
+/// the file, as one FileStream would give them. So each line is read once, whatever the number of
 /// threads, and a judge that is ahead of the others reads for them.
 ///
 /// Memory is bounded: a file has so many blocks as there are threads, twice, and a block is read
@@ -35,7 +35,7 @@ class ParallelReader {
   ParallelReader(const ParallelReader&) = delete;
   ParallelReader& operator=(const ParallelReader&) = delete;
 
-  /// Rows say to which judge they belong. `make`: called for each reader.
+  /// Each row gets the number of its judge. `make`: called for each reader.
   void share_out(const std::function<std::unique_ptr<RowShare>()>& make);
   /// Requests are prepared for their judgement while they are read. `make`: as above.
   void prepare(const std::function<std::unique_ptr<policies::Preparing>()>& make);
@@ -50,7 +50,7 @@ class ParallelReader {
   /// The rows of a file for one judge. The first call for the file opens it; error() of the stream
   /// says if it cannot be read.
   std::unique_ptr<Stream> open(std::size_t file, unsigned judge, const Source& source);
-  /// What all readers of a mapped file share.
+  /// The columns of a mapped file, shared by all its readers.
   std::shared_ptr<MappedColumns> columns(std::size_t file, const Mapping& mapping);
   /// All files are open: the helpers begin.
   void start();
@@ -78,7 +78,7 @@ class ParallelReader {
     unsigned judges = 0;  // that have not left it
   };
   struct File {
-    std::unique_ptr<FileStream> stream;            // of whoever holds `cutting`
+    std::unique_ptr<FileStream> stream;            // used by the thread that holds `cutting`
     std::vector<std::unique_ptr<Format>> formats;  // by reader
     std::shared_ptr<MappedColumns> columns;
     policies::EventIndex event = 0;

@@ -11,12 +11,12 @@ RecordTime::RecordTime(const TimeForm& form) : unit_(form.unit) {
   if (unit_) return;
   TimePattern::Problem problem;
   pattern_ = TimePattern::compile(form.pattern, problem);
-  WEIR_ASSERT(pattern_.has_value());  // whoever made the form has seen it
+  WEIR_ASSERT(pattern_.has_value());  // the parser of the form has checked it
 }
 
 std::optional<TimePoint> RecordTime::read(std::string_view text) noexcept {
   if (!pattern_) {
-    if (is_last(text)) return last_time_;  // rows of one second say the same
+    if (is_last(text)) return last_time_;  // rows of one second have the same text
     const auto time = read_epoch(text, *unit_);
     if (time) keep(text, *time);
     return time;

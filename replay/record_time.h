@@ -7,8 +7,8 @@
 
 namespace weir::replay {
 
-/// Reads a record's time as its source says it is written. The last text is remembered: in logs of
-/// a busy second most lines repeat it.
+/// Reads a record's time in the form that its source defines. The last text is remembered: in logs
+/// of a busy second most lines repeat it.
 class RecordTime {
  public:
   explicit RecordTime(const TimeForm& form);
@@ -27,7 +27,7 @@ class RecordTime {
 
   std::optional<EpochUnit> unit_;
   std::optional<TimePattern> pattern_;
-  char last_[40];  // the text that was read last: neighbours often say the same
+  char last_[40];  // the text that was read last: neighbours are often equal
   std::size_t last_size_ = 0;
   TimePoint last_time_{};
 };

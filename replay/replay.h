@@ -16,7 +16,7 @@
 
 namespace weir::replay {
 
-/// What to replay, and how.
+/// The sources and options of a replay.
 struct Plan {
   struct Source {
     std::string event, path;
@@ -29,7 +29,7 @@ struct Plan {
   std::optional<Mapping> mapping;        ///< of files that are HTTP requests; none: access logs
 };
 
-/// What one of several threads does of a replay that all of them run through (team.h).
+/// The share of one of several threads in a replay; all threads run through the same rows (team.h).
 struct Part {
   std::vector<bool> shown_policies,
       other_shown_policies;          ///< the policies whose rows it shown_policies; empty: all
@@ -68,7 +68,8 @@ class Replay {
   };
   Misses misses(const policies::Policy& policy) const;
   std::uint64_t view_missing(std::size_t view) const;
-  /// Takes in what another part, which is as far, says of the events since the last slice began.
+  /// Takes in the verdicts of another part on the events since the last slice began. The other part
+  /// has judged as many events.
   void merge_verdicts(const Replay& other);
   void begin_slice();
   /// Takes in all that another part has found. Both are done.
@@ -78,7 +79,7 @@ class Replay {
   const std::vector<std::unique_ptr<Stream>>& streams() const noexcept { return streams_; }
   const Engine& engine() const noexcept { return engine_; }
   const Tally& tally() const noexcept { return tally_; }
-  /// What a view has shown.
+  /// The windows that a view has handed out.
   struct ViewTally {
     std::uint64_t windows = 0;  ///< handed out
     TimePoint start{}, end{};   ///< of the last one
@@ -158,7 +159,8 @@ class Replay {
   TimePoint timers_{milliseconds{-1}};  // not before the watermark
   std::vector<ViewTally> views_;
   Engine::OnWindow on_window_;
-  /// What no row but the watermark brings about, until it is in the order of time: a row of NDJSON.
+  /// A row of NDJSON that the watermark causes and no input row, kept until the rows are put in the
+  /// order of time.
   struct Timed {
     TimePoint time;
     std::uint32_t rank;  // patterns before views, these in the order of the file
@@ -166,7 +168,7 @@ class Replay {
   };
   std::vector<Timed> timed_;
   bool has_patterns_ = false;  // of either configuration
-  bool between_rows_ = true;   // what fires now is a timer
+  bool between_rows_ = true;   // a pattern that fires now is fired by a timer
   std::optional<TimePoint> first_, last_;
   std::uint64_t rows_ = 0;
   bool begun_ = false, all_read_ = false, done_ = false;

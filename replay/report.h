@@ -113,7 +113,7 @@ struct Difference {
   std::vector<std::string> keys_only_here, keys_only_there;  ///< some of them, by text
 };
 
-/// What follows the number of requests that the proxy refuses whatever their key.
+/// The text after the number of requests that the proxy refuses whatever their key.
 inline constexpr std::string_view kRefusedByProxy =
     " that the proxy would refuse (400: their path has no one meaning, or it takes no such method)";
 
@@ -140,7 +140,7 @@ struct Report {
   std::string other;                  ///< the configuration compared with; empty: none
   std::vector<Effect> other_effects;  ///< results of the same events by the other configuration
   std::vector<Difference> differences;
-  std::vector<std::string> unknown;  ///< what replay cannot know
+  std::vector<std::string> unknown;  ///< facts that replay cannot know
 };
 
 Report make_report(const Replay& replay, const std::vector<Plan::Source>& sources,

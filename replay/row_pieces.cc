@@ -23,7 +23,7 @@ void RowPieces::clear() {
 
 void merge_pieces(std::span<RowPieces* const> parts,
                   const std::function<void(std::string_view)>& use) {
-  // An outcome policy tells of an event after others have: its place is before theirs.
+  // An outcome policy reports an event later than other policies: its row is placed before theirs.
   for (RowPieces* const part : parts)
     std::stable_sort(part->pieces.begin(), part->pieces.end(), stands_before);
   std::vector<std::size_t> next(parts.size(), 0);

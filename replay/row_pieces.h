@@ -21,7 +21,7 @@ struct RowPieces {
   std::string text;
   std::vector<Piece> pieces;
 
-  /// What `text` has from `begin` on is a piece.
+  /// Adds the part of `text` from `begin` to its end as a piece.
   void add(std::uint64_t step, std::int64_t time, std::uint32_t rank, std::size_t begin);
   void clear();
 };

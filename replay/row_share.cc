@@ -14,7 +14,7 @@ RowShare::RowShare(const policies::PolicySet& set,
 
 unsigned RowShare::owner(const Row& row, policies::EventIndex event) {
   const auto& place = places_[event];
-  if (!place) return 0;  // nobody counts it
+  if (!place) return 0;  // no policy counts it
   if (set_.events[event].source.empty() && !row.recorded) {
     frame_.begin(set_.slots, row.request, nullptr);
   } else {

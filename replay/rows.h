@@ -23,7 +23,7 @@ class RowWriter final : public policies::RowSink {
   /// `readings[p]`: the readings of policy p are wanted.
   enum class Form : std::uint8_t { ndjson, csv };
   RowWriter(Out out, std::vector<bool> readings, Form form = Form::ndjson);
-  /// The writer of one of several threads: its rows stand in `pieces`, until somebody puts the
+  /// The writer of one of several threads: its rows stay in `pieces`, until merge_pieces() puts the
   /// pieces of all threads in order. `pieces` must outlive it.
   RowWriter(RowPieces& pieces, std::vector<bool> readings, Form form);
 

@@ -163,8 +163,8 @@ class RowSplit {
   std::string why_;
 };
 
-/// What rows of different sources share, a list for instance, is one thread's: so addresses are
-/// told apart alike everywhere, as far as all of them do.
+/// Rows of different sources that share something, a list for instance, must go to the same thread.
+/// So all sources mask addresses alike: with the shortest prefix of any source.
 void mask_alike(std::map<std::string, KeySlot>& places) {
   std::uint8_t v4_bits = 32, v6_bits = 128;
   for (const auto& [source, part] : places) {
@@ -229,8 +229,8 @@ std::optional<Split> split_rows(const PolicySet& set, const PolicySet* other, un
   return std::nullopt;
 }
 
-/// Whether what the policy says may change what others count, or what becomes of the event beyond
-/// a flag.
+/// Whether the result of the policy may change what others count, or what becomes of the event
+/// beyond a flag.
 bool decides_for_others(const PolicySet& set, const Policy& policy) {
   if (policy.can_refuse || policy.strict || policy.reads_score) return true;
   if (policy.missing == Missing::deny && !policy.shadow) return true;
@@ -271,7 +271,7 @@ double cost_of(const PolicySet& set, const Bindings& bindings, bool simple) {
   return cost;
 }
 
-/// What one thread must judge as a whole.
+/// Policies and views that one thread must judge together.
 struct Load {
   double cost = 0;
   bool every = false;  // all threads judge by it
@@ -312,7 +312,7 @@ std::vector<Load> loads_of(const PolicySet& set) {
 
 struct Shares {
   std::vector<unsigned> policies, views;
-  double common = 0;  // what every thread does
+  double common = 0;  // the work of every thread
   std::vector<double> costs;
 };
 
@@ -349,8 +349,8 @@ const Policy* with_own_table(const PolicySet& set) {
 
 std::optional<Split> split_policies(const PolicySet& set, const PolicySet* other,
                                     unsigned threads) {
-  constexpr double kReading = 24;  // a row with its routes and keys: whoever has time does it
-  constexpr double kJudging = 16;  // what every judge does with a row beside its policies
+  constexpr double kReading = 24;  // a row with its routes and keys: any free thread does it
+  constexpr double kJudging = 16;  // the work of every judge on a row, beside its policies
   constexpr double kWorth = 0.9;
   // The threads end together, unless a judge has more to do than its share.
   const auto longest = [&](unsigned judges, Shares& ours, Shares& theirs) {

@@ -31,7 +31,7 @@ struct Split {
   /// Where the field stands: by the event's source, empty for requests.
   std::map<std::string, policies::KeySlot> places;
 
-  // policies: the thread that tells of each, by index
+  // policies: the thread that reports each, by index
   std::vector<unsigned> policies, other_policies, views;
 };
 

@@ -21,7 +21,7 @@ class Stream {
   /// Moves to the next good row. False: there is none, or error() says why it cannot be read.
   virtual bool next() = 0;
   const Row& row() const noexcept { return *row_; }         ///< a view until the next call
-  std::string_view text() const noexcept { return text_; }  ///< what the row was read from
+  std::string_view text() const noexcept { return text_; }  ///< the text of the row in the file
   std::uint64_t line() const noexcept { return line_; }     ///< where it begins, from 1
   /// The thread that judges it, where rows are shared out; else 0.
   unsigned owner() const noexcept { return owner_; }
@@ -55,14 +55,14 @@ class FileStream final : public Stream {
   std::uint64_t consumed() const override { return lines_.input().consumed(); }
   std::uint64_t size() const override { return lines_.input().size(); }
 
-  // For those who read a file in blocks, several at a time.
+  // For readers of blocks of the file, several at a time.
 
   /// The lines that come next, with their ends, up to `most` bytes, if another reader of the same
   /// make can read them by themselves. They are passed over, and not counted as lines. Empty:
   /// next() has to read on. Valid until the next call of either.
   std::string_view take_lines(std::size_t most);
   std::uint64_t lines() const noexcept { return lines_.last(); }  ///< counted so far
-  /// What has been bad since the last call.
+  /// Returns the bad rows since the last call.
   BadRows take_bad() noexcept { return std::exchange(bad_, {}); }
 
  private:

@@ -135,7 +135,7 @@ void Tally::verdict(const Row& row, const policies::Rung&, std::size_t index,
                     std::optional<Number> limit) {
   ++policies_[row.policy->index].rungs[index];
   add_cell(row, index, limit);
-  if (row.policy->pattern) return;  // pattern() hears of all its matches
+  if (row.policy->pattern) return;  // pattern() gets all its matches
   ++hit(row, index).verdicts;
 }
 

@@ -20,7 +20,7 @@
 
 namespace weir::replay {
 
-/// Keys that somebody has confirmed (`--labels`), as reports show them.
+/// Keys that the user has confirmed (`--labels`), in the form of reports.
 using Labels = std::set<std::string, std::less<>>;
 
 /// A key that some rung held, or remembered without a verdict.
@@ -33,7 +33,7 @@ struct HitKey {
   std::uint64_t verdicts = 0;
 };
 
-/// What one policy did.
+/// The results of one policy.
 struct PolicyTally {
   /// Keys that a rung held are kept with their text; beyond so many the least hit ones go.
   static constexpr std::size_t kHitKeys = 10'000;

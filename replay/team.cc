@@ -216,8 +216,8 @@ void Team::merge_rows() {
   merge_pieces(parts, [this](std::string_view text) { rows_->lines(text); });
 }
 
-/// All threads together keep to a part of what one has: then nothing would have gone for want of
-/// room, whatever order keys come in.
+/// All threads together stay within the limit of one thread: then no key would have been dropped
+/// for lack of room, in any order of keys.
 std::string Team::lack_of_room() const {
   std::string why = lack_of_room(false);
   return why.empty() && task_.other ? lack_of_room(true) : why;
@@ -250,8 +250,8 @@ std::string Team::lack_of_room(bool of_other) const {
   return {};
 }
 
-/// With one judge. What has been given of the rows is not given again: up to here all is as one
-/// thread finds it.
+/// Begins again with one judge. Rows that were written are not written again: up to here they are
+/// equal to those of one thread.
 bool Team::start_again(const std::string& why) {
   stop();
   reader_.reset();  // its threads use the judges' sets

@@ -14,7 +14,7 @@
 
 namespace weir::replay {
 
-/// What to replay through which configurations.
+/// The rows of a replay, and the configurations that judge them.
 struct Task {
   /// A configuration. `set`: compiled of the model, not attached; the replay takes it.
   struct Side {
@@ -58,7 +58,7 @@ class Team {
   /// Once run() has returned false: the last row of NDJSON, if rows are wanted.
   void finish_rows();
 
-  /// What all have found, once run() has returned false; before that only how far it is.
+  /// The results of all threads, once run() has returned false; before that only the progress.
   const Replay& replay() const noexcept { return *members_.front()->replay; }
   const Split& split() const noexcept { return split_; }
   /// Why it began again with one judge; empty: it did not.

@@ -9,7 +9,7 @@
 
 namespace weir::replay {
 
-/// What became of events over time, in columns of equal width. The width grows with the span of
+/// The verdicts on events over time, in columns of equal width. The width grows with the span of
 /// times, so that there are never more than kColumns. Not thread-safe.
 class Timeline {
  public:

@@ -63,7 +63,7 @@ class MemoryStore final : public SharedStore {
   std::map<Name, std::uint32_t> fed_;  // events of patterns, and how many matches each completed
   struct Shard {
     limiter::PatternMatches due;
-    TimePoint asked{};  // what is due
+    TimePoint asked{};  // when the due matches were last asked for
   };
   std::map<std::string, Shard> shards_;
   std::function<TimePoint()> clock_;

@@ -39,7 +39,8 @@ class SharedStore {
  public:
   virtual ~SharedStore() = default;
   /// True: all replies are there already (the store is in memory, or away); on_replies() will not
-  /// be called. What has no answer by the deadline gets Error timed_out (coarse: up to 8 ms late).
+  /// be called. Operations without an answer at the deadline get Error timed_out (coarse: up to 8
+  /// ms late).
   virtual bool submit(Batch& batch, TimePoint deadline) = 0;
   /// on_replies() will not be called any more. Harmless for a batch that is not waiting.
   virtual void cancel(Batch& batch) noexcept = 0;

@@ -113,7 +113,7 @@ struct Kept {
   std::string escaped;
   FineTime second{};          // which `second_text` spells
   Piece second_text;          // 2026-11-24T08:00:00.
-  std::string_view upstream;  // which `upstream_member` tells
+  std::string_view upstream;  // the address in `upstream_member`
   std::string upstream_member;
 };
 

@@ -54,7 +54,7 @@ std::vector<AccessField> default_access_fields();
 /// Which requests get a line in the access log.
 struct AccessSettings {
   double sample = 1;           ///< 0 to 1: which part of the requests
-  bool always_refused = true;  ///< what a policy or list refused or held is logged besides
+  bool always_refused = true;  ///< refused and held requests are logged in addition
   bool always_errors =
       false;  ///< and what weir or the app answered with 400 or 5xx of its own, or cut
   std::vector<AccessField> fields = default_access_fields();

@@ -14,7 +14,7 @@ inline void append_family(std::string& out, std::string_view name, std::string_v
   out.append(name).append(" ").append(kind).append("\n");
 }
 
-/// `labels`: as they stand between the braces, with escaped values; empty: none.
+/// `labels`: the text between the braces, with escaped values; empty: none.
 inline void append_sample(std::string& out, std::string_view name, std::string_view labels,
                           std::string_view value) {
   out.append(name);

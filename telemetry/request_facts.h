@@ -11,7 +11,7 @@
 
 namespace weir::telemetry {
 
-/// How a request ended, as the access log says it.
+/// The end of a request, in the words of the access log.
 enum class RequestEnd : std::uint8_t {
   aborted,   ///< the client left first
   drained,   ///< weir ended before the request did
@@ -22,8 +22,9 @@ enum class RequestEnd : std::uint8_t {
 };
 std::string_view name_of(RequestEnd end) noexcept;
 
-/// What the proxy learned of one request: the access log's line, and its spans. Texts that are too
-/// long are cut. A value of fixed size, about 1.4 KiB: kept for requests that are wanted only.
+/// The proxy's record of one request, for the access log's line and the spans. Texts that are too
+/// long are cut. A value of fixed size, about 1.4 KiB: kept only for requests that are logged or
+/// traced.
 struct RequestFacts {
   static constexpr std::int64_t kNever = -1;
 

@@ -21,16 +21,16 @@ struct SinkBell {
   std::condition_variable rung;
 };
 
-/// One worker's way to the access log and to the traces. What finds no room in the queues is lost
-/// and counted: nothing here waits for a disk or a collector.
+/// One worker's way to the access log and to the traces. Records without room in the queues are
+/// lost and counted: nothing here waits for a disk or a collector.
 ///
 /// Everything but take() and spans() is for the worker's thread; no allocation after warm-up.
 class RequestSink {
  public:
   static constexpr std::size_t kQueueBytes = std::size_t{1} << 20;
   static constexpr std::size_t kSpans = 512;
-  /// Requests at once whose facts are kept, unless the constructor is told less; others are counted
-  /// as lost.
+  /// Requests at once whose facts are kept, unless the constructor gets a smaller number; others
+  /// are counted as lost.
   static constexpr std::size_t kFactsMax = 4'096;
   using Spans = Ring<RequestFacts, kSpans>;
   /// The most memory of one: of `facts` requests at once, its lines if it `logs`, its spans if it

@@ -16,7 +16,7 @@ class RuleRow {
  public:
   /// `after`: what the rule's counter shows with these hits; `limit`: what it admits; `near`: hits
   /// above this are near the limit. Of hits that come over a border in one step each side gets its
-  /// part. `shadow`: nobody is refused for it.
+  /// part. `shadow`: the rule refuses no request.
   void count(std::uint64_t hits, std::uint64_t after, std::uint64_t limit, std::uint64_t near,
              bool shadow) noexcept;
   /// Adds hits for which no counter has answered.

@@ -305,7 +305,7 @@ ALLOCATES = re.compile(r"std::make_(shared|unique)\b|std::to_string\(|\bnew (?!\
 
 
 def check_noexcept(report) -> None:
-    """Where a function that promises not to throw allocates, want of memory ends the process."""
+    """Where a function that promises not to throw allocates, lack of memory ends the process."""
     for room in ROOMS:
         for path in sources(room):
             text = "\n".join(code_of(line) for line in path.read_text(encoding="utf-8").split("\n"))
@@ -318,22 +318,20 @@ def check_noexcept(report) -> None:
                 allocates = ALLOCATES.search(body)
                 if allocates and not re.search(r"\bcatch\b|survives_no_memory", body):
                     report(path.relative_to(ROOT).as_posix(), text.count("\n", 0, found.start()) + 1,
-                           f"a noexcept function allocates ({allocates[0]}): want of memory would end the process")
+                           f"a noexcept function allocates ({allocates[0]}): lack of memory would end the process")
 
 
-HEADLESS = re.compile(r"\s*///<? (Of|Whose|Those) ")
+HEADLESS = re.compile(r"\s*(?:///<? (?:Of|Whose|Those)|//(?:/<?)? What) ")
 
 
 def check_comments(report) -> None:
-    """A comment names its subject. `/// Of the last failure.` leaves the reader to guess the noun."""
-    for room in ROOMS:
-        for path in sources(room):
-            before = ""
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                found = HEADLESS.match(line)
-                if found and not before.lstrip().startswith("///"):
-                    report(path.relative_to(ROOT).as_posix(), number, f"a comment begins with `{found[1]}`: name its subject")
-                before = line
+    """A comment names its subject. `/// Of the last failure.` and `/// What nobody reads.` leave the reader to guess the noun."""
+    for path in [*(path for room in ROOMS for path in sources(room)), *sorted((ROOT / "bench").rglob("*.h")), *sorted((ROOT / "bench").rglob("*.cc"))]:
+        before = ""
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if HEADLESS.match(line) and not before.lstrip().startswith("//"):
+                report(path.relative_to(ROOT).as_posix(), number, f"a comment begins with `{line.split()[1]}`: name its subject")
+            before = line
 
 
 def check_commands(report) -> None:

@@ -22,8 +22,8 @@ class Sessions {
 
   Sessions() : secret_(HashSecret::random()) {}
 
-  /// A new code: 32 hex digits. `token`: what stands for the door's token now. `person`: who may
-  /// come by it, for the session's whole life; empty: nobody is named.
+  /// A new code: 32 hex digits. `token`: identifies the door's current token. `person`: the name of
+  /// the session's user for its whole life; empty: no name is given.
   std::string new_code(const Hash128& token, std::string person, TimePoint now);
   struct Opened {
     std::string cookie;  ///< as a Set-Cookie field has it
@@ -34,7 +34,7 @@ class Sessions {
                                  TimePoint now);
   struct Found {
     TimePoint until;
-    std::string person;  ///< empty: nobody is named
+    std::string person;  ///< empty: no name is given
   };
   /// The session of the request's cookie; nullopt: it has none that is good.
   std::optional<Found> find(const net::HttpRequest& request, const Hash128& token,

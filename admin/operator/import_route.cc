@@ -25,7 +25,7 @@ struct Row {
   const policies::List* list = nullptr;
 };
 
-// What is wrong with the rows, or an empty text. Views of `rows` point into the body.
+// Reads the rows. Returns the first problem, or an empty text. Views of `rows` point into the body.
 std::string read_rows(const Call& call, const json::array& from, std::vector<Row>& rows) {
   for (std::size_t i = 0; i < from.size(); ++i) {
     const std::string place = "entry " + std::to_string(i + 1) + ": ";

@@ -9,7 +9,7 @@
 #include "admin/views.h"
 #include "config/text/units.h"
 
-/// What operators set on a policy for a while: its mode, its thresholds.
+/// The routes of temporary overrides: an operator changes the mode or the thresholds of a policy.
 namespace weir::admin {
 namespace {
 

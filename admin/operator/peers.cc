@@ -89,7 +89,7 @@ std::pair<std::string, std::string> split_replica(std::string_view text) {
   return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
 }
 
-// Kept alive by its coroutines: one that is late writes into a round that nobody reads any more.
+// Its coroutines keep it alive: a late one writes into a round that is no longer read.
 struct Peers::Round : std::enable_shared_from_this<Peers::Round> {
   std::string head, body;
   std::vector<tcp::endpoint> to;

@@ -32,7 +32,8 @@ class Peers {
         std::optional<std::string> token_file);
 
   bool configured() const noexcept { return !replicas_.empty(); }
-  /// What this process sends in `X-Weir-From`: a door that gets its own id says 421.
+  /// The value of `X-Weir-From` in requests of this process. A server that gets its own id answers
+  /// 421.
   const std::string& id() const noexcept { return id_; }
   /// One request to each address that the names have now, in their order. A name that has none is
   /// an answer with a `why`.

@@ -27,8 +27,8 @@ double ten_to(int exponent) noexcept {
 int step_of(double size, int digits, bool whole) noexcept {
   const int finest = whole ? 0 : -6;
   if (!(size > ten_to(finest))) return finest;
-  // floor(log10(size)), which floor(log2(size)) tells but for one; not added in a branch, for
-  // readings differ.
+  // floor(log10(size)), estimated from floor(log2(size)) and corrected by one. The correction is no
+  // branch, because readings differ.
   const auto exponent = static_cast<int>(std::bit_cast<std::uint64_t>(size) >> 52U) - 1023;
   int power = (exponent * 1233) >> 12;
   power += static_cast<int>(size >= ten_to(power + 1));

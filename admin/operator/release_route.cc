@@ -59,15 +59,15 @@ std::vector<Writer> writers_of(const policies::PolicySet& set,
   return out;
 }
 
-// What the counts of the policies that list here mean for the key, which was on these lists until
-// now.
+// Explains what the remaining counts of a released key mean, for each policy that writes to these
+// lists. The key was on these lists until now.
 boost::asio::awaitable<json::array> what_remains(const Call& call,
                                                  const std::vector<const policies::List*>& lists,
                                                  const std::vector<std::string>& parts,
                                                  const std::vector<MadeEntry>& made) {
   json::array out;
   const KeyFacts key{parts, made};
-  // What an override has silenced lists again when its rungs are enforced again.
+  // A policy that an override silences lists the key again when the override ends.
   const auto is_silenced = [&](const policies::Policy& policy) {
     return std::any_of(lists.begin(), lists.end(), [&](const policies::List* list) {
       const auto& named = policy.named_asleep;

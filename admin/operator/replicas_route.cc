@@ -25,7 +25,8 @@ json::object row_of(std::string address, bool self) {
   return row;
 }
 
-// What GET /v1/status of another replica says; a replica of another version may say less.
+// Reads the answer of another replica to GET /v1/status. A replica of another version may send
+// fewer members.
 void take_status(json::object& row, const std::string& body) {
   boost::system::error_code broken;
   const json::value told = json::parse(body, broken);
@@ -69,7 +70,8 @@ json::object row_of(const ReplicaFacts& facts) {
   return row;
 }
 
-// Who was loaded last runs what is meant; those with another configuration are behind.
+// The replica that was loaded last has the intended configuration; replicas with another one are
+// behind.
 void mark_behind(json::array& rows, const std::string& newest_known) {
   json::value hash;
   if (!newest_known.empty()) hash = newest_known;
@@ -178,7 +180,7 @@ std::variant<Scope, net::HttpReply> scope_of(const Call& call) {
     return problem(400,
                    "there is this replica alone: `admin.replicas` names no others, and there is no "
                    "`redis` to share");
-  // Through a Redis that answers all replicas hear of it, once.
+  // If Redis answers, one message through it reaches all replicas.
   out.peers = call.peers.configured() && !(fleet && fleet->up);
   return out;
 }

@@ -189,7 +189,7 @@ std::string read_text(const json::object& body, std::string_view name, std::size
 
 boost::asio::awaitable<net::HttpReply> carry_out(Call& call, TableRequest asked) {
   const std::string name = asked.table;
-  // A session that was opened for somebody acts under that name alone.
+  // A session that was opened for a person acts under that name alone.
   if (const std::string person = call.person(); !person.empty()) {
     if (!asked.by.empty() && asked.by != person) {
       co_return problem(403, "this session is that of " + person +

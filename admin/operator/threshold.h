@@ -10,14 +10,14 @@
 #include "limiter/lists/lists.h"
 #include "policies/set/policy_set.h"
 
-/// What the rungs of a policy compare its readings with, as far as it is known of a key: a number,
-/// or the limits of a table, of which each event chooses one.
+/// The threshold that a rung of a policy compares its readings with, as far as it is known for a
+/// key: a number, or the limits of a table, of which each event chooses one.
 namespace weir::admin {
 
 /// An entry that a policy has made, and the list that has it.
 using MadeEntry = std::pair<const policies::List*, limiter::ListEntry>;
 
-/// What operators know of the key that a reading is of. The caller keeps what it refers to.
+/// The facts about the key of a reading. The caller keeps the objects that it refers to.
 struct KeyFacts {
   std::span<const std::string> parts;  ///< canonical; empty: of no key in particular
   std::span<const MadeEntry> entries;  ///< of this key

@@ -6,7 +6,7 @@
 namespace weir::admin {
 namespace {
 
-// Nobody can guess the token. It is not a secret either: a caller that may undo may also change.
+// The token cannot be guessed. It is not a secret either: a caller that may undo may also change.
 std::string new_token() {
   const HashSecret random = HashSecret::random();
   std::string out;

@@ -35,7 +35,7 @@ class UndoLog {
   static constexpr std::size_t kChangesMax = 256;
   static constexpr std::size_t kEntriesMax = 50'000;
   static constexpr milliseconds kKept{3'600'000};
-  /// By how much the times that replicas tell each other may be wrong.
+  /// The possible error of times that replicas exchange.
   static constexpr milliseconds kClocks{1'000};
 
   using Step = UndoStep;

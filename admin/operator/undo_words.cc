@@ -15,10 +15,12 @@ namespace {
 
 namespace json = boost::json;
 
-// What was listed on another replica has travelled, and its time was measured by two clocks.
+// The tolerance for times of an entry that comes from another replica: the transfer takes time, and
+// the clocks of two replicas differ.
 constexpr milliseconds kAbout{2'000};
 constexpr std::size_t kKeyPartsMax = 16;
-// The most bytes and pieces of the board's news, which are few and short: a hundred entries or so.
+// The most bytes of a piece, and the most pieces of a change. The board is for few and short
+// messages: a hundred entries or so.
 constexpr std::size_t kPieceMax = 3'000, kPiecesMax = 16;
 
 std::int64_t told_time(TimePoint time, milliseconds ahead) {

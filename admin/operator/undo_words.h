@@ -9,9 +9,9 @@
 
 namespace weir::admin {
 
-/// A change of a list that replicas share, told to the others, so that each can take it back. Times
-/// travel as those of the clock that replicas share: ours plus `ahead`.
-/// In pieces that are told one by one; none: it has too many entries for that.
+/// Encodes a change of a shared list for the other replicas, so that each can take it back. Times
+/// are sent in the clock that replicas share: ours plus `ahead`. The result is in pieces, sent one
+/// by one; none: the change has too many entries.
 std::vector<std::string> undo_words(const UndoChange& change, milliseconds ahead);
 /// That the change was taken back: it works once.
 std::string undone_words(std::string_view token);

@@ -22,7 +22,7 @@ namespace json = boost::json;
 // most, so that a question never holds up the others.
 constexpr std::size_t kScannedMax = 200'000;
 constexpr std::size_t kPartsMax = 8;
-// Entries whose limits are told beside the counts.
+// The most entries whose limits are shown beside the counts.
 constexpr std::size_t kMadeMax = 1'000;
 
 json::array commands_of(std::initializer_list<std::string> commands) {

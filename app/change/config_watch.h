@@ -12,9 +12,9 @@
 
 namespace weir::app {
 
-/// Tells when the files of the configuration may have changed: when inotify says so and the files
-/// have settled, and regularly while a directory cannot be watched. Owns its timers and the watch.
-/// On the control thread.
+/// Reports that the files of the configuration may have changed: when inotify reports a change and
+/// the files have settled, and regularly while a directory cannot be watched. Owns its timers and
+/// the watch. On the control thread.
 class ConfigWatch {
  public:
   struct Waits {

@@ -22,7 +22,7 @@ namespace {
 // Names of what the board holds.
 constexpr std::string_view kOverrides = "override:";
 constexpr std::string_view kTables = "table:";
-// Members of what a replica says of itself.
+// Members of a replica's report about itself.
 constexpr const char* kSaysTables = "tables";
 constexpr const char* kSaysUnfit = "unfit_overrides";
 constexpr std::size_t kUnfitSaidMax = 100;
@@ -71,7 +71,8 @@ Fleet::Fleet(boost::asio::io_context& control, const SharedStoreSettings& redis,
 Fleet::~Fleet() = default;
 
 std::vector<config::Override> Fleet::start(milliseconds limit, TableChanges& tables) {
-  // Items wait in the board until they are asked for; news of before the start are not ours.
+  // Items wait in the board until they are asked for. Broadcasts from before the start do not
+  // concern this replica.
   static_cast<void>(board_.start(limit, clock_));
   was_up_ = board_.sync().why().empty();
   for (const store::BoardItem& item : board_.items(kTables, clock_.now()))
@@ -106,7 +107,8 @@ void Fleet::serve(OperatorChanges& changes, TableChanges& tables, Audit& audit,
     return all_say(board_.sync(), clock_.now(), kSaysTables, [&](const json::value* theirs) {
       if (theirs == nullptr || !theirs->is_object()) return false;  // another version
       const json::value* const one = theirs->get_object().if_contains(table);
-      // Who does not have the table in its files has no say; who does not know yet what is set has.
+      // An empty digest: the files of that replica do not have the table, so it agrees. A replica
+      // without a digest does not know the edits yet, so it does not agree.
       return one != nullptr && one->is_string() &&
              (one->get_string().empty() || one->get_string() == said);
     });
@@ -124,7 +126,7 @@ void Fleet::serve(OperatorChanges& changes, TableChanges& tables, Audit& audit,
     entry.reason = each.reason;
     audit.tell(std::move(entry));
   }
-  take_overrides();  // what came since
+  take_overrides();  // overrides that came since
 }
 
 void Fleet::stop() { board_.stop(kFarewell, clock_.now()); }

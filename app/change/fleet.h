@@ -23,7 +23,7 @@ namespace weir::app {
 /// audit log. On the control thread.
 class Fleet {
  public:
-  /// What this replica reports about itself.
+  /// The facts that this replica reports about itself.
   struct Here {
     std::string admin, version, hash;
     TimePoint loaded{}, started{};
@@ -35,7 +35,7 @@ class Fleet {
         Log& log);
   ~Fleet();
 
-  /// Waits for the board, `limit` at most. Gives the tables what it says of them; the result is
+  /// Waits for the board, `limit` at most. Gives the tables their items of the board; the result is
   /// overrides().
   std::vector<config::Override> start(milliseconds limit, TableChanges& tables);
   /// The overrides of the fleet, in force here or not.
@@ -86,7 +86,8 @@ class Fleet {
 /// override has ended.
 std::string override_words(const config::Override& change);
 std::optional<config::Override> read_override_words(std::string_view text);
-/// An entry of the audit log as news; and back, if it is of another replica than `here`.
+/// Encodes an entry of the audit log as a broadcast, and decodes one of another replica than
+/// `here`.
 std::string audit_words(const admin::AuditEntry& entry, const std::string& replica);
 std::optional<admin::AuditEntry> read_audit_words(std::string_view text, std::string_view here);
 /// A text of an admin door, and back: as those of the audit log. nullopt: it is none.

@@ -16,8 +16,8 @@ namespace weir::app {
 namespace {
 
 constexpr std::size_t kSealSize = 32;
-// A full board is heard and told within so many calls; a server that always has more gets no more
-// than these in a second.
+// A full board is received and sent within so many calls. A server that always has more gets no
+// more than these calls in a second.
 constexpr int kCallsASecond = 100;
 constexpr std::string_view kNewsName = "news";
 
@@ -92,7 +92,7 @@ FleetBoard::Heard FleetBoard::start(milliseconds limit, const Clock& clock) {
   calling_ = true;
   call_->prepare(sync_, clock.now());
   worker_.post([this, first, late, deliver] {
-    // Either start() gives up first, or the answer comes first: `late` says which.
+    // Either start() gives up first, or the answer comes first: `late` shows which.
     call_->then = [first, late, deliver](Answer told) {
       if (late->exchange(true)) return deliver(std::move(told));
       first->set_value(std::move(told));

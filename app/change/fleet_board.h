@@ -19,9 +19,9 @@ namespace weir::app {
 /// second, on a thread and a connection of its own, so that no request ever waits for it. Without
 /// Redis it continues with the last known items.
 ///
-/// A keyed hash of the secret seals items and news. A writer to Redis without the secret can delete
-/// them or put older ones back, but cannot make new ones. Lives on the control thread, where it
-/// calls back.
+/// A keyed hash of the secret seals items and broadcasts. A writer to Redis without the secret can
+/// delete them or put older ones back, but cannot make new ones. Lives on the control thread, where
+/// it calls back.
 class FleetBoard {
  public:
   using Heard = store::BoardSync::Heard;  ///< without seals; items with a wrong seal are left out
@@ -32,7 +32,7 @@ class FleetBoard {
   ~FleetBoard();  ///< stop() without announcing that this replica leaves
 
   /// Starts the thread and waits for the first answer, `limit` at most. The listener is not called:
-  /// what was heard is the result.
+  /// the answer is the result.
   Heard start(milliseconds limit, const Clock& clock);
   /// Every second.
   void tick(TimePoint now);
@@ -41,7 +41,7 @@ class FleetBoard {
   /// With the next connection.
   void set_credentials(const store::Credentials& credentials, const store::Credentials& sentinels);
 
-  /// See BoardSync. What is put or told goes with the next turn of the control thread.
+  /// See BoardSync. Items and broadcasts are sent in the next turn of the control thread.
   void say(std::string words, std::string version, bool by_reload);
   bool put(const store::BoardItem& item, bool guarded, TimePoint now);
   bool tell(const std::string& news, TimePoint now);

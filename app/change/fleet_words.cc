@@ -10,8 +10,8 @@
 #include "core/number.h"
 #include "core/words.h"
 
-/// What replicas write on the board, and how it is read. What comes from there is another
-/// version's, perhaps: a member that is missing or of another kind makes it nothing.
+/// Encodes and decodes messages on the board. The sender may run another version: a message with a
+/// missing member or a wrong type is ignored.
 namespace weir::app {
 
 namespace json = boost::json;
@@ -19,7 +19,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t kTextMax = 1'024, kLimitsRead = 64;
-// Beyond it lies no time that anybody means; sums of two within do not overflow.
+// The largest time in a message: sums of two such times do not overflow.
 constexpr std::int64_t kNumberMax = kExactInteger;
 
 std::optional<json::object> object_of(std::string_view text) {
@@ -191,7 +191,8 @@ admin::FleetFacts fleet_facts(const store::BoardSync& sync, TimePoint now) {
     row.started = local(said_number(*says, "started"));
     row.overrides =
         static_cast<std::size_t>(std::max<std::int64_t>(0, said_number(*says, "overrides")));
-    // Who is silent for us is so since it was heard; we ourselves are there.
+    // The silence of another replica has grown since the last answer of the board; this replica is
+    // up.
     row.silent = row.self ? milliseconds{0} : replica.silent + out.age.value_or(milliseconds{0});
     row.up = row.silent < store::BoardSync::kGone;
     if (!row.up) {

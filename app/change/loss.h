@@ -25,9 +25,9 @@ struct InForce {
 /// removes the pattern from `include`, or writes `policies: []`.
 void refuse_loss(const InForce& before, Configuration& next);
 
-/// What a reload means for counters, in the log: which begin with the history that is there, which
-/// come back, and from when the others count. `closed`: as of predict_reload, before the reload.
-/// `now`: wall clock.
+/// Logs the effect of a reload on counters: which counters begin with existing history, which are
+/// reopened, and from when the others count. `closed`: the closed counters as predict_reload()
+/// found them before the reload. `now`: wall clock.
 void tell_of_counters(const policies::PolicySet& before, const policies::PolicySet& next,
                       std::span<const std::string> closed, TimePoint now, Log& log);
 

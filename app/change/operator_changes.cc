@@ -27,7 +27,7 @@ std::vector<config::TableEdit> fitting(const std::vector<config::TableEdit>& edi
   return out;
 }
 
-/// Warnings about the files were told when they loaded.
+/// Without the warnings about the files, which were reported when the files loaded.
 admin::LoadReport errors_of(const Configuration& over) {
   admin::LoadReport report = report_of(over, Clock::wall());
   std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
@@ -190,7 +190,7 @@ asio::awaitable<void> OperatorChanges::take_overrides(FleetOverrides ask) {
   };
   std::vector<config::Override> before = unfit_, here, fresh;
   for (const config::Override& each : overrides_) (each.here ? here : before).push_back(each);
-  // What ends in this very second is ended by tick(), which tells of it.
+  // tick() ends overrides that expire within kTick, and reports them.
   for (const config::Override& each : overrides_) {
     const bool ends = !each.here && each.until <= now_ + kTick && !holds(told, each);
     if (ends && !replaces(told, each)) told.push_back(each);
@@ -202,7 +202,7 @@ asio::awaitable<void> OperatorChanges::take_overrides(FleetOverrides ask) {
                                 [&](const config::Override& each) { return !holds(told, each); });
   // Overrides that did not fit may fit another configuration.
   if (fresh.empty() && !gone && unfit_.empty()) co_return;
-  // The last told holds, also over what was set for this replica alone.
+  // A new override of the fleet also replaces one that was set for this replica alone.
   std::erase_if(here, [&](const config::Override& each) { return replaces(fresh, each); });
   std::vector<config::Override> next = told, unfit;
   next.insert(next.end(), here.begin(), here.end());

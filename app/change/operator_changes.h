@@ -25,10 +25,10 @@ class Swap {
   virtual boost::asio::awaitable<std::string> put_in_use(const Configuration& next) = 0;
 };
 
-/// What operators have changed over the files: overrides (config/override.h) and edits of tables.
-/// Holds the files that were loaded last without errors, and puts them in use with the changes over
-/// them: whenever a change comes or ends, whatever the files say by then, and with every load. One
-/// after the other. On the control thread.
+/// Changes that operators have made over the files: overrides (config/override.h) and edits of
+/// tables. Holds the files of the last successful load, and puts them in use with the changes over
+/// them: after each change, at the end of each override, and at every load. One such operation runs
+/// at a time. On the control thread.
 class OperatorChanges {
  public:
   OperatorChanges(boost::asio::io_context& control, Swap& swap, Log& log);
@@ -64,8 +64,8 @@ class OperatorChanges {
   using EndTeller = std::function<void(const config::Override&, const std::string& problem)>;
   void tell_ends_to(EndTeller teller) { end_teller_ = std::move(teller); }
 
-  /// Puts the tables' edits in force, or says why not; `table`: the one that is changed. Those of
-  /// other tables that do not fit the files wait until they do.
+  /// Puts the tables' edits in force, or reports why not; `table`: the one that is changed. Edits
+  /// of other tables that do not fit the files wait until they do.
   boost::asio::awaitable<admin::LoadReport> edit_tables(std::vector<config::TableEdit> next,
                                                         std::string table);
   /// The same as edit_tables without putting anything in force.

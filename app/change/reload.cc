@@ -52,7 +52,7 @@ asio::awaitable<void> Reload::run_for_nobody(std::string cause, bool only_if_cha
 std::shared_ptr<asio::steady_timer> Reload::begin_preparing() {
   const auto prepared = std::make_shared<asio::steady_timer>(control_, kPrepareLimit);
   prepare_([&io = control_, prepared] {
-    // Expired, not cancelled: whoever begins to wait afterwards goes on as well.
+    // Expired, not cancelled: a wait that begins afterwards ends at once as well.
     asio::post(io, [prepared] { prepared->expires_after(std::chrono::seconds{0}); });
   });
   return prepared;
@@ -136,7 +136,7 @@ void Reload::remember(const Configuration& loaded, const admin::LoadReport& repo
     record.first_problem = report.problems.front().message;
   std::vector<admin::ConfigText> texts = masked_texts(loaded.loaded.files);
   if (!history_.empty()) record.diffs = differences(texts_, texts);
-  // What was refused is compared with what is in force, and so is what comes next.
+  // A refused text is compared with the text in force, and so is the text of the next load.
   if (report.ok) texts_ = std::move(texts);
   history_.push_front(std::move(record));
   if (history_.size() > admin::LoadRecord::kRecordsMax) history_.pop_back();

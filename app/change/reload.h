@@ -20,9 +20,9 @@
 
 namespace weir::app {
 
-/// Loads the configuration again when it is asked to (SIGHUP, the admin API, changed files),
-/// compiles it, and puts it in use; or keeps the old one and says why. Keeps how the last loads
-/// went. One reload at a time. On the control thread.
+/// Loads the configuration again on request (SIGHUP, the admin API, changed files), compiles it,
+/// and puts it in use; or keeps the old one and reports why. Keeps the results of the last loads.
+/// One reload at a time. On the control thread.
 class Reload {
  public:
   /// Called for each load. A check that finds unchanged files is no load.
@@ -54,7 +54,7 @@ class Reload {
   using Prepare = std::function<void(std::function<void()> done)>;
   void prepare_by(Prepare prepare) { prepare_ = std::move(prepare); }
 
-  /// What is in force, with secrets masked, and the last loads, the newest first.
+  /// The texts in force, with secrets masked, and the records of the last loads, the newest first.
   const std::vector<admin::ConfigText>& texts() const noexcept { return texts_; }
   std::vector<admin::LoadRecord> history() const { return {history_.begin(), history_.end()}; }
 

@@ -20,7 +20,7 @@ bool same_person(std::string_view a, std::string_view b) {
   return net::same_ignoring_case(ascii::trimmed(a, " "), ascii::trimmed(b, " "));
 }
 
-constexpr std::size_t kSaidMax = 200;  // tables that ours() tells of
+constexpr std::size_t kSaidMax = 200;  // tables that ours() reports
 
 using admin::TableAnswer;
 using admin::TableRecord;
@@ -129,8 +129,8 @@ bool TableChanges::agreed(const std::string& table) const {
   return said != ours_.end() && agreed_(table, said->second);
 }
 
-/// What a file has said once is noted until all agree, also if the file says something else by
-/// then.
+/// Notes the cells whose limit the file has had at some time. The note stays until all replicas
+/// agree, even if the file changes in the meantime.
 void TableChanges::note_same() {
   const std::vector<config::TableDef>& tables = changes_->files().tables;
   const Cells files = cells_in_files(tables, history_.edits());
@@ -170,7 +170,7 @@ std::vector<config::TableEdit> TableChanges::without_same(
   return out;
 }
 
-/// Logs edits that were set before and are no longer, because the files say the same.
+/// Logs edits that ended because the files have the same limits.
 void TableChanges::tell_let_go(const std::vector<config::TableEdit>& before) const {
   const Cells now = cells_in(history_.edits());
   for (const config::TableEdit& edit : before) {
@@ -289,7 +289,7 @@ std::vector<config::TableEdit> TableChanges::edits_with(const TableRecord& recor
   const config::TableDef* const file = table_of(changes_->files().tables, record.table);
   for (config::TableEdit& edit : next) {
     if (edit.table != record.table || file == nullptr || !agreed(edit.table)) continue;
-    // What the file says as well needs no word of ours: a later change of the file counts.
+    // A cell that the file has as well needs no edit: a later change of the file takes effect.
     std::erase_if(edit.cells, [&](const config::TableCell& cell) {
       return same_limit(config::limit_at(*file, cell.path), cell.limit);
     });
@@ -489,7 +489,7 @@ asio::awaitable<TableAnswer> TableChanges::change_table(TableRequest asked) {
   const std::string table = asked.table;
   TableAnswer answer = co_await carry_out(std::move(asked));
   if (answer.status == 200) {
-    files_changed();  // they may say so already
+    files_changed();  // they may have these limits already
     tell(table);
   }
   co_return answer;

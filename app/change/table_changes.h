@@ -33,7 +33,7 @@ class TableChanges {
   /// Reads the history. Empty: it is read, or there is none; else why weir must not run with it.
   std::string load();
   const std::vector<config::TableEdit>& edits() const noexcept { return history_.edits(); }
-  /// `let_go` is called with the limits that the files say themselves from now on.
+  /// `let_go` is called with the limits that only the files define from now on.
   using LetGo = std::function<void(const std::string& table, const std::string& limits)>;
   /// `overtaken` is called with a change that was decided here, and otherwise at another replica,
   /// which was first.
@@ -41,15 +41,16 @@ class TableChanges {
   void serve(OperatorChanges& changes, LetGo let_go, Overtaken overtaken);
   /// Call it after each good load. Values that the files now contain count as values of the files.
   void files_changed();
-  /// Called for a table that was changed here, with what other replicas are to know of it.
+  /// Called for a table that was changed here, with the message for other replicas.
   using Teller = std::function<void(const std::string& table, std::string text)>;
-  /// Whether the files of all replicas say the same of what is set in a table; `said`: ours().
+  /// Whether the files of all replicas have the same limits for the edits of a table; `said`:
+  /// ours().
   using Agreed = std::function<bool(const std::string& table, const std::string& said)>;
   /// Sends the changes that others do not have yet. `mark`: distinguishes the ids of this replica's
   /// changes from those of others.
   void share(Teller teller, Agreed agreed, std::string mark);
-  /// For each table in which a limit has been set: a digest of what the files of this replica say
-  /// about those limits. An empty digest: the files do not have the table.
+  /// For each table in which a limit has been set: a digest of this replica's limits for it in the
+  /// files. An empty digest: the files do not have the table.
   const std::map<std::string, std::string>& ours() const noexcept { return ours_; }
   /// Whether values may be dropped that the files of all replicas now contain. Checked every
   /// second. A replica whose file has not changed yet still needs them.
@@ -107,9 +108,9 @@ class TableChanges {
   std::vector<admin::TableRecord> overtaken_at_start_;  // for serve()
   Written written_;                                     // null: there is no state.dir
   std::string unwritten_;  // why the history on the disk is an old one; empty: it is not
-  Cells same_;             // of what is set: what the files have said as well since
+  Cells same_;             // the edits that the files have had as well since they were made
   std::map<std::string, std::string> ours_;
-  std::set<std::string> seen_;  // of what was told at the start
+  std::set<std::string> seen_;  // from the start
   TurnQueue turns_;
 };
 

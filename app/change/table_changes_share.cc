@@ -1,6 +1,6 @@
 #include "app/change/table_changes.h"
 
-/// What a replica tells other replicas, and takes from them.
+/// The messages about tables that replicas exchange.
 namespace weir::app {
 
 namespace asio = boost::asio;
@@ -84,7 +84,7 @@ asio::awaitable<void> TableChanges::take(std::string table, std::string text) {
   if (history_.has_unsent(table)) tell(table);  // what was changed here meanwhile lies over it
 }
 
-/// Who decided here was told that it is done.
+/// Logs that a decision was overtaken: its author was told that it took effect.
 void TableChanges::tell_overtaken(const std::vector<admin::TableRecord>& records) {
   for (const admin::TableRecord& record : records) {
     log_.write(Level::warn,

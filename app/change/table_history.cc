@@ -183,7 +183,7 @@ std::string TableHistory::add(TableRecord record) {
   std::string id = record.id;
   unsent_.emplace(record.table, id);
   records_.push_back(std::move(record));
-  // What waits is not forgotten: it is bounded by itself.
+  // Pending changes are kept: kPendingMax bounds their number.
   while (records_.size() > kRecordsMax) {
     const auto oldest = std::find_if(records_.begin(), records_.end(), [](const TableRecord& each) {
       return each.state != TableRecord::kPending;
@@ -308,7 +308,7 @@ bool TableHistory::merge(const std::string& table, std::string_view text,
       return theirs.id == ours.id && theirs.at == ours.at && theirs.by == ours.by;
     });
   };
-  std::deque<TableRecord> kept;  // older than what was told
+  std::deque<TableRecord> kept;  // older than the records of the message
   std::set<std::pair<std::string, std::string>, std::less<>> untold;
   for (TableRecord& ours : records_) {
     if (ours.table != table) continue;
@@ -318,7 +318,7 @@ bool TableHistory::merge(const std::string& table, std::string_view text,
       if (theirs == records.end()) kept.push_back(ours);
       continue;
     }
-    // Who decided first has decided; taking back what holds comes after that.
+    // The first decision holds; taking back an applied change comes after it.
     const bool decided = theirs != records.end() && theirs->state != TableRecord::kPending;
     if (decided && ours.state != TableRecord::kUndone) {
       if (!theirs->overtaken.empty()) continue;

@@ -37,7 +37,7 @@ class TableHistory {
   /// The edits as they would be with these cells over the cells in force.
   std::vector<config::TableEdit> with(const std::string& table,
                                       const std::vector<config::TableCell>& cells) const;
-  /// What it takes to go back to `before`: cells that the files have as well need no edit.
+  /// Replaces the edits. Cells that the files have as well need no edit.
   void hold(std::vector<config::TableEdit> edits) { edits_ = std::move(edits); }
   /// Adds a record and returns its id.
   std::string add(admin::TableRecord record);
@@ -49,9 +49,9 @@ class TableHistory {
   std::string table_text(const std::string& table, std::size_t most) const;
   /// Takes the message of another replica. Own records that were not sent yet are kept. They count
   /// as made after those of the message, so for each cell the change that was sent last wins.
-  /// False: the message can't be read, and nothing has changed. Of two who approved and rejected
-  /// one change, the first told has decided; a record whose decision here is overtaken so says it,
-  /// and is put into `overtaken`.
+  /// False: the message can't be read, and nothing has changed. If two replicas approved and
+  /// rejected the same change, the decision that was sent first wins. A record whose decision here
+  /// is overtaken says so, and is put into `overtaken`.
   bool merge(const std::string& table, std::string_view text,
              std::vector<admin::TableRecord>* overtaken = nullptr);
   /// Records of the table are changed here, and others do not know it.

@@ -10,8 +10,8 @@
 #include "app/support/machine.h"
 #include "config/model.h"
 
-/// Each looks at one thing and says what it found. They ask the machine and the network, change
-/// nothing that is there, and each has a deadline.
+/// Each check looks at one thing and reports its findings. The checks ask the machine and the
+/// network, change nothing that is there, and each has a deadline.
 namespace weir::app::doctor {
 
 // machine_checks.cc

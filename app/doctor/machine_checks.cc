@@ -27,7 +27,7 @@ constexpr std::uint64_t kStateRoom = std::uint64_t{16} << 20;
 std::string quoted_path(const std::string& path) { return "\"" + path + "\""; }
 
 struct Mount {
-  std::string root;   ///< what of the file system is mounted
+  std::string root;   ///< the directory of the file system that is mounted
   std::string point;  ///< where
 };
 

@@ -32,7 +32,7 @@ std::string shown(const config::Endpoint& at) {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-/// 0: somebody accepts; else an errno.
+/// 0: a process accepts the connection; else an errno.
 int try_to_connect(const net::SocketAddress& address) {
   const auto fd = net::start_connect(address);
   if (!fd) return fd.error().value();
@@ -59,7 +59,7 @@ std::int64_t running_weir(const config::Endpoint& health) {
   return listener && listener->name.starts_with("weir") ? listener->pid : 0;
 }
 
-/// Each door of weir: whether it may listen where it is told to.
+/// Checks, for each door of weir, whether it may listen at its configured address.
 class DoorCheck {
  public:
   /// `running`: as running_weir() says.

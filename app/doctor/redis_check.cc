@@ -66,7 +66,7 @@ std::string_view info_of(const Reply& reply, std::string_view name) {
   return {};
 }
 
-/// What to do about a server that takes no writes.
+/// Advice for a server that refuses writes with this error.
 std::string_view advice_for(std::string_view error) {
   if (error.starts_with("READONLY"))
     return "it is a replica: name the master, or let Sentinels say who it is";
@@ -305,7 +305,7 @@ class ServerCheck {
     return number.has_value();
   }
 
-  /// The key of the test belongs to another node: that one says what the user may do.
+  /// The key of the test belongs to another node: only that node shows what the user may do.
   void follow(const std::string& moved) {
     if (settings_.mode != store::Settings::Mode::cluster) {
       return out_.problem("redis", name_ + " is a node of a Cluster: " + moved,

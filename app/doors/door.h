@@ -16,7 +16,7 @@
 
 namespace weir::app {
 
-/// What a door of one worker works with. All of it outlives the door.
+/// The objects of a worker that a door uses. All of them outlive the door.
 struct DoorParts {
   net::Worker& worker;
   gate::Gate& gate;
@@ -56,7 +56,7 @@ class FrontDoor {
   virtual void reload(const config::Server& settings, Log& log) = 0;
 };
 
-/// What a door is made by.
+/// The settings and limits from which a door is made.
 struct DoorPlan {
   const config::Server& settings;
   std::uint64_t buffers;      ///< bytes that one worker's connections keep, of all doors together
@@ -67,7 +67,7 @@ struct DoorPlan {
 /// Where a door listens.
 struct DoorAddress {
   std::optional<config::Endpoint> at;  ///< none: the door is not wanted
-  bool is_asked_for = false;           ///< false: a default, which may be taken by somebody else
+  bool is_asked_for = false;           ///< false: a default, which another process may have taken
 };
 
 }  // namespace weir::app

@@ -23,7 +23,7 @@ std::span<const DoorRow> door_rows() noexcept;
 /// How many of them this configuration wants, and whether it asks for one by name.
 std::size_t wanted_doors(const config::Server& settings);
 bool asks_for_door(const config::Server& settings);
-/// What share_connections() has to leave room for.
+/// The descriptors that share_connections() must reserve for the doors.
 OpenDoors doors_of(const config::Server& settings);
 /// Whether others ask here, at whatever door, so that weir need not be a proxy itself.
 bool is_asked(const config::Server& settings);

@@ -15,7 +15,7 @@ namespace weir::app {
 /// passes reloads on to them. Lives on the control thread.
 class FrontDoors {
  public:
-  /// What keeps a door that is asked for from being opened.
+  /// The error that keeps a configured door from opening.
   struct Refused {
     const char* name;
     std::string at;

@@ -16,8 +16,8 @@ struct ListeningProcess {
 std::optional<ListeningProcess> listener_of(std::uint16_t port);
 std::optional<ListeningProcess> listener_of(const std::string& path);
 
-/// Who has an address that is taken (`127.0.0.1:8480`, `unix:/path`), as far as this machine shows
-/// it, for people.
+/// Describes, for people, the process that has this address (`127.0.0.1:8480`, `unix:/path`), as
+/// far as this machine shows it.
 std::string taken_text(std::string_view where);
 
 }  // namespace weir::app

@@ -23,12 +23,12 @@ authz::DoorSettings door_settings(const config::Server& settings);
 
 /// `127.0.0.1:8480`, `[::1]:8480`, `unix:/path`
 std::string endpoint_text(const config::Endpoint& endpoint);
-/// The message says what is wrong with a name, for people; null: nobody wants it.
+/// `message` gets the problem of a name, for people; null: the caller needs no message.
 Result<net::SocketAddress> door_address(const config::Endpoint& endpoint, std::string* message);
 
-/// Whether somebody listens there, as an error; none: nobody does. With SO_REUSEPORT a second weir
-/// of the same user would share the port in silence, each with counts of its own. Without it the
-/// kernel says that the port is taken.
+/// Checks whether another process listens there; returns the error of the kernel, or none. With
+/// SO_REUSEPORT a second weir of the same user would share the port without any error, each with
+/// counts of its own. Without it the kernel reports that the port is taken.
 boost::system::error_code is_taken(const net::SocketAddress& address);
 
 }  // namespace weir::app

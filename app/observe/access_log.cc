@@ -102,7 +102,7 @@ void AccessLog::State::write_all(std::string& batch) {
     if (left.empty() || hurry) continue;
     cells->add(Metric::access_lost, lines_of(left));
     cells->add(Metric::access_failed);
-    if (file != nullptr && !file->is_open()) continue;  // that has been said
+    if (file != nullptr && !file->is_open()) continue;  // already logged
     log->write_seldom(Level::error,
                       LogLine("can't write the access log; lines are lost")
                           .add("error", boost::system::system_category().message(error)),
@@ -110,7 +110,7 @@ void AccessLog::State::write_all(std::string& batch) {
   }
 }
 
-/// What could not be written.
+/// Returns the part of the text that could not be written.
 std::string_view AccessLog::State::write(std::string_view text, int& error) {
   if (!text.empty() && std::exchange(in_line, false) && !is_new_file(descriptor) &&
       !write("\n", error).empty()) {

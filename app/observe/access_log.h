@@ -12,9 +12,9 @@
 
 namespace weir::app {
 
-/// The access log: a sink for each worker, and a thread that writes what they have to say to a
-/// file, stdout or stderr. A disk or a reader that stalls holds up that thread alone; meanwhile the
-/// sinks' queues fill, and what finds no room is counted. The functions are for the control thread.
+/// The access log: a sink for each worker, and a thread that writes the sinks' lines to a file,
+/// stdout or stderr. A disk or a reader that stalls blocks that thread alone; meanwhile the sinks'
+/// queues fill, and lines without room are counted. The functions are for the control thread.
 class AccessLog {
  public:
   static constexpr milliseconds kEvery{100};

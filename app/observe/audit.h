@@ -17,11 +17,11 @@
 namespace weir::app {
 
 /// The audit log: a line of JSON for each change, into a file of its own or into the log; the last
-/// ones are kept for `GET /v1/audit`. A thread of its own writes the file. What cannot be written
-/// is counted, and the log says so: nothing is lost silently.
+/// ones are kept for `GET /v1/audit`. A thread of its own writes the file. Lines that cannot be
+/// written are counted, and the log reports them: nothing is lost silently.
 ///
-/// Keys stand in the file as they are; in the log as `log.keys` says, and without what was before
-/// and after where that is about a key. On the control thread.
+/// Keys are readable in the file. In the log they follow `log.keys`, and the members `before` and
+/// `after` about a key are left out. On the control thread.
 class Audit {
  public:
   Audit(const HashSecret& secret, Log& log, telemetry::MetricCells& cells);
@@ -34,7 +34,7 @@ class Audit {
   void use(bool readable_keys) noexcept { readable_keys_ = readable_keys; }
   /// Numbers it, gives it the time, keeps it, writes it.
   void tell(admin::AuditEntry entry);
-  /// What weir does by itself, or because a signal says so.
+  /// Logs an action that weir takes by itself or because of a signal.
   void tell_of_own(std::string action, std::string who, boost::json::value after = nullptr);
   /// A reload that no door asked for. `cause`: "SIGHUP", or which file changed; `before`: the hash
   /// of the configuration until then.
@@ -44,9 +44,9 @@ class Audit {
   /// empty: it has.
   void tell_of_end(const config::Override& ended, const std::string& problem,
                    const char* reason = "its time is over");
-  /// The files say what was set in a table: from now on the files count.
+  /// The files have the limits that were set in a table: from now on the files count.
   void tell_of_table(const std::string& table, const std::string& limits);
-  /// A decision that was said to be done, and lost to another replica's.
+  /// A decision that was reported as applied, and lost to another replica's.
   static admin::AuditEntry overtaken(const admin::TableRecord& record);
   admin::AuditPage last(std::size_t most) const;
   /// The file's name is another file now, perhaps; `anyway`: open it again in any case.

@@ -12,7 +12,7 @@ using telemetry::Metric;
 
 constexpr std::string_view kDefaultPath = "/v1/traces";
 
-// What OTLP's specification calls retryable.
+// The statuses that the specification of OTLP calls retryable.
 bool is_worth_trying_again(int status) noexcept {
   return status == 429 || status == 502 || status == 503 || status == 504;
 }

@@ -49,7 +49,7 @@ struct IncludedTexts::Item {
   }
   const std::string identity;
   std::string name;
-  RemoteText remote;     // of whoever prepares and looks
+  RemoteText remote;     // without the mutex: one thread at a time uses it
   TimePoint next_ask{};  // as well
   // With the mutex:
   std::optional<std::string> good, fresh;  // `fresh` waits for a load to say whether it is good
@@ -59,7 +59,7 @@ struct IncludedTexts::Item {
   std::string told;  // of facts.problem, in the log
 };
 
-/// What the main file names, and what is needed to fetch it.
+/// The texts that the main file includes, and the settings for fetching them.
 struct IncludedTexts::Named {
   std::vector<config::RemoteDef> remotes;
   std::string directory;  // state.dir
@@ -208,7 +208,7 @@ void IncludedTexts::prepare(std::function<void()> done) {
   wake_.notify_all();
 }
 
-/// Carries out what loads have said, and asks what is due.
+/// Carries out the verdicts of loads, and fetches what is due.
 void IncludedTexts::look() {
   std::vector<std::shared_ptr<Item>> all;
   {
@@ -292,7 +292,7 @@ void IncludedTexts::stop() {
     wake_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
-  // What was good at the end is there at the next start.
+  // A text that was valid at the end is available at the next start.
   for (const std::shared_ptr<Item>& item : items_) {
     if (item->said != Item::Said::good) continue;
     item->remote.keep();

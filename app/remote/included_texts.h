@@ -68,7 +68,7 @@ class IncludedTexts {
   std::thread thread_;
 };
 
-/// What commands load: fetched texts are asked for once.
+/// Loads a configuration for a command. Each remote text is fetched once.
 Configuration load_configuration(const std::string& path, const config::Environment& environment);
 
 }  // namespace weir::app

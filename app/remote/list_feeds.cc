@@ -26,16 +26,16 @@ namespace {
 
 constexpr milliseconds kFeedLimit{60'000};  // for what a reload's lists are read from
 
-/// Below whoever serves requests, and above 0: beside a worker that is never idle the thread gets a
-/// tenth of a core. At 19 that would be 1.5 %, and a list of millions would take minutes, or for
-/// ever. A thread that has lowered its priority cannot raise it again, so there is one for all
-/// loads.
+/// A lower priority than that of the threads that serve requests. Beside a worker that is never
+/// idle, the thread gets a tenth of a core. At 19 that would be 1.5 %, and a list of millions would
+/// take minutes, or would never end. A thread that has lowered its priority cannot raise it again,
+/// so there is one for all loads.
 constexpr int kNiceness = 10;
 constexpr std::size_t kEntriesMax = 50'000'000;
 constexpr std::size_t kReasonMax = 512;
 constexpr const char* kNoMemory = "no memory";  // short: the text itself takes none
 
-/// What says that a file is another one, or has been written to.
+/// The attributes of a file that change if it is replaced or written to.
 struct FileMark {
   dev_t device = 0;
   ino_t inode = 0;
@@ -87,7 +87,7 @@ std::string joined_problems(const std::vector<std::string>& problems, std::size_
 }  // namespace
 
 struct ListFeeds::Feed {
-  policies::List shape;  // what entries are read by; without any
+  policies::List shape;  // for reading entries; has none itself
   std::string source;
   std::shared_ptr<limiter::BulkSlot> slot = std::make_shared<limiter::BulkSlot>();
   std::unique_ptr<RemoteText> remote;
@@ -99,7 +99,7 @@ struct ListFeeds::Feed {
   std::string unkept;  // why its text is not on disk, as the log says
 };
 
-/// What the thread says when it has read what is new. On the control thread.
+/// A caller that waits until the thread has read the new lists. On the control thread.
 struct ListFeeds::Call {
   explicit Call(asio::io_context& io) : timer(io, kFeedLimit) {}
   std::optional<std::string> refusal;
@@ -178,7 +178,7 @@ std::string ListFeeds::put(Feed& feed, const std::string& text) {
   }
   auto former = feed.slot->put(std::move(read.entries));
   if (former != nullptr) {
-    if (running_) retire_(former);  // before that nobody reads
+    if (running_) retire_(former);  // before that there are no readers
     retired_.push_back(std::move(former));
   }
   log_.write(Level::info, line);
@@ -279,7 +279,7 @@ std::string ListFeeds::read_new() {
             "list \"" + feed->shape.name + "\": " + *feed->shape.file + ": " + feed->facts.problem;
       continue;
     }
-    // What was good before the restart is in force at once, and asked about soon.
+    // A list that was good before the restart is in force at once, and is fetched again soon.
     if (feed->remote->restore() && put(*feed, feed->remote->take_text()).empty()) {
       feed->next_ask = clock_.now();
       continue;

@@ -34,8 +34,8 @@ class ListFeeds {
   static constexpr milliseconds kFirstFetch{10'000};  ///< at the start, when nothing is there yet
 
   /// `directory`: where the last good text of a URL is kept; empty: nowhere.
-  /// `retire` gets entries that are out of force: whoever may be reading them drops its share when
-  /// it is done. It is called from the feeds' thread.
+  /// `retire` gets entries that are out of force: each reader drops its share when it is done. It
+  /// is called from the feeds' thread.
   using Retire = std::function<void(std::shared_ptr<const limiter::BulkList>)>;
   ListFeeds(boost::asio::io_context& control, const HashSecret& secret, std::string directory,
             const Clock& clock, Log& log, Retire retire);

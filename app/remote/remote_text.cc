@@ -86,7 +86,7 @@ std::string wrong_answer(const Fetched& fetched) {
   return {};
 }
 
-/// What a side file (checksum, signature) holds; the path gets the ending, the query stays.
+/// The URL of a side file (checksum, signature): the ending follows the path, the query stays.
 std::string with_ending(std::string url, std::string_view ending) {
   const std::size_t query = std::min(url.find('?'), url.size());
   return url.insert(query, ending);
@@ -112,7 +112,8 @@ std::string RemoteText::file() const {
   return directory_ + "/fetched-" + sha256_hex(def_.name()).substr(0, 32);
 }
 
-// What was signed by another key is no text of this definition.
+// The second line of the kept file. It contains the key of the signer: a text that was signed by
+// another key is not taken for this definition.
 std::string RemoteText::whose() const {
   return def_.name() + (def_.signer ? " signed by " + def_.signer->value : "");
 }
@@ -130,7 +131,8 @@ bool RemoteText::restore() {
     rest.remove_prefix(end + 1);
   }
   if (lines[0] != kFirstLine || lines[1] != whose()) return false;
-  // What no longer is as it must be (a new key, a new checksum) is not taken from the disk either.
+  // A text on disk that no longer fits the definition (a new key, a new checksum) is not used
+  // either.
   const bool pinned = def_.sha256 && !def_.sha256->value.starts_with("http");
   if (pinned && ascii::lowered(def_.sha256->value) != sha256_hex(rest)) return false;
   text_ = std::string(rest);

@@ -34,12 +34,12 @@ class RemoteText {
   const std::string& fresh() const noexcept { return fresh_; }
   /// The fresh text is good: it is kept, here (unless `here` is false: it is large) and on disk. If
   /// it can't be written, each ask() tries again: with the text that is kept here, else with the
-  /// body that comes. unkept() tells how it went.
+  /// body of the new answer. unkept() has the result.
   void keep(bool here = true);
   /// Why the last good text is not on disk; empty: it is there, or is to be kept nowhere.
   const std::string& unkept() const noexcept { return unkept_; }
-  /// Rejects the fresh text. It is not fetched again until it changes. `why` is what failed()
-  /// tells.
+  /// Rejects the fresh text. It is not fetched again until it changes. `why` becomes the text of
+  /// failed().
   void refuse(std::string why);
   /// The last good one, if it is kept here.
   const std::string& text() const noexcept { return text_; }

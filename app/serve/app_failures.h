@@ -16,15 +16,15 @@ class AppFailures {
   static constexpr milliseconds kAgain{60'000};
 
   struct Counts {
-    std::int64_t connect = 0;    ///< nobody listens there
+    std::int64_t connect = 0;    ///< no connection: nothing listens there
     std::int64_t silent = 0;     ///< no answer in time
     std::int64_t malformed = 0;  ///< no HTTP/1.1 that weir takes
     std::int64_t cut = 0;        ///< the connection ended before the whole answer was there
     std::int64_t sum() const noexcept { return connect + silent + malformed + cut; }
   };
-  /// `all`: since weir began. What the log has to tell now; none: it says nothing.
+  /// `all`: since weir began. Returns the counts to log now; none: nothing is to be logged.
   std::optional<Counts> hear(const Counts& all, TimePoint now);
-  /// Asks the metrics, and tells the log.
+  /// Reads the metrics, and writes to the log.
   void tell(const telemetry::Metrics& metrics, TimePoint now, Log& log);
 
  private:

@@ -19,7 +19,7 @@ constexpr milliseconds kLastLine{500};  // where the reader of the log may have 
 struct EndWatch::Watched {
   explicit Watched(Log& to) : log(to) {}
 
-  Log& log;  // whoever holds the mutex while `ended` is false keeps it alive
+  Log& log;  // alive while a thread holds the mutex and `ended` is false
   std::mutex mutex;
   std::condition_variable changed;
   std::uint64_t step = 0;  // the number of the one that is watched

@@ -17,9 +17,9 @@ class EndWatch {
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
 
-  /// Unless it is destroyed within so long, or the next step begins, the process ends with this
-  /// exit code, without destructors: what `step` had still to write is lost. `step`: for people;
-  /// lives as long as the process. Without memory for a thread nobody watches.
+  /// Unless it is destroyed or the next step begins within `limit`, the process ends with this exit
+  /// code, without destructors: unwritten data of `step` is lost. `step`: for people; lives as long
+  /// as the process. Without memory for a thread, nothing is watched.
   void begin(const char* step, milliseconds limit, int code) noexcept;
 
  private:

@@ -18,10 +18,10 @@ class FullLists {
  public:
   static constexpr milliseconds kAgain{60'000};
 
-  /// `refused`: the new entries that this list has refused since weir began. How many of them the
-  /// log has to tell now; 0: it says nothing.
+  /// `refused`: the new entries that this list has refused since weir began. Returns how many of
+  /// them to log now; 0: none.
   std::uint64_t hear(std::string_view list, std::uint64_t refused, TimePoint now);
-  /// Asks all lists, and tells the log.
+  /// Reads all lists, and writes to the log.
   void tell(const policies::PolicySet& set, const limiter::ListBank& bank, TimePoint now, Log& log);
 
  private:

@@ -93,7 +93,7 @@ std::vector<admin::LoadRecord> ProcessOperations::loads() const {
 
 admin::VerdictPage ProcessOperations::verdicts(std::optional<std::uint64_t> after,
                                                std::size_t most) {
-  process_.report->drain();  // what the workers have told by now
+  process_.report->drain();  // the workers' verdicts until now
   return process_.report->verdicts(after, most, Clock::wall());
 }
 

@@ -4,7 +4,7 @@
 
 namespace weir::app {
 
-/// What the operators' doors ask of the running process. On the control thread.
+/// The admin API's access to the running process. On the control thread.
 class ProcessOperations final : public admin::Operations {
  public:
   /// The name of the admin API where a reload names its cause.

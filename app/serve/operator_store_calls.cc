@@ -10,7 +10,7 @@ namespace weir::app {
 using limiter::SharedError;
 using limiter::SharedVerb;
 
-/// Somebody who waits for replies.
+/// A caller that waits for replies.
 class OperatorStoreCalls::Visit : public store::Batch {
  public:
   explicit Visit(Tell tell) : tell_(std::move(tell)) {}

@@ -21,7 +21,7 @@ class OperatorStoreCalls {
                      const HashSecret& secret);
   ~OperatorStoreCalls();
 
-  /// `tell` is called once, perhaps from within; not at all if the store stops.
+  /// `tell` is called once, perhaps before ask() returns; not at all if the store stops.
   using Tell = std::function<void(admin::StoreAnswer)>;
   void ask(const admin::StoreQuestion& question, TimePoint now, Tell tell);
   /// The answer has no readings: the request has its replies by then.

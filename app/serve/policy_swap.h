@@ -32,8 +32,8 @@ class PolicySwap {
   /// `has_redis`: policies may share what they count.
   PolicySwap(Stores stores, ListFeeds& feeds, WorkerTeam& workers, bool has_redis, Log& log);
 
-  /// Empty: `in_force` is `next`. Else why not, for people: `in_force` stays, and so do its
-  /// counters. Where `next` comes of other texts, the log says which counters begin anew.
+  /// Empty: `in_force` is `next`. Otherwise the reason for people: `in_force` stays, and so do its
+  /// counters. If `next` comes from other texts, the log names the counters that begin anew.
   boost::asio::awaitable<std::string> replace(std::shared_ptr<policies::PolicySet>& in_force,
                                               std::shared_ptr<policies::PolicySet> next);
   /// Closes the counters, lists and patterns that `set` does not use.

@@ -6,8 +6,8 @@
 
 namespace weir::app {
 
-/// What the configuration says, as the proxy wants it; where the app is, what the policies read and
-/// what depends on the number of workers is still to be filled in.
+/// The settings of the proxy from the configuration. The caller still fills in the address of the
+/// app, the header names that policies read, and the values that depend on the number of workers.
 proxy::Settings proxy_settings(const config::Server& settings, net::ConnectionBudget& connections);
 
 }  // namespace weir::app

@@ -12,9 +12,9 @@
 
 namespace weir::app {
 
-/// What other rate limit services answer over HTTP, on the api door: `POST /json` and `GET
-/// /healthcheck` of envoyproxy/ratelimit, and limitador's API. On the control thread; the workers
-/// judge the calls in turn.
+/// The HTTP paths of other rate limit services on the api door: `POST /json` and `GET /healthcheck`
+/// of envoyproxy/ratelimit, and limitador's API. On the control thread; the workers judge the calls
+/// in turn.
 class RateLimitPaths final : public net::DoorRoom {
  public:
   /// The handlers of one worker.
@@ -26,7 +26,7 @@ class RateLimitPaths final : public net::DoorRoom {
   using Post =
       std::function<void(std::function<void(const RateLimitHandlers& handlers, TimePoint now)>)>;
 
-  /// What is in force when a request comes.
+  /// The settings and the state in force when a request arrives.
   struct Facts {
     const config::Server::RateLimit& settings;
     bool healthy;  ///< new calls are welcome

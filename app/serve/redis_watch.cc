@@ -31,7 +31,7 @@ RedisWatch::RedisWatch(asio::io_context& control, WorkerTeam& workers, limiter::
 void RedisWatch::meet() {
   std::vector<std::future<void>> met;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    // The answer may come when nobody waits any more.
+    // The answer may come when the caller no longer waits.
     const auto up = std::make_shared<std::promise<void>>();
     met.push_back(up->get_future());
     workers_[i].thread.post([up, redis = &*workers_[i].redis] {

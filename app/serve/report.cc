@@ -118,7 +118,7 @@ class Report::Reporter final : public policies::Observer {
 
   telemetry::Ring<News, kQueue> queue;
   std::atomic<std::int64_t> left_out{0};
-  std::atomic<std::int64_t> unnotified{0};  // of those: somebody was to be told
+  std::atomic<std::int64_t> unnotified{0};  // of those: with a notification
 
  private:
   void count_left_out() noexcept {
@@ -148,7 +148,7 @@ class Report::Reporter final : public policies::Observer {
     news->event = event != policies::kRequestEvent ? std::string_view(set.events[event].name)
                                                    : std::string_view();
     news->effect = verdict.effect;
-    // Who was held passes.
+    // A held request passes.
     const bool passes = verdict.kind == policies::Verdict::Kind::hold;
     news->status = passes ? std::uint16_t{0} : static_cast<std::uint16_t>(verdict.status);
     news->list_name.clear();
@@ -253,7 +253,7 @@ void Report::wait() {
 void Report::drain() {
   std::uint64_t count = 0;
   [[maybe_unused]] const ssize_t n = ::read(bell_.native_handle(), &count, sizeof(count));
-  // Before the queues are looked at: whoever publishes from here on rings again.
+  // This must precede the look at the queues: a worker that publishes from here on rings again.
   rung_.exchange(false, std::memory_order_acq_rel);
   for (const auto& reporter : reporters_) {
     while (const News* news = reporter->queue.front()) {
@@ -268,7 +268,7 @@ void Report::handle(const News& news) {
     if (tail_.size() == kTail) tail_.pop_front();
     tail_.push_back(news);
     ++tail_next_;
-    // A busy proxy must not lose refusals in the log because somebody looks on: no more this
+    // A busy proxy must not lose refusals in the log because a viewer is attached: no more this
     // second.
     if (++tail_lines_ >= kLinesPerSecond) tailing_.store(false, std::memory_order_relaxed);
   }
@@ -342,7 +342,7 @@ void Report::tick(TimePoint now) {
     notifier_->lost(unnotified - unnotified_before_);
     unnotified_before_ = unnotified;
   }
-  // A worker's bell that crossed drain() on its way may not have been heard.
+  // The control thread may have missed the signal of a worker that published during drain().
   for (const auto& reporter : reporters_) {
     if (reporter->queue.front() != nullptr) {
       drain();
@@ -388,7 +388,7 @@ LogLine Report::line_of(const News& news) const {
   const bool verdict = news.kind == News::Kind::verdict;
   LogLine line(verdict ? "verdict" : "listed");
   if (verdict) {
-    // An event that the app tells of need have none of a request's marks.
+    // An event of the event API may have none of a request's attributes.
     if (!news.event.view().empty()) line.add("event", news.event.view());
     if (news.client != Address{}) line.add("client", shown_key(news.client.to_string()));
     if (!news.method.view().empty()) line.add("method", news.method.view());

@@ -52,8 +52,8 @@ class Report {
   void use(const config::Model& model);
   /// Sees every entry before it is logged; then nothing is logged.
   void watch(std::function<void(const News&)> viewer);
-  /// As admin::Operations says. Whoever asks is shown all verdicts for kTailFor from then on; while
-  /// nobody does, none is kept.
+  /// As in admin::Operations. A call keeps all verdicts for kTailFor from then on; without calls,
+  /// none is kept.
   admin::VerdictPage verdicts(std::optional<std::uint64_t> after, std::size_t most, TimePoint now);
   /// Asks whether this replica made an entry of a shared list. The answer comes on the control
   /// thread; none comes after the stop. Another replica notifies about its own entries.
@@ -94,12 +94,12 @@ class Report {
   std::int64_t left_out_ = 0, listed_left_out_ = 0;
   std::int64_t left_out_before_ = 0, unnotified_before_ = 0;
 
-  std::deque<News> tail_;        // the last ones, while somebody asks for them
+  std::deque<News> tail_;        // the last ones, while a caller asks for them
   std::uint64_t tail_next_ = 0;  // the number of the next
   std::int64_t tail_lines_ = 0;  // in this second
   TimePoint tail_until_{};
 
-  // What goes into the log, and whether verdicts go to the tail besides.
+  // The kind of verdicts that go into the log, and whether verdicts also go to the tail.
   std::atomic<Wanted> wanted_{Wanted::nothing};
   std::atomic<bool> tailing_{false};
   std::atomic<bool> muted_{false};

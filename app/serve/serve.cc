@@ -48,7 +48,8 @@ int serve(const ServeFlags& flags, const Globals& globals) {
   set("WEIR_PROXY_LISTEN", flags.listen);
   set("WEIR_PROXY_UPSTREAM", flags.upstream);
   set("WEIR_LOG_LEVEL", flags.log_level);
-  // With an upstream said otherwise, weir runs without a file too: a plain proxy with metrics.
+  // If a flag or variable names the upstream, weir runs without a file too: a plain proxy with
+  // metrics.
   const bool no_file = flags.config.empty() && !environment.contains("WEIR_CONFIG") &&
                        ::access(path.c_str(), F_OK) != 0 &&
                        environment.contains("WEIR_PROXY_UPSTREAM");

@@ -68,13 +68,13 @@ void ServiceManager::send(const std::string& message) noexcept {
                              reinterpret_cast<const sockaddr*>(&to), size));
 }
 
-// Without memory for a message the manager is not told; the next one says more.
+// Without memory for a message, the manager gets none; the next message says more.
 
 void ServiceManager::ready(std::string_view status) noexcept {
   static_cast<void>(survives_no_memory([&] { send("READY=1\nSTATUS=" + one_line(status)); }));
 }
 
-// Newer managers tell by the time whether this reload is the one that they asked for.
+// Newer managers use the time to see whether this is the reload that they requested.
 void ServiceManager::reloading() noexcept {
   static_cast<void>(survives_no_memory([&] {
     send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(monotonic_us()) + "\nSTATUS=reloading");

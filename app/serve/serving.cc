@@ -33,7 +33,7 @@ milliseconds longest_end(milliseconds delay, milliseconds timeout) {
   return delay + timeout + end_limits::kAll;
 }
 
-/// What somebody wants to know who has pressed Ctrl-C.
+/// Explains, after Ctrl-C or SIGTERM, when the process ends.
 std::string end_text(milliseconds delay, milliseconds timeout, bool ctrl_c) {
   const auto seconds = [](milliseconds time) {
     return std::to_string((time.count() + 999) / 1000) + " s";
@@ -50,7 +50,7 @@ int Serving::run() {
   if (const int code = Startup(process_, operations_).run(); code != kOk) return code;
   wait_for_signal();
   begin_service();
-  // What had no memory has ended; the others go on.
+  // The handler that ran out of memory has ended; run the other handlers.
   while (!survives_no_memory([this] { process_.control.run(); })) {
   }
   return kOk;
@@ -310,8 +310,8 @@ asio::awaitable<void> Serving::feed_watchdog(milliseconds limit) {
   } while (co_await net::pause(limit / 3));
 }
 
-/// Whoever sends requests here needs time to see that /readyz says no: since the drain began, which
-/// may have been before the signal (`ctl drain --begin` in a preStop hook).
+/// Clients and load balancers need time to see that /readyz has failed. The time runs from the
+/// begin of the drain, which may be before the signal (`ctl drain --begin` in a preStop hook).
 milliseconds Serving::delay_left() const {
   const TimePoint now = process_.clock.now();
   const milliseconds left = (drain_.by_api ? drain_.since : now) + settings_.drain.delay - now;
@@ -331,7 +331,7 @@ asio::awaitable<void> Serving::shut_down() {
   co_await WorkerTeam::complete(stopped);
   if (process_.api_server != nullptr)
     co_await process_.api_server->stop(
-        end_limits::kDoorGrace);  // what it was told is exchanged as well
+        end_limits::kDoorGrace);  // its last events are exchanged as well
   const auto released = workers_.ask_all(
       [](ServingWorker& worker) { worker.unsettled.release_all(worker.thread.now()); });
   co_await WorkerTeam::complete(released);
@@ -341,8 +341,9 @@ asio::awaitable<void> Serving::shut_down() {
   end();
 }
 
-/// What was counted here since the last exchange, and what patterns were not told yet, would be
-/// lost to the other replicas. What Redis refuses for now is sent again until the time is over.
+/// Sends the counts since the last exchange and the unsent events of patterns to the other
+/// replicas, which would lose them otherwise. Retries what Redis refuses, until kLastExchange is
+/// over.
 asio::awaitable<void> Serving::exchange_last_counts() {
   if (process_.synced == nullptr) co_return;
   const auto flushed =
@@ -378,7 +379,7 @@ void Serving::end() {
   if (const std::int64_t cut = process_.metrics->sum(telemetry::Metric::drain_cut); cut != 0)
     log_.write(Level::warn, LogLine("drain.timeout was over before requests were").add("cut", cut));
   if (!options_.viewer) log_.write(Level::info, LogLine("weir ends"));
-  // What follows, and what is destroyed after it, may hang on a name server.
+  // The steps below, and the destructors after them, may hang on a name server.
   process_.end_watch.begin("threads that wait for a name server or Redis", end_limits::kLastSteps,
                            kOk);
   process_.feeds->stop();

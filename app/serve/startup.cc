@@ -25,11 +25,11 @@
 #include "config/text/render.h"
 #include "core/text.h"
 
-/// How weir starts: every step says what is wrong with it in a sentence, and gives the exit code.
+/// The steps of the start: each reports its failure in a sentence, and returns the exit code.
 namespace weir::app {
 namespace {
 
-// For the app's name at the start. A resolver without an answer takes many seconds to say so.
+// For the app's name at the start. A resolver without an answer fails only after many seconds.
 constexpr milliseconds kPatienceForNames{2'000};
 
 // Threads whose metrics come after those of the workers: the control thread's last
@@ -87,7 +87,7 @@ int Startup::run() {
         &Startup::build_report, &Startup::open_logs, &Startup::build_workers, &Startup::open_doors,
         &Startup::open_front_doors, &Startup::open_api}) {
     if (const int code = (this->*step)(); code != kOk) return code;
-    log_.flush(kBeforeWords);  // before what the next step may say on stderr
+    log_.flush(kBeforeWords);  // before the next step may write to stderr
   }
   return kOk;
 }
@@ -116,7 +116,7 @@ int Startup::load() {
   settings_ = initial_.model().server;
   log_.use(level_named(settings_.log.level), settings_.log.json);
   log_problems(log_, initial_);
-  log_.flush(kBeforeWords);  // before what else is said on stderr
+  log_.flush(kBeforeWords);  // before other texts on stderr
   if (!settings_.proxy.upstream && !is_asked(settings_)) {
     return fail(kNo,
                 "proxy.upstream is missing: where is the app? For instance\n"
@@ -242,7 +242,7 @@ int Startup::use_configuration() {
       control_, secret_, process_.directory != nullptr ? process_.directory->path() : std::string(),
       process_.clock, log_,
       [&process = process_](const std::shared_ptr<const limiter::BulkList>& list) {
-        // Each drops its share after the event that it is at: then nobody reads the list any more.
+        // Each thread drops its share after its current event: then the list has no more readers.
         process.workers.post_to_all([list](ServingWorker&) {});
         boost::asio::post(process.control, [list] {});
       });
@@ -283,7 +283,7 @@ int Startup::build_report() {
   return kOk;
 }
 
-/// A name that nobody knows is no reason not to start: it is looked up again.
+/// A name that does not resolve does not prevent the start: it is resolved again later.
 int Startup::find_upstreams() {
   if (!settings_.proxy.upstream) return kOk;
   const config::Endpoint& at = settings_.proxy.upstream->value;
@@ -345,7 +345,7 @@ int Startup::build_workers() {
                        std::max<std::uint64_t>(1, connections - connections / 4)));
   process_.proxy_settings = proxy_settings(settings_, *process_.connections);
   process_.proxy_settings.used_names = used_header_names(*process_.set);
-  // What one worker keeps idle is no use to another, and needs descriptors.
+  // A worker cannot use the idle connections of another worker, and they need descriptors.
   process_.proxy_settings.upstream_idle_max = shares.idle;
   process_.proxy_settings.buffer_bytes = process_.buffers / count;
   if (!options_.record.path.empty()) {
@@ -462,7 +462,7 @@ void Startup::make_rate_limit_paths() {
       });
 }
 
-/// The workers take the connections, and give those that tell of events to the event API.
+/// The workers take the connections, and give those of the event API to its server.
 int Startup::open_api_doors(const net::SocketAddress& address, const config::Endpoint& at) {
   if (const auto taken = is_taken(address)) return cannot_listen("api", endpoint_text(at), taken);
   auto sockets = net::open_listeners(address, workers_.size());

@@ -201,7 +201,7 @@ void State::tell(std::string& part, const std::string& why) {
     const bool was_well = is_well();
     part = why;
     recovered = is_well() && !was_well;
-    // Two threads tell; the later word must be the metric's, too.
+    // Two threads report; the metric must have the later state.
     cells_.set(Metric::state_up, is_well() ? 1 : 0);
   }
   if (recovered)
@@ -254,7 +254,7 @@ void State::set_aside(const std::string& path, const std::string& why) {
                  .add("not_kept_as", path + ".bad (" + moved.error().message() + ")"));
 }
 
-/// Whether the file is ours to write: somebody may have cleared the way since restore().
+/// Whether weir may replace the file: it may have been moved away since restore().
 bool State::may_replace(const std::string& path) {
   if (!left_.contains(path)) return true;
   const auto moved = rename_file(path, path + ".bad");

@@ -18,7 +18,7 @@
 #include "net/fd.h"
 #include "telemetry/metrics.h"
 
-/// What survives a restart, in `state.dir`:
+/// The data that survives a restart, in `state.dir`:
 ///
 ///   lock               taken while weir runs: one directory, one process
 ///   secret             the 16 bytes that key every hash, mode 0600; without it the files below
@@ -26,7 +26,7 @@
 ///   lists.journal      list entries: first all of them, then every change as it came
 ///   counters.snapshot  all settled counts at some instant
 ///   patterns.snapshot  the patterns' open matches and their timers, written with it
-///   tables.json        what people have set in tables: TableChanges writes it, and tells State
+///   tables.json        limits that operators have set: TableChanges writes it and reports to State
 ///
 /// The journal is appended to at least every 500 ms and rewritten whole with each snapshot; so what
 /// is older than a second survives SIGKILL. Both are rewritten beside themselves and renamed. A
@@ -57,9 +57,9 @@ class StateDirectory {
   const HashSecret& secret() const noexcept { return secret_; }
   /// How many files were there without the secret that keyed them.
   std::size_t orphans() const noexcept { return orphans_; }
-  /// From now on it is this secret, which replicas share. What another one keyed means nothing any
-  /// more: those files are kept as *.bad, now or by claim(). Returns how many. Before anything is
-  /// restored.
+  /// From now on it is this secret, which replicas share. The hashes in files of another secret
+  /// mean nothing any more: those files are kept as *.bad, now or by claim(). Returns their number.
+  /// Call it before anything is restored.
   std::size_t take_secret(const HashSecret& secret);
   const std::string& path() const noexcept { return path_; }
   std::string journal() const { return path_ + "/lists.journal"; }

@@ -16,7 +16,7 @@ constexpr milliseconds kAgainWhileUnknown{1'000};
 // fail.
 constexpr std::size_t kAddressesMax = 16;
 
-// Resolvers turn their answers round: the same addresses in another order are no news.
+// Resolvers rotate their answers: the same addresses in another order are no change.
 std::vector<std::string> sorted_texts(const UpstreamNames::Addresses& addresses) {
   std::vector<std::string> out;
   for (const net::SocketAddress& address : addresses) out.push_back(address.to_string());

@@ -19,7 +19,7 @@ namespace weir::app {
 struct ServingWorker;
 
 /// The workers of the process: a thread and its doors each. Every function is for the control
-/// thread, if it does not say otherwise; `what` runs on the worker's thread.
+/// thread unless its comment names another; `what` runs on the worker's thread.
 class WorkerTeam final : public admin::WorkerProbe, public api::Workers {
  public:
   /// Counts the workers that have not answered yet.
@@ -42,7 +42,7 @@ class WorkerTeam final : public admin::WorkerProbe, public api::Workers {
   std::size_t size() const noexcept { return members_.size(); }
   ServingWorker& operator[](std::size_t i) const noexcept { return *members_[i]; }
 
-  /// On every worker, as a turn of its own; nobody waits.
+  /// Runs the task on every worker, as a turn of its own, without waiting for it.
   void post_to_all(const Task& what) const;
   /// On every worker, again and again until there is memory for it: a worker without new policies
   /// would judge by the old ones. The call is complete when all have done it.

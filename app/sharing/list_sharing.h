@@ -26,8 +26,8 @@ class ListSharing {
   void use(const policies::PolicySet& set);
   /// With the next connection.
   void set_credentials(const store::Credentials& credentials, const store::Credentials& sentinels);
-  /// An entry was created here: `tell` hears, on the control thread, whether this replica's listing
-  /// made it. True also if Redis has not said so within kMakerWait.
+  /// An entry was created here: `tell` is called on the control thread with whether this replica's
+  /// listing made it. It is true also if Redis has not answered within kMakerWait.
   void ask_maker(limiter::ListId list, const Hash128& key, std::function<void(bool here)> tell);
   /// For people; nothing while no list is shared.
   std::optional<admin::SharedListFacts> facts(TimePoint now) const;

@@ -16,7 +16,7 @@ using Rows = std::vector<std::vector<std::string>>;
 /// a heading (the first row), a column that has nothing below it is left out.
 std::string columns(const Rows& rows, std::string_view indent = {}, bool heading = true);
 
-/// A value as it stands in a cell: numbers in shortest form, lists joined by commas, null nothing.
+/// A value as the text of a cell: numbers in shortest form, lists joined by commas, null empty.
 std::string plain(const boost::json::value& value);
 std::string cell(const boost::json::value& of, std::string_view name);
 /// A member that is a key, as one text for people (core/chars/key_text.h); empty: it has no parts.

@@ -26,7 +26,7 @@ bool overlaps(const config::Where& a, const config::Where& b) {
          b.column < a.column + a.length;
 }
 
-/// Adds what else is wrong. What could not be read is taken to be as it is used.
+/// Adds further problems. A part that could not be read is taken to fit its uses.
 void look_for_more(const config::Model& draft, config::Problems& problems) {
   config::Problems more;
   check_routes(draft, more);

@@ -13,7 +13,7 @@
 
 namespace weir::app {
 
-/// A configuration, loaded and compiled, with everything that is to say about it.
+/// A configuration, loaded and compiled, with all its problems.
 struct Configuration {
   config::Loaded loaded;                     ///< compile's problems stand with the loader's
   std::shared_ptr<policies::PolicySet> set;  ///< null: there are errors
@@ -25,8 +25,9 @@ struct Configuration {
 /// Compiles what was loaded, if it could be loaded.
 Configuration compile(config::Loaded loaded);
 
-/// Warns of what would be an error if the disabled policies were not. Their expressions are not
-/// compiled otherwise, and a misspelt field would show only when somebody enables the policy.
+/// Warns of problems that would be errors if the disabled policies were enabled. Their expressions
+/// are not compiled otherwise, and a misspelt field would show only when an operator enables the
+/// policy.
 void look_at_disabled(Configuration& configuration);
 
 /// Limits of another program, but for those whose conditions weir cannot compile: they are left
@@ -44,12 +45,12 @@ config::Environment process_environment();
 /// The file that --config leaves open: $WEIR_CONFIG, else ./weir.yaml if there is one, else
 /// /etc/weir/weir.yaml.
 std::string default_config_path(const config::Environment& environment);
-/// Whether that leads nowhere; then it has been said where weir has looked, and `how` a command
-/// line names a file.
+/// Whether there is no such file; then a message on stderr has listed the places, and `how` a
+/// command line names a file.
 bool no_default_config(const config::Environment& environment, std::string_view how);
 
-/// The main file: what the flag --config says, else the default. nullopt: there is none, and it has
-/// been said; `how` is as above.
+/// The main file: the value of the flag --config, else the default. nullopt: there is none, and a
+/// message on stderr has said so; `how` is as above.
 std::optional<std::string> find_config(const std::string& flag, std::string_view how,
                                        const config::Environment& environment);
 /// Writes all problems to stderr, for people.

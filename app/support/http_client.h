@@ -31,13 +31,14 @@ Result<net::SocketAddress> resolve(const std::string& host, std::uint16_t port,
 
 /// Runs a function that may block, now or elsewhere. Throws std::system_error if it can't.
 using RunBeside = std::function<void(std::function<void()>)>;
-void run_beside(std::function<void()> function);  ///< on a thread that nobody joins
+void run_beside(std::function<void()> function);  ///< on a detached thread
 
 /// How many names resolve_within() asks for at once. A silent name server keeps the thread of each.
 inline constexpr int kOpenQuestionsMax = 4;
 
-/// The same, on a thread of its own that nobody waits for longer than so long: Error::timed_out.
-/// Error::unavailable also if there is no thread, or kOpenQuestionsMax names have no answer yet.
+/// The same, on a thread of its own, which the caller waits for no longer than `limit`: then
+/// Error::timed_out. Error::unavailable also if there is no thread, or kOpenQuestionsMax names have
+/// no answer yet.
 Result<net::SocketAddress> resolve_within(const std::string& host, std::uint16_t port,
                                           milliseconds limit, std::string* message,
                                           const RunBeside& run = run_beside);

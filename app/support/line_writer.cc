@@ -119,7 +119,8 @@ LineWriter::~LineWriter() {
   state.stopping = true;
   state.hurry = true;
   state.work.notify_all();
-  // poll() said that a write would not wait, but another process may have filled the pipe since.
+  // poll() promised that a write would not wait, but another process may have filled the pipe
+  // since.
   const bool ended = state.idle.wait_for(hold, kThreadEnds, [&] { return state.ended; });
   hold.unlock();
   ended ? state.thread.join() : state.thread.detach();

@@ -47,9 +47,9 @@ class LogLine {
   std::vector<Field> fields_;
 };
 
-/// Lines on stderr. A thread of its own writes them, so that a reader that has stalled holds up
-/// nobody; the lines that it makes weir lose are counted, and a line says how many once it reads
-/// on. Thread-safe.
+/// Lines on stderr. A thread of its own writes them, so that a stalled reader blocks no other
+/// thread. weir counts the lines that are lost then, and a line reports their number when the
+/// reader reads on. Thread-safe.
 class Log {
  public:
   Log(Level level, bool json, int descriptor = STDERR_FILENO);
@@ -63,8 +63,8 @@ class Log {
   /// A line that no level leaves out, and that has room where others have none: of the audit.
   /// False: it is lost all the same.
   bool write_always(const LogLine& line);
-  /// The same, but for lines with this message at most one per `interval`, and then the number that
-  /// was left out is said. For what can fail a hundred times a second.
+  /// The same, but for lines with this message at most one per `interval`, which then shows how
+  /// many were left out. For failures that may occur a hundred times a second.
   void write_seldom(Level level, LogLine line, std::string_view what,
                     milliseconds interval = milliseconds{10'000});
   /// Waits until all lines before have been written, at most so long: before something else writes

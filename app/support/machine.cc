@@ -179,9 +179,9 @@ constexpr std::uint64_t kIdleMax = 1'024;
 /// Clients that a proxy takes, however few descriptors there are.
 constexpr std::uint64_t kClientsMin = 16;
 
-/// What is open without any connection: 13 descriptors and 9 for each worker, counted in a process
-/// with all doors. The rest is for files, Redis, lists from URLs, notifications and connections
-/// that are refused.
+/// The number of descriptors that are open without any connection: 13 and 9 for each worker,
+/// counted in a process with all doors. The rest is for files, Redis, lists from URLs,
+/// notifications and connections that are refused.
 std::uint64_t always_open(std::size_t workers, const OpenDoors& doors) noexcept {
   constexpr std::size_t kStores = 6;  // there is room for them in the 16 of a worker
   return 64 + (16 + (doors.stores > kStores ? doors.stores - kStores : 0)) * workers;
@@ -251,7 +251,7 @@ bool is_traced() {
   return true;
 }
 
-/// A segment that nobody can write is as its file says: it can be mapped again at any time.
+/// A read-only segment has the content of its file: it can be mapped again at any time.
 int drop_constant_segments(dl_phdr_info* object, std::size_t, void* page_size) {
   const auto page = *static_cast<const std::uintptr_t*>(page_size);
   for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -259,7 +259,7 @@ int drop_constant_segments(dl_phdr_info* object, std::size_t, void* page_size) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) / page * page;
     const std::uintptr_t end = object->dlpi_addr + segment.p_vaddr + segment.p_filesz;
-    // What it refuses (memory that is locked, the kernel's own object) stays as it is.
+    // Memory for which the call fails (locked memory, the kernel's own object) is unchanged.
     ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
   return 0;

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-/// What the machine and its cgroup grant to this process.
+/// The resources that the machine and its cgroup grant to this process.
 namespace weir::app {
 
 /// Cores that a cgroup's `cpu.max` grants ("200000 100000" -> 2.0); none: "max", or no such text.
@@ -55,7 +55,7 @@ struct ConnectionShares {
   std::uint64_t events;     ///< of the event API
   bool fit = true;          ///< false: all of them together take more descriptors than there are
 };
-/// What needs descriptors beside clients, the app, admin and health.
+/// The users of descriptors other than clients, the app, admin and health.
 struct OpenDoors {
   std::size_t own = 0;     ///< doors with an address of their own
   bool http = false;       ///< proxies may ask over HTTP
@@ -63,9 +63,9 @@ struct OpenDoors {
   std::size_t stores = 0;  ///< Redis servers that each worker connects to
 };
 
-/// What fits into `open_files` (0: unknown, all of it) of `wanted` downstream connections: each may
-/// need one to the app, and workers keep connections to the app that nobody uses. All doors can be
-/// full at the same time, and Redis, log, state and reloads still find a descriptor.
+/// Divides `open_files` (0: unknown, no limit) among `wanted` downstream connections: each may need
+/// one to the app, and workers keep idle connections to the app. All doors can be full at the same
+/// time, and Redis, log, state and reloads still find a descriptor.
 ConnectionShares share_connections(std::uint64_t wanted, std::uint64_t open_files,
                                    std::size_t workers, const OpenDoors& doors = {}) noexcept;
 /// The least number of open files with which `wanted` connections and all doors fit.

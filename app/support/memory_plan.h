@@ -91,8 +91,8 @@ inline constexpr std::uint64_t kLeastCounters = std::uint64_t{4} << 20;
 /// patterns take an eighth of it in addition. 0: there is no room.
 std::uint64_t counter_room(std::uint64_t granted, std::uint64_t fixed, bool patterns) noexcept;
 
-/// What to do where limits.memory does not fit into the cgroup (`machine.memory` is there), for
-/// people. Where weir does not fit at all, the least that it needs.
+/// Advice for people if limits.memory does not fit into the cgroup (`machine.memory` is known). If
+/// weir does not fit at all: the least memory that it needs.
 std::string memory_advice(const config::Server& server, const Machine& machine, bool patterns);
 
 /// The least that each worker may keep: some judged bodies, however large they may be.

@@ -13,7 +13,8 @@
 #include "telemetry/logged_key.h"
 #include "telemetry/short_text.h"
 
-/// What workers tell the control thread, as values of fixed size: a worker copies, and never waits.
+/// The messages from workers to the control thread: values of fixed size, so that a worker copies
+/// them and never waits.
 namespace weir::app {
 
 /// A verdict, or a key that a rung has put on a list (or would notify of).
@@ -38,7 +39,7 @@ struct News {
   telemetry::CutText<64> event;      ///< verdict: of one that did not come as a request; else empty
   telemetry::ShortText<64> decider;  ///< policy or list
   telemetry::ShortText<64> list_name;    ///< listed
-  telemetry::ShortText<64> notify;       ///< listed: empty: nobody asked
+  telemetry::ShortText<64> notify;       ///< listed: empty: no notification
   telemetry::LoggedKey key;              ///< listed: printable parts
   telemetry::CutText<64> field;          ///< verdict: what of the request could not be read
   telemetry::CutText<64> why;            ///< and why

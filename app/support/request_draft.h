@@ -11,8 +11,8 @@
 
 namespace weir::app {
 
-/// What is wrong with a URL that has neither a scheme nor a leading slash, and what it may mean;
-/// empty: it has one. `shop/api` may be a path or a host with its path.
+/// Explains what is wrong with a URL that has neither a scheme nor a leading slash, and which URLs
+/// may be meant. Empty: the URL has one of them. `shop/api` may be a path, or a host with its path.
 std::string wrong_start(std::string_view url);
 
 /// The description of a request by a person: flags of `weir explain`, a step of a case file.

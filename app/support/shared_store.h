@@ -11,8 +11,8 @@
 
 namespace weir::app {
 
-/// How often requests under way say so: the places in flight of a replica that died are free again
-/// after four times as long.
+/// How often requests under way renew their places: the places in flight of a replica that died are
+/// free again after four times as long.
 inline constexpr milliseconds kRenewPlaces{15'000};
 
 /// The settings under `redis:`, for their users. Files are read now.
@@ -27,7 +27,7 @@ bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
                        std::string& message);
 
 /// Whether a name server may be asked: then the loop of the store may wait for it at its end
-/// (app/remote/left_alone.h). Sentinels and nodes of a cluster may tell names of others.
+/// (app/remote/left_alone.h). Sentinels and nodes of a cluster may report names of others.
 bool may_ask_names(const store::Settings& settings);
 
 /// Into the metrics of its worker.

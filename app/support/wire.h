@@ -12,8 +12,8 @@
 
 namespace weir::app {
 
-/// A connection to somebody's HTTP server. Virtual, not a template: what Asio makes of each stream
-/// takes g++ a minute, and those who use it have milliseconds.
+/// A connection to a foreign HTTP server. Virtual, not a template: Asio's code for each kind of
+/// stream takes g++ a minute, and the callers have milliseconds.
 class Wire {
  public:
   using ErrorCode = boost::system::error_code;
@@ -34,7 +34,7 @@ struct OpenedWire {
   std::string error;           ///< why, for people: `connect: Connection refused`
 };
 
-/// Resolves, connects, and speaks TLS if the URL says so. No deadline of its own.
+/// Resolves and connects, with TLS if the URL requires it. No deadline of its own.
 boost::asio::awaitable<OpenedWire> open_wire(Url url,
                                              std::shared_ptr<boost::asio::ssl::context> tls);
 

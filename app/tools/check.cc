@@ -53,7 +53,7 @@ std::string summary(const std::string& path, const Configuration& configuration)
          counted(model.tables.size(), "table", "tables") + "\n";
 }
 
-// What of these policies' events a file of "weir serve --record" would tell to who reads it.
+// Lists the fields of events that a file of "weir serve --record" contains with these policies.
 std::string recording_text(const policies::PolicySet& set) {
   const policies::RecordedFields fields = policies::recorded_fields(set);
   const std::string hashed = fields.text(set, true);

@@ -100,7 +100,7 @@ void read_metadata(const json::object& from, std::string_view name,
   }
 }
 
-/// What an Envoy with `encode_raw_headers` sends instead of `headers`.
+/// Reads `header_map`, which Envoy sends instead of `headers` with `encode_raw_headers`.
 void read_header_map(const json::object& from, Attributes::HttpRequest& out) {
   const json::object* const map = object(from, "header_map");
   const json::value* const headers = map == nullptr ? nullptr : field_of(*map, "headers");

@@ -43,7 +43,8 @@ struct DevFlags {
   bool envoy = false;
 };
 
-/// What somebody means who names no port and no URL; empty: the target is one.
+/// Explains a target that is neither a port nor a URL, and what the user probably means. Empty: the
+/// target is valid.
 std::string wrong_app(const DevFlags& flags) {
   const std::string& app = flags.target;
   if (is_app(app)) return {};

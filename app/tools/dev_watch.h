@@ -9,8 +9,8 @@
 
 namespace weir::app {
 
-/// What `weir dev` says of its own accord while it runs: that the app is away or back, and that no
-/// request has been what a policy watches. No clock and no I/O.
+/// The messages that `weir dev` prints by itself while it runs: the app is unreachable or back, or
+/// no request matches what a policy watches. No clock and no I/O.
 class DevWatch {
  public:
   /// `app`: as the user has written it.
@@ -18,11 +18,11 @@ class DevWatch {
 
   /// The counts at one moment. They never fall.
   struct Sample {
-    std::uint64_t answers = 0;                    ///< that callers got, whoever gave them
+    std::uint64_t answers = 0;                    ///< that callers got, from the app or from weir
     std::uint64_t failures = 0;                   ///< requests for which the app could not be had
     std::map<std::string, std::uint64_t> events;  ///< by policy
   };
-  /// What there is to say once more is known; empty: nothing. Once a second.
+  /// Returns new messages; empty: there are none. Call it once a second.
   std::string look(const Sample& sample);
 
  private:

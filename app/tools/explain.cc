@@ -60,7 +60,8 @@ std::vector<std::pair<std::string, std::string>> headers_of(const ExplainFlags& 
   return out;
 }
 
-/// What is wrong with the flags; empty: `draft` is the request they mean.
+/// Fills `draft` with the request that the flags describe. Returns the problem of the flags; empty:
+/// none.
 std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t body_max,
                  const policies::PolicySet& set) {
   RequestText text;
@@ -83,7 +84,7 @@ std::string fill(RequestDraft& draft, const ExplainFlags& flags, std::size_t bod
 
 /// A check of Envoy's, from a file.
 struct CheckDraft {
-  /// What is wrong; empty: `reader` has the request.
+  /// Reads the request into `reader`. Returns the problem; empty: none.
   std::string fill(const std::string& file, const config::Server& server) {
     const auto text = read_file(file, std::size_t{16} << 20);
     if (!text) return file + ": " + text.error().message();

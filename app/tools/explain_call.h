@@ -29,7 +29,7 @@ class CallExplanation final : authz::RateLimitCall::Waiting, authz::RateLimitCal
 
  private:
   struct Part {
-    std::string unjudged;  ///< why nothing judges it; empty: see `told`
+    std::string unjudged;  ///< why it is not judged; empty: see `told`
     policies::Explanation told;
   };
   struct Message;

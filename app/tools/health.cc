@@ -28,7 +28,7 @@ struct Door {
   std::string name, target = "/readyz";
 };
 
-/// The door that is meant; else the exit code, and why has been said.
+/// The requested door; else the exit code, after a message.
 std::variant<Door, int> door_of(const std::string& given) {
   if (given.starts_with("unix:")) {
     const auto address = net::SocketAddress::unix_path(given.substr(5));

@@ -105,7 +105,8 @@ CountsOutcome simulate(const CountsScenario& s) {
     fleet.push_back(std::make_unique<CountingReplica>(s, store, now, shards, spec, 100 + i));
   }
   CountsOutcome out;
-  // What one process would have counted: by it, not by the window, an event is refused too early.
+  // The counts of a single process: it defines which event is refused too early, the window does
+  // not.
   limiter::Bank truth(room);
   const limiter::CounterId all = *truth.open({1, 2}, spec);
   std::unordered_map<std::size_t, std::deque<TimePoint>> passed;  // by key: in the trailing window

@@ -17,12 +17,12 @@ namespace {
 using store::ListSync;
 using store::Reply;
 
-// What Redis 7.0 was measured to take (docs/redis.md, "What it costs").
+// The times that Redis 7.0 was measured to take (docs/redis.md, "What it costs").
 constexpr double kCallMs = 0.008, kTellMs = 0.003, kRecordMs = 0.002;
 constexpr std::int64_t kBegins = 1'700'000'000'000;
 // Then all have read the empty list, and poll as rarely as they ever do.
 constexpr std::int64_t kSettles = 15'000;
-constexpr std::int64_t kEnds = 3'000;  // in which what was listed last is heard of
+constexpr std::int64_t kEnds = 3'000;  // in which the last listings reach all replicas
 
 Hash128 key_of(std::size_t n) { return {n * 0x9e3779b97f4a7c15, n + 1}; }
 

@@ -1,7 +1,7 @@
-// What a proxy cannot do without: it reads the bytes of a client and writes them to the app, and
-// the other way round, and looks at none of them. One connection to the app for each client, one
-// thread, edge-triggered epoll. No limits, no timeouts, no pool: what it leaves out is in its
-// favour. Usage: relay PORT ADDRESS:PORT | relay PORT unix:PATH
+// The least work of a proxy: it reads the bytes of a client and writes them to the app, and the
+// other way round, and looks at none of them. One connection to the app for each client, one
+// thread, edge-triggered epoll. No limits, no timeouts, no pool: each omission is in its favour.
+// Usage: relay PORT ADDRESS:PORT | relay PORT unix:PATH
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -5,9 +5,9 @@
 
 namespace weir::load {
 
-/// What the generator needs of an answer's head, or the backend of a request's: enough to find the
-/// end of the message and to check it. Not a strict parser: the measured product is the one that
-/// must be.
+/// The facts of an answer's head that the generator needs, or of a request's head that the backend
+/// needs: enough to find the end of the message and to check it. Not a strict parser: the measured
+/// product must be one.
 struct HeadScan {
   enum class Status : std::uint8_t { incomplete, complete, malformed };
   Status status = Status::incomplete;

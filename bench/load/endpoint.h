@@ -11,7 +11,7 @@
 /// on the other core of a two-core machine; one program can.
 namespace weir::load {
 
-/// What the user asked for makes no sense; thrown before the loop starts only.
+/// The user's arguments are invalid. Thrown only before the loop starts.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

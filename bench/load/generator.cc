@@ -93,7 +93,7 @@ void Generator::read(Connection& c) {
     return shut(c, 0);
   }
   std::string_view bytes(received.data(), static_cast<std::size_t>(got));
-  if (c.state != State::waiting) return lose(c, &Counts::malformed);  // bytes that nobody asked for
+  if (c.state != State::waiting) return lose(c, &Counts::malformed);  // bytes without a request
   if (!c.in.empty()) bytes = c.in.append(bytes);
   if (!take(c, bytes)) lose(c, &Counts::malformed);
 }

@@ -15,7 +15,7 @@
 
 namespace weir::load {
 
-/// What was seen. Errors say in one word what was wrong; a request is counted once.
+/// The results of the requests. Each error is counted by its kind; a request is counted once.
 struct Counts {
   std::uint64_t sent = 0, answered = 0;
   std::array<std::uint64_t, 6> by_class{};  ///< [2] = answers 200..299; [0] unused

@@ -18,7 +18,7 @@ struct Options {
   Backend::Options app;
   Requests::Options request;
   double seconds = 10, warmup = 0, grace = 5;  ///< grace: patience for the last answers
-  int proxy_pid = 0;                           ///< whose CPU time is taken; 0 = nobody's
+  int proxy_pid = 0;                           ///< the process whose CPU time is measured; 0 = none
   bool json = false;
 };
 

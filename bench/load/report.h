@@ -8,7 +8,7 @@
 
 namespace weir::load {
 
-/// What one run has measured. Requests and CPU time are those of the measured span, without
+/// The measurements of one run. Requests and CPU time are those of the measured span, without
 /// warm-up.
 struct Run {
   double seconds = 0;

@@ -42,7 +42,7 @@ std::shared_ptr<const policies::PolicySet> load(const std::string& path, limiter
   std::exit(1);
 }
 
-/// What weir has on one worker, as far as calls need it.
+/// The parts of weir on one worker that calls need.
 struct Weir {
   explicit Weir(const std::string& path) { gate.use(load(path, bank, lists, secret)); }
 

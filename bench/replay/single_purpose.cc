@@ -1,7 +1,7 @@
-// What a program for these ten questions alone costs: bench/replay/access.yaml over an access log,
-// with the questions compiled in. It counts in rings of 60 buckets, as weir does where a policy
-// does not ask for exact windows, and says for each policy how many events it counted. No memory
-// bound, no lists, no report: what it leaves out is in its favour. Usage: single_purpose FILE
+// Measures the cost of a program for these ten questions alone: bench/replay/access.yaml over an
+// access log, with the questions compiled in. It counts in rings of 60 buckets, as weir does for a
+// policy without exact windows, and prints how many events it counted for each policy. No memory
+// bound, no lists, no report: each omission is in its favour. Usage: single_purpose FILE
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -47,7 +47,7 @@ struct LargestReading {
   /// Whether the rung with this limit never holds; with `under`, whether it always does. False for
   /// a limit of plus infinity: `unlimited` says so on purpose.
   bool is_below(Compare compare, const Number& limit) const;
-  /// What follows "LIMIT" in a message: `can never hold: the window has at most 5 events`.
+  /// The text after "LIMIT" in a message: `can never hold: the window has at most 5 events`.
   std::string text(Compare compare) const;
 };
 

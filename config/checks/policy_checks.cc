@@ -73,7 +73,7 @@ void check_bounds(Reader& reader, const PolicyDef& policy) {
     const bool over = rung.compare == Compare::over;
     const auto largest = largest_reading(policy, window_of(policy, rung));
     const bool own = largest && largest->by != LargestReading::By::events &&
-                     largest->by != LargestReading::By::keep;  // check_keep has told the others
+                     largest->by != LargestReading::By::keep;  // check_keep has reported the others
     std::string why, hint;
     if (own && largest->is_below(rung.compare, limit->value)) {
       why = largest->text(rung.compare);

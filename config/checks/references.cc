@@ -129,7 +129,7 @@ void check_fields(const Model& model, std::vector<FieldDef>& fields, Problems& p
   }
 }
 
-/// Nobody knows which of two definitions is meant. The first one stands for both.
+/// It is undefined which of two definitions applies. The first one stands for both.
 template <class Def>
 void doubt_twice(std::vector<Def>& defs) {
   std::unordered_map<std::string_view, Def*> seen;

@@ -35,7 +35,8 @@ bool is_same_place(const Endpoint& a, const Endpoint& b) {
   return is_every_address(a.host) || is_every_address(b.host) || (one && one == other);
 }
 
-/// Doors that cannot all be opened: the kernel would say that the port is taken, and not by whom.
+/// Reports doors that cannot all be opened: the kernel would report that the port is taken, but not
+/// by which door.
 void need_places_of_their_own(const Server& server, Problems& problems) {
   struct Listener {
     const char* name;

@@ -83,8 +83,8 @@ void CelRewriter::parenthesis() {
   }
 }
 
-/// What is compared with a constant by `==` is not equal to it if it is not there; anything else
-/// may be.
+/// A missing field never equals a constant, so `==` with a constant needs no guard. Any other
+/// comparison may hold for a missing field, and needs one.
 void CelRewriter::equality() {
   const bool same = text_[at_] == '=';
   const bool before = is_constant_before();
@@ -130,7 +130,7 @@ void CelRewriter::end_group() {
   levels_.pop_back();
   Level& outer = levels_.back();
   for (const std::string& field : inner.before) {
-    // What asks has() itself means what it says, also where all of it is negated.
+    // A field inside an explicit has() needs no guard, even if the whole group is negated.
     if (!contains(inner.asked, field) && !contains(outer.fields, field))
       outer.fields.push_back(field);
   }

@@ -29,8 +29,8 @@ class CelRewriter {
   std::string named_key;  ///< of the descriptor, which it asked last
 
  private:
-  /// What stands between two parentheses that group; and in it the part between two of `&&`, `||`,
-  /// `?` and `:`.
+  /// The text between two grouping parentheses, and its current part between two of `&&`, `||`, `?`
+  /// and `:`.
   struct Level {
     std::size_t part = 0;                    ///< in out_, where the part begins
     bool guards = false;                     ///< null might fulfil the part

@@ -130,7 +130,7 @@ class HaproxyReader {
     return section.kind == "peers";
   }
 
-  /// Who the client is, if not the connection says it.
+  /// Settings that define the client's address if the connection does not.
   void client(const HaproxyRule& rule) {
     const bool proxy_protocol =
         (rule.words[0] == "bind" &&
@@ -321,7 +321,7 @@ class HaproxyReader {
     return name;
   }
 
-  /// What of a key and its table is otherwise here.
+  /// Notes how a key and its table differ between HAProxy and weir.
   void tell(const HaproxyTracking& tracking, const HaproxyTable& table, bool counts_refused) {
     for (const HaproxyField& field : tracking.key) {
       if (!field.address_from.empty()) notes_.add(*tracking.rule, client_ip(field.address_from));

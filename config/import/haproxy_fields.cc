@@ -110,7 +110,7 @@ std::string word_pattern(std::string_view word, std::string_view delimiters) {
 constexpr std::string_view kPartBegins = "(^|,)[ \\t]*";
 constexpr std::string_view kPartEnds = "[ \\t]*(,|$)";
 
-/// A pattern of a header's parts; empty: its ends stand where they cannot be told.
+/// A pattern of a header's parts; empty: the ends of the pattern cannot be found.
 std::string header_pattern(std::string pattern) {
   const bool begins = pattern.starts_with('^');
   const bool ends = pattern.ends_with('$') && !pattern.ends_with("\\$");
@@ -125,7 +125,8 @@ std::string header_pattern(std::string pattern) {
     }
   }
   if (!begins && !ends) return pattern;
-  // What may cross a comma, or an alternative, would tear the ends off.
+  // A pattern that may cross a comma, or that has alternatives, needs a group: otherwise the ends
+  // would bind to one alternative only.
   if (set || inner.find('|') != std::string::npos) inner = "(" + inner + ")";
   return std::string(begins ? kPartBegins : "") + inner + std::string(ends ? kPartEnds : "");
 }

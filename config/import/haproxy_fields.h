@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-/// What fetches of HAProxy (`src`, `req.hdr(X),lower`) are among weir's fields.
+/// Translates fetches of HAProxy (`src`, `req.hdr(X),lower`) to weir's fields.
 namespace weir::config {
 
 using HaproxyWords = std::vector<std::string>;
@@ -21,7 +21,7 @@ struct HaproxyField {
   Kind kind = Kind::text;
   std::string name;          ///< `header.x_kind`; of a constant: none
   bool absent = false;       ///< a request may come without it
-  std::string function;      ///< what converters make of it: `lowerAscii`
+  std::string function;      ///< the function of its converters: `lowerAscii`
   std::string address_from;  ///< of an address: the header that it comes in; empty: the connection
   int v4_bits = 32, v6_bits = 128;
 

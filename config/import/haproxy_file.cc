@@ -89,7 +89,7 @@ std::pair<std::string, std::string> split_counter(const std::string& fetch) {
   return {fetch.substr(line + 1), slot};
 }
 
-/// What counts for everybody together.
+/// Fetches that count all clients together.
 bool is_total(std::string_view fetch) {
   static constexpr std::array<std::string_view, 11> kTotals = {
       "fe_conn",  "fe_req_rate",   "fe_sess_rate", "be_conn",   "be_sess_rate", "srv_conn",

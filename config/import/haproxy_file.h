@@ -27,7 +27,7 @@ enum class HaproxyStage : std::uint8_t {
 /// A line of a section, taken apart: `http-request deny deny_status 429 if slow`.
 struct HaproxyRule {
   std::size_t line = 0;
-  HaproxyWords words;  ///< as it stands
+  HaproxyWords words;  ///< as in the file
   HaproxyStage stage = HaproxyStage::other;
   std::string action;      ///< `deny`
   HaproxyWords arguments;  ///< `deny_status 429`
@@ -48,7 +48,7 @@ struct HaproxySection {
   std::size_t line = 0;
   std::string kind;  ///< frontend, listen, backend, defaults ...
   std::string name;
-  std::string mode;                ///< tcp, http; empty: not said
+  std::string mode;                ///< tcp, http; empty: not set
   std::vector<HaproxyRule> rules;  ///< in the order of asking
   /// Criterion, flags and patterns of each line.
   std::map<std::string, std::vector<HaproxyWords>> acls;
@@ -87,7 +87,8 @@ using HaproxyWays = std::vector<std::vector<HaproxyTest>>;
 
 /// Does a word of these read a count, by itself or through an ACL?
 bool reads_count(const HaproxySection& section, const HaproxyWords& words);
-/// What stands behind `if` or `unless`. Nothing: see `why`. What it reads is added to `fields`.
+/// The condition after `if` or `unless`. Nothing: see `why`. The fields that it reads are added to
+/// `fields`.
 std::optional<HaproxyWays> haproxy_condition(const HaproxySection& section, const HaproxyRule& rule,
                                              std::vector<std::string>& fields, std::string& why);
 /// All of them as one expression, for conditions without counts; `true` if nothing is asked.

@@ -5,7 +5,7 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kEndingsMax = 64;  // what one condition can still say
+constexpr std::size_t kEndingsMax = 64;  // the most rules that one condition can negate
 constexpr std::size_t kTrackingsMax = 256;
 constexpr std::size_t kRoutesMax = 256;
 
@@ -39,7 +39,7 @@ void rewrite(const HaproxyRule& rule, std::map<std::string, const HaproxyRule*>&
     written.emplace(changed_name(*field), &rule);
 }
 
-/// From this rule on nobody knows where requests go.
+/// From this rule on, the section of a request is unknown.
 void forget(const HaproxySection& door, std::size_t order,
             std::map<std::string, std::vector<std::string>>& ways) {
   for (std::size_t i = order; i < door.rules.size(); ++i) {

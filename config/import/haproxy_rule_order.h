@@ -13,11 +13,11 @@
 #include "config/import/haproxy_file.h"
 #include "config/import/imported.h"
 
-/// What the rules of a file of HAProxy do before one of them refuses: what they track, which
-/// requests they let go, what they change, and to which section requests go.
+/// The effects of the rules of an HAProxy file before one of them refuses: which keys they track,
+/// which requests they accept, what they change, and to which section requests go.
 namespace weir::config {
 
-/// What could not be carried over, once of each line and reason.
+/// The parts of the file that could not be imported, once for each line and reason.
 class HaproxyNotes {
  public:
   void add(std::size_t line, const HaproxyWords& words, std::string why);
@@ -75,7 +75,7 @@ class HaproxyRuleOrder {
     bool of_all = false;    ///< of the later stages too
     std::string condition;  ///< definite
   };
-  /// What rules of a section do to those behind them.
+  /// The effects of a section's rules on the rules after them.
   struct Effects {
     std::vector<Ending> endings;
     std::map<std::string, const HaproxyRule*> written;  ///< fields that rules change; the first

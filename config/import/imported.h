@@ -19,7 +19,7 @@ namespace weir::config {
 
 struct ImportNote {
   std::size_t line = 0;  ///< in the file that was read, from 1; 0: none
-  std::string what;      ///< as it stands there
+  std::string what;      ///< the text in the file
   std::string why;       ///< and what can be done
 };
 
@@ -27,8 +27,8 @@ struct Imported {
   std::string yaml;                  ///< a main file, with the notes as comments; empty: see error
   std::vector<ImportNote> left_out;  ///< in the order of the file
   std::string error;                 ///< why nothing was read: not such a file
-  /// What is no expression of the other program either, and where: it would not start with the
-  /// file.
+  /// The first expression that the other program cannot parse either, and its place: that program
+  /// would refuse to start with the file.
   std::string broken;
   bool none = false;                           ///< limits were read, and none could be carried over
   std::vector<Server::LimitadorLimit> limits;  ///< from limitador: those that became policies

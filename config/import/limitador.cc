@@ -24,7 +24,7 @@ constexpr std::string_view kNth = ", limit ";  // where others stand before it o
 constexpr std::size_t kConditionMax = 4'096;   // bytes of an expression
 constexpr std::int64_t kSecondsMax = 366 * 86'400;
 
-/// What makes two limits one in limitador: max_value, name and id do not.
+/// The identity of a limit in limitador. max_value, name and id are not part of it.
 struct Identity {
   std::string space;
   std::int64_t seconds = 0;
@@ -86,8 +86,7 @@ class LimitadorReader {
     return false;
   }
 
-  /// What limitador cannot read: it refuses the whole file then, and the file before it stays in
-  /// force.
+  /// Reports a mistake for which limitador refuses the whole file and keeps the previous one.
   void broken(const Node& node, const std::string& why) {
     if (out_.error.empty()) out_.error = std::to_string(node.where.line) + ": " + why;
   }

@@ -10,7 +10,7 @@
 #include "config/text/units.h"
 
 /// limit_req and limit_conn of nginx as policies. A zone with its parameters is one policy, whose
-/// condition says in which locations it holds.
+/// condition defines in which locations it holds.
 namespace weir::config {
 namespace {
 

@@ -5,7 +5,7 @@
 /// set_real_ip_from and what goes with it, as weir's `proxy.client_ip`.
 namespace weir::config {
 
-/// The section, or nothing. What is missing goes to the file's notes.
+/// The section, or nothing. Missing parts go to the file's notes.
 std::string nginx_client(NginxFile& file);
 
 }  // namespace weir::config

@@ -10,11 +10,11 @@
 #include "config/import/imported.h"
 #include "config/import/paths.h"
 
-/// What an nginx file says about limits, and about where they hold.
+/// The limits in an nginx file, and the places in which they hold.
 namespace weir::config {
 
 struct NginxZone {
-  std::string variables;  ///< as it stands
+  std::string variables;  ///< as in the file
   std::string rate;       ///< `10/s`; empty: limit_conn
   std::size_t line = 0;
 };
@@ -112,7 +112,8 @@ struct NginxPlace {
 };
 std::vector<NginxPlace> nginx_places(const NginxServer& server);
 
-/// What would be needed to follow requests that a location sends on to another one.
+/// Notes the requests that a location sends on to another one, and what an import of them would
+/// need.
 void note_nginx_leads(const NginxServer& server, std::vector<ImportNote>& left_out);
 
 }  // namespace weir::config

@@ -116,7 +116,7 @@ class HostReader {
     return out.text();
   }
 
-  /// What the default server of an address does not take. Its own names are not among them.
+  /// The names of the other servers at an address, whose requests its default server does not get.
   std::string others_at(const std::string& at) const {
     Either out;
     for (const NginxServer& server : servers_) {

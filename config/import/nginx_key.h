@@ -8,7 +8,7 @@ namespace weir::config {
 struct NginxKey {
   bool known = true;  ///< else `what` and `why` say what is not
   std::vector<std::string> fields;
-  std::string missing;    ///< as it stands in the policy; may be empty
+  std::string missing;    ///< the text for the policy; may be empty
   std::string when;       ///< nginx does not count an empty key
   std::string what, why;  ///< a note; may be empty
 };

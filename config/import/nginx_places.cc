@@ -163,7 +163,7 @@ class LocationTree {
     return out.empty() ? out : out + ")";
   }
 
-  /// Whether no path is in both, as far as their texts say.
+  /// Whether, by their texts, no path is in both.
   bool cannot_meet(std::size_t m, std::size_t n) const {
     const NginxLocation& x = *nodes_[m].location;
     const NginxLocation& y = *nodes_[n].location;

@@ -103,7 +103,7 @@ class NginxReader {
     unclosed_ = true;  // those around it do not end either
   }
 
-  /// What nginx does not start with: people have to look at the file.
+  /// Notes a mistake with which nginx does not start: the user must look at the file.
   void refused(std::size_t line, const Words& words, const std::string& why) {
     note(line, words, why + ": nginx refuses the file");
   }
@@ -227,7 +227,7 @@ class NginxReader {
     }
   }
 
-  /// Directives with an argument that say where limits hold, or how.
+  /// Directives with an argument that define where or how limits hold.
   void setting(const Words& words, std::size_t line, const Inside& inside) {
     const std::string& name = words[0];
     NginxScope& scope = *inside.scope;
@@ -394,7 +394,7 @@ class NginxReader {
     scope.connections.push_back(std::move(use));
   }
 
-  /// None: it has been told why.
+  /// None: the reason has been reported.
   std::optional<std::int64_t> number(std::string_view text, const Words& words, std::size_t line) {
     const std::size_t from = std::min(text.find_first_not_of('0'), text.size());
     const std::string_view digits = text.substr(from);  // it reads 010 as 10

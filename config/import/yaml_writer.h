@@ -34,15 +34,15 @@ class ImportNames {
 struct ImportedPolicy {
   std::string name;
   std::string comment;  ///< where it comes from; may be empty
-  std::string watch;    ///< as it stands: `asked`, `{domain: ...}`
+  std::string watch;    ///< YAML text: `asked`, `{domain: ...}`
   std::string when;
   std::vector<std::string> key;
-  std::string missing;  ///< as it stands; may be empty
+  std::string missing;  ///< YAML text; may be empty
   std::string metric;
-  std::string window;  ///< as it stands
+  std::string window;  ///< YAML text
   bool always = false;
   bool shadow = false;
-  std::vector<std::string> rungs;  ///< as they stand
+  std::vector<std::string> rungs;  ///< YAML texts
 };
 std::string written(const ImportedPolicy& policy);
 

@@ -5,7 +5,7 @@
 /// `defaults:`: the settings of policies that have none of their own.
 namespace weir::config {
 
-/// Keys of a policy that stand in the file: these keep what they say.
+/// The keys that a policy has in the file; these keep their values.
 struct SaidByPolicy {
   bool share = false, missing = false, mode = false, on_error = false;
 };

@@ -62,7 +62,7 @@ std::string query_test(std::string_view query, bool values) {
   return out.empty() ? "query.name == \"...\"" : out;
 }
 
-/// What to write for a route that is none: with a query, a scheme, a host.
+/// Suggests a correction of an invalid route: one with a query, a scheme or a host.
 std::string route_hint(std::string_view method, std::string_view route) {
   const std::string before = "write match: " + std::string(method == "*" ? "\"* " : "") +
                              std::string(method == "*" ? "" : std::string(method) + " ");
@@ -100,7 +100,8 @@ std::string route_hint(std::string_view method, std::string_view route) {
   return before + path + after + (tests.empty() ? "" : ", and when: '" + tests + "'");
 }
 
-/// What no route has: a star or braces that are not a whole segment. False: it was reported.
+/// Reports a star, or braces that are not a whole segment: no route may have them. False: it has
+/// reported one.
 bool check_stars(Reader& reader, const Member& m, std::string_view segment, bool last) {
   constexpr std::string_view kHint =
       "write {name} for any one segment, * at the end for everything below";

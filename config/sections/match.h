@@ -2,7 +2,7 @@
 
 #include "config/sections/sections.h"
 
-/// What an event's `match` may be.
+/// Checks the `match` of an event.
 namespace weir::config {
 
 /// `POST /api/login`: a method in capitals or `*`, one blank, a route that begins with `/`. What

@@ -90,7 +90,7 @@ void read_metric(Reader& reader, const Member& m, MetricDef& out) {
 
 namespace {
 
-/// `24`, `48` or `24,56`, as they stand behind the slash. False: it is none of them, and reported.
+/// Reads `24`, `48` or `24,56` after the slash. False: it is none of them, and is reported.
 bool read_masks(Reader& reader, const Member& m, std::string_view masks, KeyPart& part) {
   const std::size_t comma = masks.find(',');
   const bool both = comma != std::string_view::npos;
@@ -111,7 +111,7 @@ bool read_masks(Reader& reader, const Member& m, std::string_view masks, KeyPart
   return true;
 }
 
-/// What to write instead of `{header: X-Device}`, as other limiters have it.
+/// Suggests weir's form of `{header: X-Device}`, which other limiters use.
 std::string hint_of_key(const Node& value) {
   std::string name = "x_device_id", family = "header";
   if (value.is_map() && value.items.size() == 1 && value.items[0].value->is_scalar() &&

@@ -18,7 +18,7 @@ constexpr Row<NotifyDef> kNotify[] = {
                                                               : 0;
        if (host == 0 || url.size() == host || url[host] == '/' ||
            url.find_first_of(" \t\n") != std::string::npos) {
-         // Whoever knows the path of a webhook may post there: the message does not repeat it.
+         // A caller who knows the path of a webhook may post there: the message does not repeat it.
          r.error(*m.value, "this is not a webhook URL", "write https://HOST/PATH");
        }
      }},

@@ -6,7 +6,7 @@
 #include "config/text/yaml_text.h"
 #include "core/chars/parse.h"
 
-/// What weir tells of its work: `access_log`, `tracing`, `audit`.
+/// Settings of the records that weir writes about its work: `access_log`, `tracing`, `audit`.
 namespace weir::config {
 namespace {
 

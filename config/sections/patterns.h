@@ -2,8 +2,7 @@
 
 #include "config/checks/policy_checks.h"
 
-/// The words of patterns, as they stand in a policy: sequence, pair, within, strict, among,
-/// overlap.
+/// Reads the keys of patterns in a policy: sequence, pair, within, strict, among, overlap.
 namespace weir::config {
 
 void read_sequence(Reader& reader, const Member& m, PatternDraft& draft);

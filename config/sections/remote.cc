@@ -2,7 +2,7 @@
 #include "config/text/shapes.h"
 #include "config/text/yaml_text.h"
 
-/// What is fetched from elsewhere: `url:` of a list, and URLs and Redis keys of `include:`.
+/// Remote texts: `url:` of a list, and URLs and Redis keys of `include:`.
 namespace weir::config {
 namespace {
 

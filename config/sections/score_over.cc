@@ -17,7 +17,8 @@ std::vector<Rung> rungs_of(const PolicyDraft& draft, bool scored) {
   return out;
 }
 
-/// What a policy says of the score's callers, without what it says of its own counter.
+/// A policy for the score of the same callers, without the settings of the original policy's
+/// counter.
 PolicyDef policy_of_score(const PolicyDef& from, Where where) {
   PolicyDef out;
   out.name = {from.name.value + "-score", from.name.where};

@@ -27,7 +27,7 @@ void check_redis(const Server::Redis& redis, Problems& problems);
 void read_ext_authz(Reader& reader, const Member& m, std::optional<Text>& out);
 void read_forward_auth(Reader& reader, const Member& m, std::vector<Server::Api::ForwardAuth>& out);
 void read_authz(Reader& reader, const Member& m, Server::Authz& out);
-// Whether two configurations say the same where a change takes effect at the next start.
+// Whether two configurations are equal in settings that take effect at the next start.
 bool same_authz(const Server::Authz& a, const Server::Authz& b);
 bool same_tracing(const Server& a, const Server& b);
 bool same_audit(const Server& a, const Server& b);
@@ -69,7 +69,7 @@ std::vector<Text> read_event_names(Reader& reader, const Member& m);
 inline bool is_word(const Member& m, std::string_view word) {
   return m.value->is_scalar() && m.value->text == word;
 }
-/// What is fetched from elsewhere. `redis`: it may be a key of Redis. None: it has been told why.
+/// Reads a remote text. `redis`: a key of Redis is allowed. None: the reason has been reported.
 std::optional<RemoteDef> read_remote(Reader& reader, const Member& m, bool redis);
 /// `include:`: patterns of paths, and what is fetched.
 void read_includes(Reader& reader, const Member& m, std::vector<Text>& patterns,

@@ -19,8 +19,8 @@ void read_listen(Reader& r, const Member& m, Located<Endpoint>& out) {
   if (word) set(m, r.take(*m.value, parse_listen(word->value)), out);
 }
 
-/// Names as a Host field has them, without port: a page in a browser that knows none of them cannot
-/// speak to the door.
+/// Names as a Host field has them, without port: a page in a browser that uses none of them gets no
+/// access to the door.
 void read_hosts(Reader& r, const Member& m, std::vector<std::string>& out) {
   out.clear();
   for (const Text& text : r.texts(m)) {

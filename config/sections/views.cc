@@ -138,7 +138,7 @@ void check_method(Reader& reader, const ViewDraft& draft) {
   }
 }
 
-/// Replicas tell one another once a second what they have counted, by parts of the window.
+/// Replicas exchange their counts once a second, by parts of the window.
 void check_sharing(Reader& reader, const ViewDraft& draft) {
   const ViewDef& view = draft.view;
   if (!view.share) return;

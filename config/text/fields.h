@@ -19,7 +19,7 @@ namespace weir::config {
 /// When a changed value of a key takes effect.
 enum class TakesEffect : std::uint8_t { at_reload, at_start };
 
-// --- whether two configurations say the same, wherever they say it ---
+// --- whether two values are equal, whatever their places in the files ---
 
 template <class T>
 bool says_same(const T& a, const T& b) {

@@ -10,7 +10,7 @@
 namespace weir::config {
 
 struct ForeignWord {
-  std::string_view hint;   ///< what to write; empty: the word is unknown
+  std::string_view hint;   ///< the correction; empty: the word is unknown
   std::string_view means;  ///< the key of weir that the word stands for; empty: none by itself
 };
 
@@ -23,9 +23,9 @@ struct ForeignRow {
 };
 std::span<const ForeignRow> foreign_rows() noexcept;
 
-/// `place`: where the word stands, as messages say it ("a policy", "a rung") or, for a value, the
-/// key before it ("do", "mode"); "expression": a name or function in an expression. Letter case,
-/// `_` and `-` do not matter: `limit_by` is also `limitBy`.
+/// `place`: the kind of place of the word, in the words of messages ("a policy", "a rung") or, for
+/// a value, the key before it ("do", "mode"); "expression": a name or function in an expression.
+/// Letter case, `_` and `-` do not matter: `limit_by` is also `limitBy`.
 ForeignWord foreign_word(std::string_view place, std::string_view word);
 
 }  // namespace weir::config

@@ -18,7 +18,7 @@ LookAlike look_alike(char32_t c);
 
 /// `a full-width colon (U+FF1A)`
 std::string look_alike_text(char32_t c);
-/// What to do about it: `write ":"`
+/// Suggests a replacement: `write ":"`
 std::string look_alike_hint(char32_t c);
 
 /// The text with what such characters look like in their place, on this line and the one before.

@@ -12,8 +12,8 @@ namespace weir::config {
 std::string spelling(const Node& node);
 
 /// Files that are put together (recipes) name the same subject: a field, event, list, table or
-/// notification that a later file defines as an earlier one did is taken out. What they define
-/// differently stays, and check_references says so.
+/// notification that a later file defines as an earlier one did is taken out. Different definitions
+/// of one name stay, and check_references reports them.
 void merge_equal(Model& model);
 
 }  // namespace weir::config

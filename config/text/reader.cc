@@ -23,7 +23,7 @@ std::string_view kind_name(const Node& node) {
   return "";
 }
 
-/// What a map looks like that people write in another form first.
+/// Shows the form of a map that users often write in another form.
 std::string_view form_of(std::string_view what) {
   constexpr std::pair<std::string_view, std::string_view> kForms[] = {
       {"\"events\"", "write events: {login: {match: POST /api/login}}"},

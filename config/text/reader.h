@@ -32,12 +32,12 @@ struct Row {
   KeyDoc doc;
   /// Null: a word of the language that is not built yet, refused where it stands.
   void (*read)(Reader&, const Member&, T&);
-  /// Set: a changed value takes effect at the next start (config/text/fields.h); whether two
-  /// configurations say the same.
+  /// Set: a changed value takes effect at the next start (config/text/fields.h); compares the value
+  /// of two configurations.
   bool (*same)(const T&, const T&) = nullptr;
 };
 
-/// A table without its type, for those who only read what it says.
+/// A table without its type, for readers of its texts.
 struct TableDoc {
   std::string_view id;     ///< in the schema: `#/$defs/<id>`
   std::string_view what;   ///< in messages: "a policy"

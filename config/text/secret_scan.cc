@@ -14,8 +14,8 @@ constexpr std::string_view kSecretWords[] = {"password", "passwd",        "passp
 /// Too short to stand anywhere in a key: a part of it between underscores.
 constexpr std::string_view kShortWords[] = {"pass", "pwd", "requirepass"};
 
-/// Whether somebody meant `word` and has mistyped it: a letter or two are missing, too many,
-/// changed or in the wrong order.
+/// Whether `text` is probably a mistyped `word`: a letter or two are missing, too many, changed or
+/// in the wrong order.
 bool is_nearly(std::string_view text, std::string_view word) {
   constexpr std::size_t kLongest = 32;
   const std::size_t bound = word.size() >= 8 ? 2 : 1;

@@ -6,7 +6,7 @@
 
 #include "core/chars/ascii.h"
 
-/// What the masking of secrets sees in a line of YAML, without a parser: files with mistakes are
+/// Scans a line of YAML for the masking of secrets, without a parser: files with mistakes are
 /// masked as well. Pure.
 namespace weir::config::secret_scan {
 
@@ -37,10 +37,10 @@ std::size_t skip_properties(std::string_view line, std::size_t at) noexcept;
 std::size_t end_of_property(std::string_view line, std::size_t at) noexcept;
 
 /// Where the list or map ends in which `depth` brackets are open at `at`: behind the last of them,
-/// or npos. What follows a quote that nothing closes is not looked into.
+/// or npos. The text after a quote that is not closed is not searched.
 std::size_t end_of_brackets(std::string_view line, std::size_t at, std::size_t& depth) noexcept;
 
-/// Whether what begins at `at` is not in brackets, as far as the line alone says.
+/// Whether what begins at `at` is not in brackets, as far as this line alone shows.
 bool is_block(std::string_view line, std::size_t at) noexcept;
 
 /// Where the value that begins at `from` ends. `block`: it is in no brackets, and a plain text then

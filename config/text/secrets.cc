@@ -186,7 +186,7 @@ class Expressions {
   bool goes_on_ = false;
 };
 
-/// What stands in the list of `query.token in ["a", "b"]`, whose `in` is at `at`.
+/// Covers the items of the list in `query.token in ["a", "b"]`, whose `in` is at `at`.
 void cover_choice(std::string& out, std::string_view line, std::size_t at) {
   if (!line.substr(std::min(at, line.size())).starts_with("in")) return;
   const std::size_t open = line.find_first_not_of(' ', at + 2);
@@ -258,8 +258,8 @@ std::string without_secrets_of_message(std::string_view text) {
   return out;
 }
 
-/// What a line in column 0 begins. Only a plain word is taken for the name of a section: a quote,
-/// `?`, a tag, a bracket or `---` may begin any.
+/// The kind of keys in a section that begins with this line, in column 0. Only a plain word is
+/// taken for the name of a section: a quote, `?`, a tag, a bracket or `---` may begin any section.
 LineKeys LineSections::section_of(std::string_view line) const {
   if (anchors_.settings) return LineKeys::settings;
   const std::string_view name = section_name(line);
@@ -270,7 +270,7 @@ LineKeys LineSections::section_of(std::string_view line) const {
 
 namespace {
 
-/// Whether an alias stands there, as far as names tell: most files have none.
+/// Whether there is an alias, as far as names show: most files have none.
 bool has_aliases(std::string_view text) {
   std::set<std::string_view> anchors;
   each_name(text, '&', [&](std::size_t from, std::size_t to) {
@@ -388,7 +388,8 @@ std::size_t LineSections::end_of_secret(std::string_view line, std::size_t text)
   return end;
 }
 
-/// Where a secret's value ends that begins at `at`; inside_ says whether it goes on.
+/// Where a secret's value ends that begins at `at`; inside_ shows whether the next line continues
+/// it.
 std::size_t LineSections::end_of_secret_at(std::string_view line, std::size_t at) {
   const bool flow = depth_ > 0;
   if (at < line.size() && is_quote(line[at])) {

@@ -9,9 +9,9 @@
 /// Masks secrets in texts that people paste into tickets. Pure.
 namespace weir::config {
 
-/// What the keys of a line are: settings, whose values may be secrets, or names and expressions of
-/// what weir counts, such as `fields: {token: body.token}`. `secret`: the line goes on with a
-/// secret that a line before it has begun.
+/// The kind of keys in a line. `settings`: values may be secrets. `names`: names and expressions of
+/// policies, such as `fields: {token: body.token}`. `secret`: the line continues a secret of an
+/// earlier line.
 enum class LineKeys : std::uint8_t { settings, names, secret };
 
 /// How to cover a line.
@@ -34,7 +34,7 @@ class LineSections {
   LineMask next(std::string_view line);
 
  private:
-  /// What the anchors of a text are.
+  /// The uses of the anchors in a text.
   struct Anchors {
     std::set<std::string, std::less<>> secrets;
     bool all = false;       ///< they all are secrets: the aliases of aliases have no end
@@ -43,7 +43,7 @@ class LineSections {
   bool note_anchors(std::string_view text);
 
   /// The secret that the next line may go on with: all lines that stand deeper than its key, a
-  /// quoted text, a list or map in brackets, or words or a value within such a one.
+  /// quoted text, a list or map in brackets, or words or a value in brackets.
   enum class Inside : std::uint8_t { nothing, deeper, quote, brackets, flow };
 
   LineKeys section_of(std::string_view line) const;

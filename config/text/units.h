@@ -22,7 +22,7 @@ struct Parsed {
 /// `15m`, `500ms`, `1h30m`, `7d`: whole numbers with ms, s, m, h, d, the larger units first.
 /// 0 .. 36500 d.
 Parsed<milliseconds> parse_duration(std::string_view text);
-/// What somebody means who writes a rate where weir has a window or a threshold: `10/m`, `10r/s`,
+/// A rate that a user has written in place of a window or a threshold: `10/m`, `10r/s`,
 /// `100 per minute`, `5/15m`. Only for hints.
 struct MeantRate {
   std::string many;    ///< `10`

@@ -40,23 +40,23 @@ struct AllRows {
     return true;
   }
 };
-/// What `do` can be.
+/// The values of `do`.
 struct RungActions {
   constexpr bool operator()(const ActionRow& row) const noexcept {
     return row.action != Action::none;
   }
 };
-/// What the `effect` of a list can be.
+/// The values of a list's `effect`.
 struct ListEffects {
   constexpr bool operator()(const ActionRow& row) const noexcept { return row.is_list_effect; }
 };
-/// What a policy can measure.
+/// The metrics of policies.
 using PolicyMetrics = AllRows;
-/// What a view can measure.
+/// The metrics of views.
 struct ViewMetrics {
   constexpr bool operator()(const MetricRow& row) const noexcept { return row.in_views; }
 };
-/// What can be counted within a radius.
+/// The metrics that can be counted within a radius.
 struct RadiusMetrics {
   constexpr bool operator()(const MetricRow& row) const noexcept { return row.in_radius; }
 };

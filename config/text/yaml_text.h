@@ -8,7 +8,7 @@
 /// The text level of the YAML reader: encoding, tokens, and YAML's traps. For tree.cc alone.
 namespace weir::config {
 
-/// What helps a file with too many nodes.
+/// The hint for a file with too many nodes.
 inline constexpr const char* kManyNodes =
     "share the file out with include; many entries of a list are better in its file: one a line";
 
@@ -17,7 +17,7 @@ inline constexpr const char* kManyNodes =
 bool check_text(std::string_view text, std::uint32_t file, const TreeLimits& limits,
                 Problems& problems);
 
-/// The scalar token at an offset, as it stands in the text, after any anchor.
+/// The scalar token at an offset, in its raw form, after any anchor.
 struct Token {
   std::size_t from = 0;    ///< the offset asked for
   std::size_t begin = 0;   ///< of the token itself

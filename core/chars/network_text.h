@@ -8,12 +8,12 @@
 
 namespace weir {
 
-/// Whether somebody means an address block: an address, `/` and a number of bits; host bits may be
-/// set, which Cidr::parse() refuses.
+/// Whether the text is meant as an address block: an address, `/` and a number of bits; host bits
+/// may be set, which Cidr::parse() refuses.
 bool is_network(std::string_view text) noexcept;
 
-/// What is wrong with the bits of a text that is_network(), for people, with the network that may
-/// be meant: `the bits after the prefix must be zero: 10.0.0.0/8`. Empty: nothing, or it is no
+/// Explains, for people, which bits of a text that is_network() are wrong, with the network that
+/// may be meant: `the bits after the prefix must be zero: 10.0.0.0/8`. Empty: none, or it is no
 /// network.
 std::string network_fault(std::string_view text);
 

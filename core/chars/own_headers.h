@@ -6,8 +6,8 @@
 
 #include "core/chars/header_name.h"
 
-/// The headers by which weir tells the app of a request. A client that sends one of them, in any
-/// spelling, would speak for weir: every door takes away what `is_own_header()` names.
+/// The headers by which weir informs the app about a request. A client could send one of them, in
+/// any spelling, to imitate weir: every door removes the headers that `is_own_header()` names.
 namespace weir {
 
 inline constexpr std::string_view kVerdictHeader = "X-Weir-Verdict";

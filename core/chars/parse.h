@@ -9,7 +9,7 @@
 /// Numbers in texts. Pure, thread-safe.
 namespace weir {
 
-/// The number that the whole of `text` says. nullopt: it is empty, something else stands before or
+/// The number that is the whole of `text`. nullopt: it is empty, something else stands before or
 /// behind the digits (also a blank or `+`), or the number does not fit into T. Leading zeros are
 /// allowed. `base` is for integers alone. A floating T also takes `inf` and `nan`.
 template <class T>

@@ -15,7 +15,7 @@ namespace weir::limiter {
 namespace {
 
 std::uint32_t keep_of(const CounterSpec& spec) noexcept {
-  // A sum that keeps one entry could not tell the old from the new.
+  // A sum that keeps one entry could not distinguish the old from the new.
   const std::size_t least = spec.metric == Metric::sum ? 2 : 1;
   return static_cast<std::uint32_t>(std::max(least, spec.keep));
 }

@@ -30,7 +30,7 @@ struct Bank::Impl {
     return c != nullptr && c->generation == id.generation ? c : nullptr;
   }
   /// The times that an operation on a counter uses; `tells`: it advances the counter's clock. A
-  /// call would cost more than the arithmetic.
+  /// call would cost more than the arithmetic, so it is inlined.
   [[gnu::always_inline]] Instant instant(Counter& c, const Moment& now, bool tells) const noexcept {
     if (c.rule.own_time) return own_instant(c, now, tells);
     const Instant at(c.rule, now.at);
@@ -158,7 +158,7 @@ struct Bank::Impl {
   mutable std::mutex control;  // guards all below, and keeps tables alive
   std::list<Held> all;         // also the dropped ones, for as long as stale ids may be in use
   std::map<Hash128, Held*> by_identity;
-  std::map<Hash128, std::vector<Held*>> by_what;  // CounterSpec::what: who may inherit from whom
+  std::map<Hash128, std::vector<Held*>> by_what;  // by CounterSpec::what, to inherit history
   std::vector<std::uint16_t> free_indices;
   std::array<std::uint16_t, kCountersMax> generations{};  // the last one of each index
   std::uint64_t closings = 0;

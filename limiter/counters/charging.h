@@ -7,8 +7,8 @@
 
 namespace weir::limiter {
 
-/// Charges one counter for one key after the other. What the events of one moment have in common,
-/// the counter and where its window begins, is found once: Bank::charge() finds it each time.
+/// Charges one counter for one key after the other. It finds the common part of the events of one
+/// moment, the counter and the begin of its window, only once: Bank::charge() finds it each time.
 ///
 /// Not thread-safe; one per thread and counter. The bank must outlive it. It points to the counter,
 /// which is freed some time after it was closed: a CounterId may be kept for longer, and a Charging

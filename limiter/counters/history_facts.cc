@@ -125,8 +125,8 @@ std::vector<const Bank::Held*> Bank::HistoryCopier::sources_of(const Held& recei
 
 /// The n-th source of every receiver in the n-th pass.
 void Bank::HistoryCopier::run() {
-  // The latest second that anybody has seen: events may be ahead of it by less than one, and none
-  // that still counts is taken for too old.
+  // The latest second of any thread: events may be ahead of it by less than one, and none that
+  // still counts is taken for too old.
   const TimePoint now = from_ms(bank_.latest_ms());
   for (Held* const again : reopened_) catch_up(*again);
   for (Held* const again : reopened_) join(*again);

@@ -8,9 +8,9 @@
 #include "limiter/counters/history_facts.h"
 #include "limiter/counters/plain_entry.h"
 
-/// What a counter without a trailing window gets from other counters of the same events: a reopened
-/// counter gets the events that came while it was closed, and a new bucket gets the level of the
-/// existing buckets.
+/// Transfers history from other counters of the same events to a counter without a trailing window:
+/// a reopened counter gets the events that came while it was closed, and a new bucket gets the
+/// level of the existing buckets.
 namespace weir::limiter {
 namespace {
 

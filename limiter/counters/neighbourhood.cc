@@ -17,7 +17,8 @@ std::uint64_t mixed(std::uint64_t v) noexcept {  // splitmix64's end: a bijectio
 Neighbourhood::Neighbourhood(const Counter& counter, const CounterKey& key) noexcept
     : at_(UnitVector::of(key.place)), reach_(counter.grid->reach()) {
   const PlaceGrid::Cells cells = counter.grid->around(key.place);
-  // Derived from the key's hash, which is secret, so that nobody can choose cells that collide.
+  // Derived from the key's hash, which is secret, so that a client cannot choose cells that
+  // collide.
   const std::uint64_t whole = Table::tag_of(key);
   for (unsigned i = 0; i < cells.size; ++i) {
     const std::uint64_t tag = mixed(whole ^ mixed(cells.cells[i]));

@@ -5,7 +5,7 @@
 
 #include "limiter/counters/bank_impl.h"
 
-/// What those who copy the history of one counter to another need of its entries. Pure.
+/// Helpers for copying entries of one counter's history to another counter. Pure.
 namespace weir::limiter {
 
 /// Whether a window trails the event: it has entries of their own times.
@@ -18,7 +18,7 @@ constexpr bool is_total(Metric metric) noexcept {
   return metric == Metric::count || metric == Metric::sum;
 }
 
-/// What an entry of the counter counts; `bits` as the entry holds it.
+/// The amount of an entry of the counter; `bits` as the entry holds it.
 inline Amount amount_in(const CounterSpec& spec, std::uint64_t bits) noexcept {
   Amount out;
   if (takes_members(spec.metric)) {

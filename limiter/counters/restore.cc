@@ -3,7 +3,7 @@
 // and too little of each to make it again.
 //
 //      the process before           the file           this process
-//      open    ------------------>  open    -------->  open, or closed just now if nobody uses it
+//      open    ------------------>  open    -------->  open, or closed just now if it is unused
 //      closed  ------------------>  closed  -------->  closed then, or opened again just now
 //      -                            -       -------->  new: begins with what others have (inherit)
 //
@@ -49,7 +49,7 @@ struct Bank::Restore {
   std::uint64_t openings = 0;
   bool is_old = false;
   std::map<std::uint16_t, Definition> defined;  // by their indices in the process before
-  std::vector<std::uint16_t> in_order;          // those of `defined`, as they stand in the file
+  std::vector<std::uint16_t> in_order;          // those of `defined`, in the order of the file
   std::map<Hash128, Definition*> by_identity;
   std::vector<std::string_view> pieces;  // of keys
   std::vector<Held*> used;               // counters of this process
@@ -77,7 +77,7 @@ struct Bank::Restore {
   void go_on();
 };
 
-/// Also of shape: an old snapshot says of a counter whether it is the same, no more.
+/// Reads the shape, too: an old snapshot only shows whether a counter is the same.
 bool Bank::Restore::read_old_definition(Reader& in, std::uint16_t& index, Definition& out,
                                         Hash128& identity) {
   index = in.get<std::uint16_t>();
@@ -221,8 +221,8 @@ Bank::Held* Bank::Restore::make(const CounterRecord& record) {
   return &bank.add(record.identity, record.spec, *find_kind(record.spec), record.own_keys);
 }
 
-/// The counters that nobody uses now; from the last one to be given up to the first, for there may
-/// be room for some of them only.
+/// Makes the unused counters, from the last one closed to the first: there may be room for some of
+/// them only.
 void Bank::Restore::make_others() {
   std::vector<Definition*> others;
   for (const std::uint16_t index : in_order) {
@@ -281,7 +281,7 @@ void Bank::Restore::find_heirs() {
   }
 }
 
-/// Whether a key of a counter that nobody uses takes nothing from those that are in use.
+/// Whether a key of an unused counter takes no room from the counters in use.
 bool Bank::Restore::has_room(const Counter& counter, const Table::Place& place) const noexcept {
   if (!Table::has_room(place, bank.ages)) return false;
   if (entries.size() == 1) return true;  // it nearly always fits into the slot

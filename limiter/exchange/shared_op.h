@@ -49,7 +49,7 @@ struct SharedId {
   friend auto operator<=>(const SharedId&, const SharedId&) = default;
 };
 
-/// What an operation does with its key in the store.
+/// The effect of an operation on its key in the store.
 enum class SharedVerb : std::uint8_t {
   add = 1,    ///< adds the event unless a part's ceiling is broken (all parts or none)
   read,       ///< the reading now; changes nothing
@@ -59,7 +59,7 @@ enum class SharedVerb : std::uint8_t {
               ///< the same id and event it moves the end of the reservation
   settle,     ///< ends the reservation of `id`; the event is counted at `at`
   release,    ///< ends the reservation of `id`
-  take_back,  ///< undoes the add of `id`, which said `at` and `undo`; in_flight: the event ended
+  take_back,  ///< undoes the add of `id` with its `at` and `undo`; in_flight: the event ended
   due,        ///< of patterns alone (PatternAsk), whose other verbs are add and look
   done,       ///< as due
 };
@@ -69,7 +69,7 @@ struct SharedPart {
   const SharedCounter* counter = nullptr;
   std::optional<Ceiling>
       ceiling;      ///< add, reserve: refused if the reading with the event breaks it
-  double undo = 0;  ///< take_back: what SharedReply said
+  double undo = 0;  ///< take_back: the value of SharedReply
 };
 
 /// One operation on one key of a shared counter, as plain data. The objects that it points to must

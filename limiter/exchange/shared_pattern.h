@@ -55,7 +55,7 @@ struct PatternReply {
   std::uint32_t keys = 0;     ///< due: how many keys it looked at
   bool more = false;          ///< due: there are others
   TimePoint next = kNever;    ///< the earliest deadline of the key; due: of the shard
-  milliseconds asked{0};      ///< due: how long ago somebody asked before
+  milliseconds asked{0};      ///< due: the time since the last request of any replica
   PatternMatches matches;     ///< that are due, with PatternMatch::key; by an event in replay only
 };
 

@@ -29,7 +29,7 @@ void begin_push(SyncEntry& entry, TimePoint now, SyncPush& out) {
 
 void forget_old_debt(SyncEntry& entry, TimePoint now) {
   if (!entry.sends_no_negative() || !amount_of(entry.pending).is_negative()) return;
-  if (entry.flight.sequence != 0) return;  // the store may yet hear of them
+  if (entry.flight.sequence != 0) return;  // the store may still receive them
   const bool first = entry.counter.shared->spec.window == Window::every_first;
   if (now >= (first ? entry.others_until : window_end(entry, entry.added_at))) entry.pending = {};
 }

@@ -42,7 +42,7 @@ struct SyncEntry {
   Merge merge = Merge::sum;  ///< any but average, which is two sums
   std::string name;          ///< the key, as it is spelled in the store
 
-  Share others;              ///< may be negative: somebody has emptied it, or the store lost it
+  Share others;              ///< may be negative: an operator has emptied it, or the store lost it
   TimePoint others_until{};  ///< from this time on, no event of `others` is in the window
   TimePoint began{};  ///< every_first: when the window began that our own part is in, as the store
                       ///< has it; epoch: ours is not known to be in any of its
@@ -81,15 +81,15 @@ struct SyncEntry {
   /// longer than an interval, in a window that slides. While the store is away there is no better
   /// knowledge.
   bool is_doubtful(TimePoint at) const noexcept;
-  /// The likely growth of the others' part since: at their rate until `told_at`, for an interval at
-  /// most; nothing if no news of them came for two intervals.
+  /// The likely growth of the others' part since the last exchange: at their rate until `told_at`,
+  /// for an interval at most; nothing if no exchange succeeded for two intervals.
   double growth_at(TimePoint at) const noexcept;
   /// For a sum: whether its readings are never below the part of this replica in the window.
   bool only_grows() const noexcept {
     return counter.shared->spec.metric == Metric::count || !has_negative;
   }
-  /// The store never takes less than 0 of it. What was taken back after it was sent is then a debt
-  /// (`pending` below 0): the next counts pay it, or it leaves the window.
+  /// The store never takes less than 0 of it. An amount that was taken back after it was sent is
+  /// then a debt (`pending` below 0): the next counts pay it, or it leaves the window.
   bool sends_no_negative() const noexcept {
     const CounterSpec& spec = counter.shared->spec;
     return merge == Merge::sum && (spec.metric == Metric::count || spec.window == Window::leaky);

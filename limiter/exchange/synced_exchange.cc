@@ -3,7 +3,7 @@
 
 #include "limiter/exchange/synced_bank.h"
 
-/// The exchange of a SyncedBank: what is asked of the store when, and what its answers say.
+/// The exchange of a SyncedBank: when and what it asks of the store, and how it uses the answers.
 namespace weir::limiter {
 namespace {
 
@@ -74,7 +74,7 @@ void SyncedBank::fill(SyncEntry& entry, TimePoint now, SharedId& id, Push& out) 
   } else {
     out.verb = SharedVerb::add;
     entry.added_at = now;
-    // Asked in that way the store says when the window began as well.
+    // With this flag the store also answers when the window began.
     out.again =
         entry.flight.sequence != 0 || entry.counter.shared->spec.window == Window::every_first;
     if (entry.flight.sequence == 0) {
@@ -130,7 +130,7 @@ void SyncedBank::take_total(SyncEntry& entry, const SharedReply& reply, bool emp
   const Number before = own + amount_of(entry.others_at(now));
   Number told = own - amount_of(entry.pending);
   if (entry.sends_no_negative() && amount_of(entry.pending).is_negative() && total < told) {
-    // The store has less than the debt: it has lost it, or somebody has emptied the key.
+    // The store has less than the debt: it has lost the count, or an operator has emptied the key.
     entry.pending = std::min(amount_of(entry.pending) + (told - total), Number{0});
     told = own - *entry.pending;
   }
@@ -154,8 +154,8 @@ void SyncedBank::take_total(SyncEntry& entry, const SharedReply& reply, bool emp
 }
 
 /// A window that begins with a key's first event began for all replicas with the first event that
-/// the store heard of. Our own part moves there, so that it ends with the others'. Returns the
-/// time; none: there is no window.
+/// reached the store. Our own part moves there, so that it ends with the others'. Returns the time;
+/// none: there is no window.
 std::optional<TimePoint> SyncedBank::join_window(SyncEntry& entry, const SharedReply& reply,
                                                  TimePoint now) {
   const TimePoint there = reply.parts[0].began;

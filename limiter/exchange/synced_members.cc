@@ -113,7 +113,7 @@ void SyncedMembers::note_fresh(SyncEntry& entry, const Reading& reading, TimePoi
   const double value = reading.settled.as_real();
   if (value > limit + 1) return;
   if (haste_for(entry.fresh, std::max(limit - value, 0.0), limit) != Haste::none)
-    rounds_.hasten(entry, now, Haste::now);  // until the store has said so, they do not count
+    rounds_.hasten(entry, now, Haste::now);  // they count once the store has confirmed them
 }
 
 std::size_t SyncedMembers::fill(SyncEntry& entry, TimePoint now, SharedId& id, std::size_t at,

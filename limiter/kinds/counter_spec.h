@@ -129,7 +129,7 @@ struct Ceiling {
 /// The result of an operation. For an operation with an event, all values include the event, stored
 /// or not.
 struct Reading {
-  Number value;                  ///< what a rung compares: settled events plus events in flight
+  Number value;                  ///< for rungs: settled events plus events in flight
   Number settled;                ///< the same without other events' reservations
   bool has_value = true;         ///< false: average, minimum, maximum or last of no event
   const Datum* datum = nullptr;  ///< last, if has_value: the thread's, until its next operation

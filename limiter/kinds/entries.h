@@ -7,7 +7,7 @@
 namespace weir::limiter {
 
 /// How an event becomes an entry of a window and how it is taken out again: the half of WindowOps
-/// (ops.h) that changes the series. V says what an entry is: Unit (count in a log), uint32 (count
+/// (ops.h) that changes the series. V is the type of an entry: Unit (count in a log), uint32 (count
 /// where events merge), int64 and double (sum), uint64 (members).
 template <class V>
 class WindowEntries {

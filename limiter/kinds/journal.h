@@ -34,7 +34,7 @@ struct PlaceEntry : JournalEntry {
   bool same(const PlaceEntry& e) const noexcept { return JournalEntry::same(e) && at == e.at; }
 };
 
-/// The kinds say what `total`, `at` and `extra` are.
+/// Each kind defines the meaning of `total`, `at` and `extra`.
 struct JournalHead {
   std::uint32_t size = 0;
   std::uint32_t first = 0;

@@ -15,9 +15,9 @@ namespace weir::limiter {
 
 /// The common case of a count, straight on the slot's 16 bytes or the key's block: a key's first
 /// event, one event more at the newest time, or a look at it; of members: the first one, and one
-/// more in a block. Opening and closing a State costs some 60 ns beside it. What does not fit
-/// returns false with nothing changed, and takes the general way; both are held to the same model
-/// by the tests. Layouts: state.h.
+/// more in a block. Opening and closing a State costs some 60 ns beside it. In all other cases it
+/// returns false with nothing changed, and the caller takes the general way; the tests hold both to
+/// the same model. Layouts: state.h.
 template <class V>
 struct Packed {
   /// `undo`, unless it is null, and `r` are as made.

@@ -38,10 +38,10 @@ inline constexpr std::size_t kValueBytes = std::is_same_v<V, Unit> ? 0 : sizeof(
 template <class V>
 inline constexpr std::size_t kEntryBytes = 4 + kValueBytes<V>;
 
-/// Entries of one key, oldest first, in arrays of somebody else: `size` of them from `head`, stamps
-/// and values apart. One structure serves ring, log and fixed windows: they differ in the Rule
-/// alone. Stamps may wrap: only differences to the newest count, and those fit, for a window is
-/// shorter than 2^32 ms.
+/// Entries of one key, oldest first, in arrays that the caller owns: `size` of them from `head`,
+/// stamps and values apart. One structure serves ring, log and fixed windows: they differ in the
+/// Rule alone. Stamps may wrap: only differences to the newest count, and those fit, for a window
+/// is shorter than 2^32 ms.
 template <class V>
 struct Series {
   std::uint32_t* times = nullptr;

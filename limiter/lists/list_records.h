@@ -29,8 +29,8 @@ bool may_be_cut(std::string_view kept) noexcept;
 
 /// All of the entry but its key.
 void put_entry(std::string& out, const ListEntry& entry);
-/// Reads what put_entry wrote. The source is not trusted: texts are cut and times clamped. False:
-/// not an entry (`in` may also say so).
+/// Reads what put_entry wrote. The source is not trusted: texts are cut and times clamped. False,
+/// or an error of `in`: not an entry.
 bool get_entry(Reader& in, ListEntry& entry);
 
 }  // namespace weir::limiter

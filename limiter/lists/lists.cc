@@ -284,7 +284,7 @@ void ListBank::export_all(TimePoint now, std::string& out) const {
   for (const List& list : impl_->all) {
     change.list = list.name;
     std::optional<Hash128> after;
-    // In pieces, so that a request that lists somebody never waits long.
+    // In pieces, so that a request that adds an entry never waits long.
     for (bool more = true; more;) {
       const std::scoped_lock hold_list(list.mutex);
       auto it = after ? list.entries.upper_bound(*after) : list.entries.begin();

@@ -46,7 +46,7 @@ struct Listing {
   std::string_view policy;         ///< why: empty for an operator's entry
   Number value, limit;             ///< why
   std::string_view why;            ///< why, in an operator's words
-  std::string_view by;             ///< by whom: "policy", "admin", ...
+  std::string_view by;             ///< the author: "policy", "admin", ...
 };
 
 /// The result of putting a key on a list.
@@ -95,8 +95,8 @@ struct LocalListChange {
 ///
 /// Thread-safe. find takes no lock and allocates nothing: a load and a branch for an empty list,
 /// one or two cache lines else. All else takes a mutex per list and may allocate. An entry in force
-/// is never evicted; a full list refuses new ones. What an entry's end leaves (its level, until
-/// forgotten) goes when room is wanted.
+/// is never evicted; a full list refuses new ones. The record of an ended entry (its level, until
+/// forgotten) is evicted if room is needed.
 class ListBank {
  public:
   ListBank();

@@ -17,7 +17,7 @@ void ListBank::Impl::share(List& list, const Hash128& key, bool removed, TimePoi
       change.removed = now;
       change.listed.reset();
     } else {
-      // Later than the removal, so that a replica that hears of both knows which was the last.
+      // Later than the removal, so that a replica that receives both knows which was the last.
       change.listed = change.removed ? std::max(now, *change.removed + milliseconds{1}) : now;
     }
   }

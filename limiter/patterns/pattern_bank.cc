@@ -92,7 +92,7 @@ void PatternBank::tune(PatternId id, const PatternSpec& spec) {
   const Impl::Entry* const found = impl_->find(id);
   if (found == nullptr || found->spec == spec) return;
   WEIR_ASSERT(found->spec.continues(spec));
-  // Whoever reads a spec holds the lock of a shard.
+  // A reader of a spec holds the lock of a shard.
   std::vector<std::unique_lock<std::mutex>> shards;
   shards.reserve(impl_->shards.size());
   for (PatternShard& shard : impl_->shards) shards.emplace_back(shard.mutex);

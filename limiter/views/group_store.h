@@ -101,7 +101,7 @@ class GroupStore {
     }
   }
   std::string_view parts(std::uint32_t group) const noexcept { return groups_.parts(group); }
-  /// 0 if no pane said what it has as a whole: a chunk of others may lack it.
+  /// 0 if no pane has a total: a chunk of others may lack it.
   Number total() const noexcept { return whole_.present() ? whole_.value() : Number{0}; }
   std::size_t keys() const noexcept { return groups_.size(); }
 

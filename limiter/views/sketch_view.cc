@@ -105,7 +105,7 @@ View::Seen SketchView::put(Window& window, const ViewEvent& event) {
   return fresh ? Seen::counted : Seen::known;
 }
 
-/// Whether the member was new, as far as the filter or the sketch can tell.
+/// Whether the member was new, according to the filter or the sketch.
 bool SketchView::count(Window& window, Counted& counted, const Hash128& owner,
                        const Hash128& member) {
   if (window.filter) {
@@ -173,7 +173,7 @@ void SketchView::show(const Window& window, bool complete, const ViewSink& sink)
   ranking_.start();
   for (std::uint32_t group = 0; group < window.counted.size(); ++group) {
     const Number shown = value(window.counted[group]);
-    // Only a filter that took the first member of a key for known can say so.
+    // A group is 0 only if the filter took its first member for known.
     if (!shown.is_zero()) ranking_.offer({window.groups.parts(group), shown});
   }
   ViewWindow out;

@@ -29,7 +29,8 @@ class Spans {
         unit_(spec.unit) {}
 
   bool endless() const noexcept { return endless_; }
-  /// An event that counts. What a window without an end is named by.
+  /// Notes an event that counts. A result shows a window without an end from its first event to its
+  /// last.
   void note(std::int64_t at) noexcept {
     if (!endless_) return;
     first_ = std::min(first_, at);

@@ -66,7 +66,7 @@ struct ViewRow {
   Number value;
 };
 
-/// A result. What it shows belongs to the view and lives until its next call.
+/// A result. Its rows belong to the view and live until the view's next call.
 struct ViewWindow {
   TimePoint start, end;
   bool complete = false;
@@ -115,7 +115,7 @@ class View {
   /// windows that overlap add nothing: they do not know which event came when.
   virtual void tell_all(ViewDelta& out) const = 0;
   virtual ViewStats stats() const noexcept = 0;
-  /// `bytes` of memory at most, about; 0: no limit. What is there stays.
+  /// `bytes` of memory at most, about; 0: no limit. Existing data stays.
   virtual void limit(std::size_t bytes) noexcept = 0;
 };
 

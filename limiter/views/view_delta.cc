@@ -244,7 +244,8 @@ std::size_t ViewDelta::cost_of(const Group& group) const noexcept {
   return kGroupCost + 2 * group.text_size + kMemberCost * group.members;
 }
 
-/// The greatest first: whoever has room for some of them alone takes those.
+/// Keeps the greatest groups, the greatest first: a reader with little room takes only the first
+/// ones.
 void ViewDelta::keep_greatest(Pane& pane, std::size_t most) {
   std::sort(pane.groups.begin(), pane.groups.end(), [this](std::uint32_t a, std::uint32_t b) {
     const Number x = value(groups_[a]), y = value(groups_[b]);

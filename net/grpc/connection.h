@@ -165,8 +165,8 @@ class Connection final : EventHandler, Timer {
   Connection* next_dirty_ = nullptr;
 };
 
-/// Who keeps the most for the longest time without a call that was answered, of those without one
-/// since `used_by`. Null: there is none.
+/// The connection that keeps the most for the longest time without an answered call, of those
+/// without one since `used_by`. Null: there is none.
 Connection* least_useful(const Context& context, TimePoint used_by) noexcept;
 /// Shuts out the least useful connections until the worker's keep less than they may.
 void make_room(Context& context);

@@ -16,8 +16,7 @@ class Connection;
 struct Context;
 
 /// The gRPC server of one worker: unary calls over HTTP/2, on TCP and Unix sockets, in the worker's
-/// own loop. In the clear (h2c with prior knowledge, as the clients of Envoy and gRPC speak it), or
-/// over TLS.
+/// own loop. In the clear (h2c with prior knowledge, as clients of Envoy and gRPC do), or over TLS.
 /// Construct it before the worker runs, or on the worker's thread; call everything else on that
 /// thread. Destroy it after the worker has stopped, and before the methods. Settings and cells must
 /// outlive it.

@@ -6,8 +6,8 @@
 #include "core/clock.h"
 #include "net/grpc/status.h"
 
-/// What the gRPC server and the services that it carries know of each other. All of it happens on
-/// one worker's thread; nothing here may block.
+/// The interface between the gRPC server and its services. All calls are on one worker's thread and
+/// must not block.
 ///
 ///   a message is complete ──▶ Method::start(call)
 ///                               ├─▶ call.complete() or call.fail(), at once
@@ -36,7 +36,7 @@ class Call {
  public:
   /// The message, decompressed; lives as long as the call.
   virtual std::string_view message() const noexcept = 0;
-  /// When the peer stops waiting; TimePoint::max() if it did not say.
+  /// When the peer stops waiting; TimePoint::max() if it sent no time-out.
   virtual TimePoint deadline() const noexcept = 0;
   /// The first value of this field of the call's metadata, by its lower-case name, as it came. Its
   /// data() is null if there is none. Lives as long as the call.
@@ -74,7 +74,7 @@ class Method {
  public:
   /// `/package.Service/Method`, as in `:path`. A constant.
   virtual std::string_view path() const noexcept = 0;
-  /// A call with its message. Completes it, or says wait_with() and completes it later.
+  /// A call with its message. Completes it, or calls wait_with() and completes it later.
   virtual void start(Call& call, TimePoint now) = 0;
 
  protected:

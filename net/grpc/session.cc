@@ -141,8 +141,8 @@ int Connection::on_frame(const nghttp2_frame& frame) {
   Stream* const stream = stream_of(frame.hd.stream_id);
   if (stream == nullptr) return 0;
   if (type == NGHTTP2_RST_STREAM) {
-    // A call that waits here for somebody or for a delay is given up by its client, not by the
-    // proxy that sends the reset: it has cost no more than one that was answered.
+    // If a call waits for reservations or a delay, its client gives it up, not the proxy that sends
+    // the reset: it has cost no more than one that was answered.
     if (stream->has_waited(ctx_.worker.now())) {
       meter_.call_answered();
     } else if (!stream->is_answered() && !resets_.spend(1)) {

@@ -123,7 +123,7 @@ void Stream::on_field(std::string_view name, std::string_view value) {
       connection_->shut_out(Abuse::fields);
     return;
   }
-  if (state_ != State::reading || fields_ended_) return;  // trailers say nothing to us
+  if (state_ != State::reading || fields_ended_) return;  // trailers are ignored
   if (name.front() == ':') {
     if (name == ":method") {
       is_post_ = value == "POST";
@@ -346,7 +346,7 @@ void Stream::fail(Status status, std::string_view why) {
   append_escaped(ctx_.text, why, kWhyMax);
   begin_answer();
   status_ = status;
-  if (streaming_) return connection_->resume(*this);  // the trailer says it
+  if (streaming_) return connection_->resume(*this);  // the trailer carries the status
   std::array<char, 2> number;
   Fields fields;
   fields.add(":status", "200");
@@ -357,7 +357,7 @@ void Stream::fail(Status status, std::string_view why) {
   connection_->submit(*this, {fields.all.data(), fields.count}, nullptr);
 }
 
-// A peer that does not speak gRPC gets an HTTP answer.
+// A peer that does not use gRPC gets an HTTP answer.
 void Stream::answer_http(std::string_view status) {
   begin_answer();
   status_ = Status::unknown;

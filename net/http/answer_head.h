@@ -29,7 +29,7 @@ void append_status(Out& out, int status, std::string_view date) {
   out.append("\r\n");
 }
 
-/// What says how long the body is. Without a type there is none.
+/// Appends Content-Type and Content-Length. An empty type is left out.
 template <class Out>
 void append_content(Out& out, std::string_view content_type, std::string_view body) {
   if (!content_type.empty()) {

@@ -11,7 +11,8 @@
 
 namespace weir::net {
 
-/// Whom to believe about who the client is. Immutable after construction; thread-safe.
+/// The rules by which weir determines the address of the client. Immutable after construction;
+/// thread-safe.
 class ClientAddressRules {
  public:
   /// `trust`: the hops that are believed. `header`: the one field they are believed about, any

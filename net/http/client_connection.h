@@ -78,7 +78,7 @@ class ClientConnection : public ClientEnd {
   /// scratch buffer.
   void go_on_after_turn() noexcept;
   void next_head() noexcept;   ///< the request is over
-  void lose_track() noexcept;  ///< what follows is no request that can be read; still read it
+  void lose_track() noexcept;  ///< the bytes that follow are no readable request; still read them
   void parse_kept_head();      ///< from in_ into ConnectionShare::request
   void begin_close();
   void client_ended() override { begin_close(); }
@@ -89,7 +89,7 @@ class ClientConnection : public ClientEnd {
   /// The head cannot be accepted; in reading_body, the framing of the body.
   virtual void refuse(HttpRefusal refusal) = 0;
   virtual void on_body_bytes() noexcept {}  ///< more of a body has come that is kept
-  /// The body is kept as far as it is to be, and body_state_ says how far. False: closed.
+  /// The body is kept as far as needed, and body_state_ shows how far. False: closed.
   virtual bool judge_body() = 0;
   virtual bool drain_body() = 0;  ///< false: more bytes are needed, or it is closed
   /// A step of a state of a proxy. False: nothing more to do now.

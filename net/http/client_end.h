@@ -24,9 +24,9 @@ struct ClientShare {
 };
 
 /// Our end of a client's connection: its socket, received bytes that are not processed yet, bytes
-/// that are not sent yet, and the current deadline. This class reads and writes. What derives from
-/// it gives a meaning to the bytes, through the virtual functions at the end. Owns the socket;
-/// lives on one worker, not thread-safe.
+/// that are not sent yet, and the current deadline. This class reads and writes. A derived class
+/// gives a meaning to the bytes, through the virtual functions at the end. Owns the socket; lives
+/// on one worker, not thread-safe.
 class ClientEnd : protected EventHandler, protected Timer, Sender {
  protected:
   explicit ClientEnd(ClientShare& share) noexcept : share_(share) {}

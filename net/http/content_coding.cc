@@ -38,7 +38,7 @@ ContentCoding coding_named(std::string_view name) noexcept {
   return ContentCoding::other;
 }
 
-/// Whether the parameters of a member (`;q=0.000`) say that it is not accepted.
+/// Whether the parameters of a member (`;q=0.000`) mean that it is not accepted.
 bool is_refused(std::string_view parameters) noexcept {
   const std::size_t equals = parameters.find('=');
   if (equals == std::string_view::npos) return false;
@@ -62,7 +62,7 @@ void append_readable_codings(std::string& out, const FieldList& fields) {
   const std::size_t begin = out.size();
   bool any = false;         // a member stood there
   bool accepts = false;     // one of the appended codings is acceptable
-  bool names_gzip = false;  // by its name; then `*` does not speak of it
+  bool names_gzip = false;  // by its name; then `*` does not apply to it
   for_members(fields, "accept-encoding", [&](std::string_view member) {
     any = true;
     const std::string_view name = ascii::trimmed(member.substr(0, member.find(';')));

@@ -10,7 +10,7 @@
 
 namespace weir::net {
 
-/// How the bytes of a body are coded, as the Content-Encoding fields of its head say together.
+/// The coding of a body's bytes, according to all Content-Encoding fields of its head.
 enum class ContentCoding : std::uint8_t {
   identity,  ///< plain bytes: no field, or nothing but `identity`
   gzip,      ///< also `x-gzip`

@@ -74,7 +74,7 @@ bool DoorGuard::needs_token(const SocketAddress& bound) noexcept {
 // unless the operator names them. The port is not compared: behind `kubectl port-forward` or ssh it
 // is another one.
 bool DoorGuard::host_allowed(std::string_view authority) const {
-  if (bound_.is_unix()) return true;  // no browser speaks to it
+  if (bound_.is_unix()) return true;  // no browser connects to it
   const auto host = host_of_authority(authority);
   if (!host) return false;
   if (*host == "localhost") return true;

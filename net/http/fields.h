@@ -97,7 +97,7 @@ struct FieldList {
 enum class Framing : std::uint8_t {
   none,         ///< there is no body
   length,       ///< after content_length bytes (0 included)
-  chunked,      ///< where the chunks say: ChunkedDecoder
+  chunked,      ///< where the last chunk ends: ChunkedDecoder
   until_close,  ///< responses only: where the connection ends
 };
 

@@ -7,9 +7,9 @@
 
 #include "net/http/fields.h"
 
-/// Fields in which a hop in front of the app describes a client: whom it forwards for, the client's
-/// certificate, user, place and path. What an app can prove by itself (a signed token) is not here.
-/// docs/security.md lists who sets which.
+/// Fields in which a hop in front of the app describes a client: its address, certificate, user,
+/// place and path. A text that an app can verify by itself (a signed token) is not here.
+/// docs/security.md lists which hop sets which field.
 namespace weir::net {
 
 /// The kind of a name that begins with `x-` and that the table of fields.cc does not have: x_weir,

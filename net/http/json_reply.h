@@ -7,7 +7,7 @@
 
 #include "net/http/server.h"
 
-/// Answers of the doors that speak JSON.
+/// Answers of the doors that use JSON.
 namespace weir::net {
 
 HttpReply json_reply(const boost::json::value& body, int status = 200);

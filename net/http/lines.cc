@@ -64,8 +64,8 @@ void name_in_connection(FieldList& list, std::string_view option) noexcept {
   }
 }
 
-/// Whether every hop needs the field, so that none may end it: framing, whom a hop forwards for,
-/// what is ours.
+/// Whether every hop needs the field, so that none may end it: framing, forwarding, and weir's own
+/// fields.
 bool must_go_on(std::string_view option) noexcept {
   switch (field_kind(option)) {
     case FieldKind::x_forwarded_other:

@@ -10,7 +10,7 @@ namespace weir::net {
 
 /// The facts about the request that decide what its answer means.
 struct AnsweredRequest {
-  bool head = false;  ///< its method is HEAD: no body whatever the fields say
+  bool head = false;  ///< its method is HEAD: no body, whatever the fields are
   /// Not empty: an upgrade was asked for, and a 101 must prove that it read this.
   std::string_view websocket_key = {};
 };

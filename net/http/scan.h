@@ -14,7 +14,7 @@
 /// and AVX2 does not pay: the median field is 30 bytes long), one byte a step elsewhere.
 namespace weir::net::scan {
 
-/// What may stand in no part of a head.
+/// Control characters but tab: no part of a head may contain one.
 constexpr bool is_control(char c) noexcept { return ascii::is_control_but_tab(c); }
 /// Characters of a request target: 0x21..0x7e except '#'.
 constexpr bool is_target(char c) noexcept { return c > 0x20 && c < 0x7f && c != '#'; }
@@ -23,8 +23,8 @@ constexpr bool is_plain_name(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
 }
 
-/// Each class says which bytes stop it: one by one, and 16 together, all bits set for such a byte.
-/// Comparisons of bytes are signed, so a range that is moved to the upper end of the positive
+/// Each class defines the bytes that stop it: one by one, and 16 together, all bits set for such a
+/// byte. Comparisons of bytes are signed, so a range that is moved to the upper end of the positive
 /// numbers costs one addition and one comparison.
 struct Control {
   static constexpr bool stops(char c) noexcept { return is_control(c); }

@@ -43,7 +43,8 @@ constexpr std::size_t kSmallBody = 4 << 10;
 
 struct Connection {
   Connection(Stream s, std::string said) : stream(std::move(s)), sent(std::move(said)) {}
-  /// Whom the connection waits for: the peer to send, this process to answer, the peer to read.
+  /// The party that the connection waits for: the peer to send, this process to answer, the peer to
+  /// read.
   enum class State : std::uint8_t { request, answer, reader };
 
   Stream stream;
@@ -435,7 +436,7 @@ asio::awaitable<HttpReply> HttpServer::Impl::answer(HttpRequest request) {
   } catch (...) {
     failure = std::current_exception();
   }
-  // A cancelled handler ends the connection; anything else is a bug of ours or want of memory, and
+  // A cancelled handler ends the connection. Anything else is a bug of weir or lack of memory, and
   // costs this one request.
   if (stopping) std::rethrow_exception(failure);
   ++failures;
@@ -481,8 +482,8 @@ asio::awaitable<bool> HttpServer::Impl::stream(Connection& connection,
   }
 }
 
-// Closing with unread bytes resets the connection, and the peer may lose the answer: say that
-// nothing more comes, then read what is still on its way.
+// Closing with unread bytes resets the connection, and the peer may lose the answer. So the server
+// ends its side first, then reads the bytes that are still on their way.
 asio::awaitable<void> HttpServer::Impl::linger(Connection& connection) {
   error_code error;
   connection.stream.shutdown(Stream::shutdown_send, error);

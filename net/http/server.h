@@ -24,7 +24,7 @@ class io_context;
 /// with the rate limit paths. On Boost.Beast, one coroutine a connection. Not for the proxy.
 namespace weir::net {
 
-/// Who asks, as the kernel says it.
+/// The peer of a connection, as the kernel identifies it.
 struct HttpPeer {
   Address address;                   ///< of TCP
   std::optional<std::uint32_t> uid;  ///< of a process on this machine, by a Unix socket

@@ -46,8 +46,8 @@ constexpr auto kParts = [] {
 
 constexpr Part part_of(char c) noexcept { return kParts[static_cast<unsigned char>(c)]; }
 
-/// Whether the path is its own normal form. May say no where it is (the slow way then copies it).
-/// `dots`: becomes true where it has a dot, which a script needs.
+/// Whether the path is its own normal form. May be false although it is (the slow way then copies
+/// it). `dots`: becomes true where it has a dot, which a script needs.
 bool is_normal(std::string_view path, const PathRules& rules, bool& dots) noexcept {
   for (std::size_t i = 0; i < path.size(); ++i) {
     const Part part = part_of(path[i]);

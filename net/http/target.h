@@ -15,7 +15,7 @@ struct NormalTarget : PathReadings {
   std::string_view target;  ///< `forward`, and the query if there is one: what the app gets
   std::string_view query;   ///< after the first '?', as received; empty if there is none
 
-  /// Fills in what a target says of a request: views into it, and into this object.
+  /// Fills in the target's parts of a request: views into it, and into this object.
   void describe(Request& request) const noexcept {
     request.target = target;
     request.path = path;

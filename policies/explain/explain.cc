@@ -202,7 +202,7 @@ void Explaining::conclude(const Verdict& verdict) {
     line.event = set.events[binding.event].name;
     line.key = key_of(policy, binding, frame_);
   }
-  // A defect ends the judgement: policies after it say that they were not asked.
+  // A defect ends the judgement: policies after it are marked as not evaluated.
   for (auto& line : out_.policies) {
     if (line.event.empty() && line.skipped.empty()) {
       const auto& defect = judgement_.plan.defect;

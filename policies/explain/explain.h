@@ -64,11 +64,11 @@ struct Explanation {
   int status = 0;          ///< if it is answered by weir
   std::string upstream_headers, response_headers;
   bool of_all = false;    ///< shared counters were read where all replicas count
-  std::string here_only;  ///< why they were not, for people; empty: they were, or nobody asked
+  std::string here_only;  ///< why they were not, for people; empty: they were, or were not needed
 
   std::string to_text(bool colour) const;
   std::string to_json() const;
-  /// What to_text() says below its first line.
+  /// The lines of to_text() below its first line.
   std::string body_text(bool colour) const;
   boost::json::object to_object() const;
 };
@@ -88,8 +88,8 @@ class Explaining {
   Explaining(const Explaining&) = delete;
   Explaining& operator=(const Explaining&) = delete;
 
-  /// The replies to questions() have to be there before anything else is done: then resume().
-  /// Whoever has no replies drops this object.
+  /// The caller fills the replies to questions() before any other call, then calls resume().
+  /// Without replies, the caller drops this object.
   bool is_waiting() const noexcept { return waiting_; }
   StoreOps& questions() noexcept { return judgement_.asked; }
   void resume();

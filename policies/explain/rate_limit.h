@@ -13,7 +13,7 @@
 
 /// A call of Envoy's rate limit service as events: each descriptor is one event, judged and counted
 /// by itself, whatever becomes of the others. No protobuf here: the gRPC door, `/json`, and
-/// `weir test` say the same of the same call.
+/// `weir test` give the same result for the same call.
 namespace weir::policies {
 
 /// Which event a descriptor is.

@@ -24,7 +24,7 @@ std::string_view title_of(int status) {
   return phrase.empty() ? "Refused" : phrase;
 }
 
-/// What the caller can correct, in words that reveal nothing of the policies.
+/// The mistake that the caller can correct, in words that reveal nothing of the policies.
 std::string_view detail_of(MissReason why) {
   switch (why) {
     case MissReason::ambiguous:

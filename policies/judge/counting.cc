@@ -6,7 +6,7 @@
 namespace weir::policies {
 namespace {
 
-/// A counter that cannot take the amount counts nothing, and refuses nobody.
+/// A counter that cannot take the amount counts nothing and refuses no request.
 bool is_refused_by(const Counter& counter, const PlannedCounter& planned) {
   return planned.reading.refused && !counter.shadow && planned.has_ceiling &&
          planned.ceiling.broken_by(planned.reading.value);

@@ -38,27 +38,27 @@ class EventKeys final {
   std::size_t bad_part() const noexcept { return bad_part_; }
   /// For keys that the caller builds part by part.
   KeyBuilder& builder() noexcept { return hashing_.builder(); }
-  /// The parts as people read them: those that load_texts() made, or those of an earlier event.
+  /// The parts as text for people: those that load_texts() made, or those of an earlier event.
   std::vector<std::string_view>& printable() noexcept { return views_; }
   void load_texts();
-  // Keys: loads the parts into parts_, addresses masked; false at the first missing one, which
-  // bad_part() names.
+  // Loads the parts of a key into parts(), with addresses masked. False at the first missing part,
+  // which bad_part() names.
   bool load_key(const std::vector<KeySlot>& key);
   void load_key_with_gaps(const std::vector<KeySlot>& key);  ///< missing parts are null
-  Hash128 key_hash();                                        ///< of parts_, without an owner
-  /// Hashes the parts into hash_ while a request is planned; false as load_key. Policies, lists and
-  /// patterns that share a key hash it once; parts_ is not to be relied on then.
+  Hash128 key_hash();                                        ///< of parts(), without an owner
+  /// Makes hash() the hash of this key while a request is planned; false as load_key. Policies,
+  /// lists and patterns that share a key hash it once; parts() is unspecified then.
   bool hash_key(const std::vector<KeySlot>& key, KeyId id) {
     if (id == kNoKey) return hash_new_key(key, id);
     if (hashed_.data()[id].round != round_) return hash_new_key(key, id);
     hash_ = hashed_.data()[id].hash;
     return true;
   }
-  /// `hash`: of parts_; a place that counts within a radius stands beside it.
+  /// `hash`: of parts(). A key that counts within a radius has the place in addition.
   limiter::CounterKey counter_key(const Counter& counter, const Hash128& hash) {
     return counter.near() ? place_key(counter) : limiter::CounterKey(hash.owned_by(counter.what));
   }
-  Hash128 hash_without_place();  ///< of parts_
+  Hash128 hash_without_place();  ///< of parts()
 
  private:
   struct HashedKey {

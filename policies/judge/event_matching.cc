@@ -65,9 +65,9 @@ void EventMatching::match_record(const Record& record, Trace* trace) {
     }
   }
   if (work_.plan().bases.empty() || base != kRequestEvent) work_.plan().bases.push_back(base);
-  // An event that was reported by its own name happened, and so did its parents, whatever could not
-  // be decided. Nobody will report which other children of the base event happened. Rows of a
-  // source are distinguished by its own `when`.
+  // An event that was reported by its own name happened, and so did its parents, even if conditions
+  // could not be decided. No report follows for other children of the base event. Rows of a source
+  // are distinguished by its own `when`.
   for (EventIndex event = record.event; event != base; event = work_.set->events[event].parent) {
     mark_happened(event);
   }

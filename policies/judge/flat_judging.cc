@@ -90,7 +90,7 @@ bool FlatJudging::is_clear(const FlatPlan& flat, std::uint64_t& came) {
   return there;
 }
 
-/// False: a policy has more to say about its key.
+/// False: a policy needs the general path for its key.
 bool FlatJudging::find_keys(FlatPlan& flat, Instant at, RowSink* rows) {
   for (FlatPolicy& policy : flat.policies) {
     if (policy.is_placed) continue;

@@ -43,7 +43,7 @@ inline bool is_calm(const Policy& policy, const PlannedPolicy& planned, const Pl
   }
   return true;
 }
-/// False: no rung of the policy holds, for its thresholds alone say so.
+/// False: by its thresholds alone, no rung of the policy holds.
 bool may_hold(const Policy& policy, const PlannedPolicy& planned, const Plan& plan) {
   if (!policy.has_metric) return true;
   const std::optional<Number>* limits = plan.limits.data() + planned.first_limit;
@@ -155,7 +155,7 @@ Winner Ladder::winner(const Policy& policy, const PlannedPolicy& planned, bool s
       value = Value::integer(shadow ? (settled ? scores_.all_settled : scores_.all)
                                     : (settled ? scores_.settled : scores_.enforced));
     }
-    // Most rungs do not hold, and their threshold alone says so.
+    // Most rungs do not hold, and the comparison with their threshold is enough to know it.
     const bool holds = (rung.overflows || breaks(rung, value, limits[r])) &&
                        rung_holds(policy, binding, r, value, limits[r]);
     if (trace != nullptr) trace->rung(policy, r, value, limits[r], holds);
@@ -290,7 +290,7 @@ void Ladder::decide(const JudgeOptions& options) {
     }
     if (!policy.reads_score) judge_planned(at, options);
   }
-  if (work_.set->any_scores) {  // last, when the others have said what they give
+  if (work_.set->any_scores) {  // last, when the others have given their scores
     for (std::size_t i = 0; i < work_.plan().policies.size(); ++i) {
       if (work_.policy_of(work_.plan().policies[i]).reads_score) judge_planned(i, options);
     }
@@ -310,7 +310,8 @@ void Ladder::decide(const JudgeOptions& options) {
     if (standing.hold > options.longest_hold) {
       work_.verdict.kind = Verdict::Kind::refuse;
       work_.verdict.crowded = true;
-      // Who waits for less than the hold comes back after it; else there may be room at any time.
+      // A client whose wait is shorter than the hold retries after the hold; otherwise there may be
+      // room at any time.
       if (options.longest_hold >= milliseconds{0}) work_.verdict.retry_after = standing.hold;
     }
   }
@@ -334,7 +335,7 @@ std::uint32_t Ladder::crowd_of(const Standing& standing) {
           policy.meters.end())
         others = std::max(others, work_.planned_counter(meter, 0).reading.in_flight);
     }
-    // A score, or counts of other replicas, do not say how many.
+    // A score, or counts of other replicas, do not show how many.
     return std::max<std::uint32_t>(others, 1);
   }
   return 0;

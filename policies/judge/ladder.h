@@ -43,7 +43,7 @@ class Ladder final {
   /// The policies with a rung that won, in the order of Plan::policies.
   const std::vector<Won>& won() const noexcept { return won_; }
   /// The severest of the rungs that hold; of equal ones the later: ladders are written upwards.
-  /// `holds(r, rung, value)` says whether rung r holds, and sets the value with which it does.
+  /// `holds(r, rung, value)` returns whether rung r holds, and sets the value with which it does.
   template <class Holds>
   static Winner best_rung(const Policy& policy, bool shadow, Holds holds) {
     Winner best;

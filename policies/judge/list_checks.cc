@@ -53,7 +53,7 @@ bool ListChecks::ask_lists(Instant at, Trace* trace) {
     if (trace != nullptr) trace->list(list, listed.until, {});
     return listed.until;
   };
-  // Allow lists first: an entry there ends judging, whatever other lists say.
+  // Allow lists first: an entry there ends judging, whatever is on other lists.
   for (const EventIndex event : work_.plan().events) {
     for (const auto& use : work_.set->list_uses[event]) {
       if (work_.set->lists[use.list].kind != ListKind::allow) continue;

@@ -71,8 +71,8 @@ void Memory::remember(const Policy& policy, const PlannedPolicy& planned, const 
               list == nullptr ? Hash128{} : keys_.key_hash().owned_by(list->identity), at);
 }
 
-/// Loads the key that a rung lists or notifies into parts_. False: the event lacks a part of it.
-/// With `missing: same`, all events that lack a part share one key.
+/// Loads the key that a rung lists or notifies into `keys_` (EventKeys::parts()). False: the event
+/// lacks a part of it. With `missing: same`, all events that lack a part share one key.
 bool Memory::load_listed_key(const Policy& policy, std::uint16_t binding, std::size_t rung) {
   const auto& list = policy.rungs[rung].list;
   work_.frame.set_event(work_.set->events[policy.bindings[binding].event].name);
@@ -85,7 +85,8 @@ bool Memory::load_listed_key(const Policy& policy, std::uint16_t binding, std::s
   return true;
 }
 
-/// `key`: of the rung's list, if it has one; its printable parts are views_.
+/// `key_in_list`: the key in the rung's list, if the rung has one. EventKeys::printable() has the
+/// key's printable parts.
 void Memory::put_on_list(const Policy& policy, const Rung& rung, std::size_t rung_index,
                          const Value& value, std::optional<Number> limit,
                          const Hash128& key_in_list, Instant at) {
@@ -156,7 +157,7 @@ void Memory::count_standings() {
   }
 }
 
-/// Whether the store decides, when it hears of the event, what its match makes us remember.
+/// Whether the effects of a match wait until the store has received the event and decides.
 bool Memory::is_delivered_later(const Policy& policy) const noexcept {
   return policy.pattern && std::any_of(work_.plan().patterns.begin(), work_.plan().patterns.end(),
                                        [&](const auto& planned) {

@@ -9,8 +9,8 @@
 
 namespace weir::policies {
 
-/// The lasting effects of a judgement: list entries, pins, cleared counters, statistics, news for
-/// observers.
+/// The lasting effects of a judgement: list entries, pins, cleared counters, statistics, and
+/// messages to observers.
 /// Part of a Driver: one for each worker, used on the worker's thread.
 class Memory final {
  public:

@@ -29,7 +29,7 @@ PatternJudging::Parts PatternJudging::parts_of(const Policy& policy, const Patte
     if (condition->side() == Side::answer && !answered) return Holds::open;
     const Value value = condition->eval(work_.frame);
     if (value.is_true()) return Holds::yes;
-    if (answered) {  // what an answer does not tell follows `missing`
+    if (answered) {  // a field that the answer lacks follows `missing`
       const bool untold = hangs_on_unread(work_.frame, *condition, value);
       return untold && policy.missing != Missing::skip ? Holds::yes : Holds::no;
     }
@@ -56,8 +56,8 @@ PatternJudging::Parts PatternJudging::parts_of(const Policy& policy, const Patte
   return out;
 }
 
-/// Decides about steps that nobody can know to be one. False: the policy continues without these
-/// steps, or refuses the request.
+/// Handles an event for which it cannot be decided whether it is a step. False: the policy
+/// continues without these steps, or refuses the request.
 bool PatternJudging::takes_unread(const Policy& policy, std::uint16_t binding, Parts& parts,
                                   Trace* trace) {
   const Binding& of = policy.bindings[binding];

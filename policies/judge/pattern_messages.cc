@@ -167,7 +167,7 @@ void PatternJudging::delivered(const PatternMessage& message, const limiter::Pat
   if (reply.matched == 0) return;
   const SetInUse in_use(matching_, message.loaded);
   work_.at = now;
-  matches_ = reply.matches;  // none but in replay, where somebody wants to see them
+  matches_ = reply.matches;  // empty but in replay, whose sink takes them
   remember_delivered(message, now, here);
 }
 
@@ -186,7 +186,7 @@ bool PatternJudging::keep_here(PatternMessage& message, Instant now) {
   if (matches_.empty()) return true;
   work_.at = now;
   remember_delivered(message, now, false);
-  message.remembered = true;  // also when the store hears of it
+  message.remembered = true;  // also for the store's later reply
   return true;
 }
 

@@ -55,7 +55,7 @@ class Settling final {
 
  private:
   void end_reservations(Instant at, bool matched) noexcept;
-  /// What the answer says about a condition or an amount.
+  /// The result of a condition or an amount once the answer is known.
   enum class AnswerSays : std::uint8_t {
     no,
     yes,

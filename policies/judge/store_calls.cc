@@ -57,7 +57,7 @@ void StoreCalls::touch_synced(const Counter& counter, const limiter::CounterKey&
   forget_last_key();
 }
 
-/// Adds an operation whose reply nobody awaits. Its parts are counters of the set in use, which it
+/// Adds an operation whose reply is not awaited. Its parts are counters of the set in use, which it
 /// keeps alive until the store has replied.
 StoreOps::Item& StoreCalls::add_best_effort(SharedVerb verb, std::string_view key,
                                             const limiter::Amount& event,
@@ -88,9 +88,9 @@ StoreOps::Item& StoreCalls::add_best_effort_for(const PlannedCounter& planned, S
   return item;
 }
 
-/// Without a reply, it is unknown whether the store holds a place for the event. Nobody would
-/// settle that place, and a few of them would refuse others until they expire: so the place is
-/// given up.
+/// Without a reply, it is unknown whether the store holds a place for the event. Such a place would
+/// never be settled, and a few of them would refuse others until they expire: so the place is given
+/// up.
 void StoreCalls::give_up_place(const PlannedCounter& planned, const StoreOps& asked) noexcept {
   const StoreOps::Item& from = asked[planned.asked];
   const SharedError error = asked.reply(planned.asked).error;
@@ -103,7 +103,7 @@ void StoreCalls::give_up_place(const PlannedCounter& planned, const StoreOps& as
   });
 }
 
-/// Counts what the store has not counted, without waiting. After a time-out nobody knows whether
+/// Counts what the store has not counted, without waiting. After a time-out it is unknown whether
 /// the store has counted: a second count would be worse than none.
 void StoreCalls::count_in_store(const PlannedCounter& planned, const StoreOps& asked) {
   if (asked.reply(planned.asked).error != SharedError::none) return;

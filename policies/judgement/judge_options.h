@@ -11,7 +11,7 @@
 
 namespace weir::policies {
 
-/// Who reads Judgement::plan. Events that nobody reads need no plan.
+/// The events for which Judgement::plan is read. Other events need no plan.
 enum class PlanOf : std::uint8_t {
   all,
   loud,  ///< those of which some rung holds
@@ -27,8 +27,8 @@ struct JudgeOptions {
   bool dry = false;  ///< change nothing: what would the verdict be
   /// Count the event in every counter, even if a policy refuses it.
   bool insists = false;
-  /// An event that is passed stays open although its answer changes nothing: somebody wants to see
-  /// that (Driver::value()).
+  /// An event that is passed stays open although its answer changes nothing: the caller reads the
+  /// result (Driver::value()).
   bool keep_open = false;
   PlanOf plan_of = PlanOf::all;
   Trace* trace = nullptr;
@@ -36,8 +36,8 @@ struct JudgeOptions {
   /// The time of the event for patterns and views; none: now. Live, their deadlines and windows end
   /// by the clock, so an event happens when it is reported; files have the times of their rows.
   std::optional<TimePoint> happened;
-  /// When the event says itself that it happened, to policies of `clock: event`; none: it does
-  /// not, so that it happens now. Nothing happens later than now.
+  /// The event's own time, for policies of `clock: event`; none: it has none, so that it happens
+  /// now. Nothing happens later than now.
   std::optional<TimePoint> own_time;
   std::uint64_t line =
       0;  ///< where the event stands in its file; 0: nowhere, or as its Record says

@@ -8,7 +8,7 @@ namespace weir::policies {
 class PatternJudging;
 struct Judgement;
 
-/// The way from a Driver to the shared store, with three promises. Who implements it decides
+/// The way from a Driver to the shared store, with three promises. The implementation decides
 /// whether the replies come at once or later; all calls come from within calls of the driver.
 class Outbox {
  public:

@@ -38,9 +38,9 @@ struct PatternMessage {
   bool remembered = false;   ///< and that is done already
   bool was_certain = false;  ///< its match was foreseen when the request was judged
   // How it is getting on.
-  bool again = false;         ///< the store may have heard of it
+  bool again = false;         ///< the store may have received it
   bool kept = false;          ///< counted locally, because the store was away
-  std::uint8_t refusals = 0;  ///< how often the store has said that it can't
+  std::uint8_t refusals = 0;  ///< how often the store has refused it
 
   void clear();
 };

@@ -86,7 +86,7 @@ struct PlannedPolicy {
   bool reserves = false;
   bool matched = false;  ///< after settlement: the event that it reserved for has happened
   bool rowed = false;    ///< a RowSink has its reading already
-  bool blind = false;    ///< the shared store is away, and then the policy says nothing
+  bool blind = false;    ///< the shared store is away, and the policy then has no effect
   std::int16_t reported_rung = -1;  ///< the rung that a RowSink has as its verdict
   std::uint32_t first_counter = 0;  ///< into Plan::counter_refs, one per Policy::counters
   std::uint32_t first_limit = 0;    ///< into Plan::limits, one per rung
@@ -152,8 +152,8 @@ inline Defect store_defect(const Policy& policy) noexcept {
 }
 
 /// Whether a flood of new keys must not evict the counts of this rung's callers: callers that it
-/// refuses or lists. Reaching a rung that only flags costs one request per key, which anybody can
-/// send.
+/// refuses or lists. Reaching a rung that only flags costs one request per key, which any client
+/// can send.
 inline bool holds_caller(const Rung& rung, Action effect) noexcept {
   return refuses(effect) || (effect != Action::none && rung.list.has_value());
 }
@@ -176,7 +176,7 @@ struct Plan {
   std::vector<EventIndex> unread_events;  ///< whose `when` hangs on what cannot be read
   bool provisional = false;               ///< some counter is
 
-  /// No policy and no list has anything to say: of most records where views alone count.
+  /// No policy, list or pattern applies: so it is for most records where only views count.
   bool is_silent() const noexcept {
     return policies.empty() && lists.empty() && patterns.empty() && !allowed && !defect &&
            would_refuse.empty();

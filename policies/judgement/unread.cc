@@ -28,7 +28,7 @@ Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expressio
 }
 
 Unread unread_in(Frame& frame, const PolicySet& set, const Limit& limit, std::uint32_t open) {
-  // Null is no failure: a table may have no limit for a value that everybody reads alike.
+  // Null is no failure: a table may have no limit for a value that all parsers read alike.
   if (const auto* expression = std::get_if<Expression>(&limit.source))
     return unread_in(frame, set, *expression);
   for (const SlotId slot : limit.table_slots) {

@@ -22,8 +22,8 @@ struct Unread {
 /// an object is unreadable, because an application may convert it to a text. So is a header that
 /// applications decode in different ways.
 MissReason why_no_text(Frame& frame, const PolicySet& set, SlotId slot);
-/// Why this value of an expression is no number, where somebody asks for one. A value of the client
-/// that is none is unreadable: an application may read a number there.
+/// Why this value of an expression is no number, if a number is needed. A value of the client that
+/// is none is unreadable: an application may read a number there.
 MissReason why_no_number(Frame& frame, const Expression& expression, const Value& value);
 /// The part that this failed expression could not read.
 Unread unread_in(Frame& frame, const PolicySet& set, const Expression& expression);

@@ -76,9 +76,8 @@ class Frame {
   /// Request slots outside the capture are missing (unread). `event_time` is the request's.
   void resume(const SlotTable& slots, const Captured& captured, const Answer& answer,
               TimePoint event_time, const ListOracle* lists);
-  /// Goes on with the request as begun, and what `answer` says: slots in `of_answers` are
-  /// forgotten; of those in `not_kept` lists and JSON become missing (unread), as if captured and
-  /// resumed.
+  /// Goes on with the request as begun, and with `answer`: slots in `of_answers` are forgotten; of
+  /// those in `not_kept` lists and JSON become missing (unread), as if captured and resumed.
   void look_at(const Answer& answer, std::span<const SlotId> of_answers,
                std::span<const SlotId> not_kept);
   /// Sets the value of `event` from now on (a view that outlives the use).

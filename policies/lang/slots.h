@@ -36,7 +36,7 @@ struct PathStep {
   friend bool operator==(const PathStep&, const PathStep&) = default;
 };
 
-/// The argument of an extractor; the row's ArgumentForm says which member counts.
+/// The argument of an extractor; the row's ArgumentForm defines which member counts.
 struct Argument {
   std::string name;  ///< headers: as on the wire, in lower case (`x-device-id`)
   std::vector<PathStep> path;
@@ -93,7 +93,7 @@ class SlotTable {
   SlotId entry(std::uint32_t k);
   /// A column of the records of event `source`; its value is preset, or null.
   SlotId column(std::string_view source, std::string_view name, Type type);
-  /// The slot of this canonical text, if somebody reads it.
+  /// The slot of this canonical text, if it is read.
   std::optional<SlotId> find(std::string_view text) const;
   /// The slot of a field's expression: of the attribute or field itself if it is nothing else.
   SlotId computed(const Expression& expression);
@@ -109,7 +109,7 @@ class SlotTable {
   /// The slots whose values are addresses, other than the attribute `ip`. A record brings such a
   /// value as text; Frame::begin() reads the address.
   const std::vector<SlotId>& addresses() const noexcept { return addresses_; }
-  /// The slot of the attribute `ip`, which nearly every key has; kMax: nobody reads it.
+  /// The slot of the attribute `ip`, which nearly every key has; kMax: it is not read.
   SlotId client() const noexcept { return client_; }
   std::size_t size() const noexcept { return slots_.size(); }
   bool full() const noexcept { return full_; }

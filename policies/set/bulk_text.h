@@ -22,9 +22,9 @@ struct BulkText {
 
 /// Reads one entry a line: the list's fields, then perhaps when the entry ends (`2027-01-01`, RFC
 /// 3339, or Unix seconds) and why, with commas between them; in a list of addresses blanks will do
-/// as well. What follows `#` or `;` is a comment. A line that is no entry spoils the whole: half a
-/// list is worse than the one before it. `entries_max`: of lines that are entries. Pure; linear in
-/// the text, and takes the memory of the list once more while it sorts.
+/// as well. A comment begins with `#` or `;`. A line that is no entry spoils the whole: half a list
+/// is worse than the one before it. `entries_max`: of lines that are entries. Pure; linear in the
+/// text, and takes the memory of the list once more while it sorts.
 BulkText read_bulk_list(const List& list, std::string_view text, const HashSecret& secret,
                         TimePoint now, std::size_t entries_max);
 

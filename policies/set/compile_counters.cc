@@ -84,7 +84,7 @@ std::optional<double> radius_of(const config::PolicyDef& def) {
 
 /// The properties that the counters of all windows of one policy share.
 struct CounterCompiler::Counted {
-  std::string events;  ///< what is counted of which event, for the identity
+  std::string events;  ///< the counted events and their filters, for the identity
   bool real = false;
   bool outcome = false;  ///< an answer decides
   bool provisional = false;

@@ -178,7 +178,7 @@ std::optional<KeySlot> Names::key_part_slot(const config::KeyPart& part, const E
   auto out = key_slot(part.field, event, complain);
   if (!out || !(part.v4_bits || part.v6_bits) || is_unread(out->slot)) return out;
   if (!out->is_address && set_.slots[out->slot].kind == Slot::Kind::column) {
-    // A column of a record is text or what JSON says; the mask says that it is an address.
+    // A column of a record is text or a JSON value; the mask shows that it is an address.
     const std::string text = "address(" + part.field.value + ")";
     Scope scope(*this, event);
     const auto address = compile_expression({text, part.field.where}, scope, problems_);

@@ -10,7 +10,7 @@ using config::PatternDef;
 
 // Events that the answer decides are known with the answer; other events are known at once.
 constexpr milliseconds kLateAnswer{61'000};
-// And the store may hear of them late: while a connection comes back, what has happened waits.
+// The store may receive events late: while a connection comes back, messages wait.
 constexpr milliseconds kToldLate{10'000};
 // An operation in the store is as slow as its key is full.
 constexpr std::size_t kKeepShared = 100;

@@ -369,7 +369,8 @@ void PolicyCompiler::warn_policy(const config::PolicyDef& def, const Policy& pol
   const bool acts = std::any_of(policy.rungs.begin(), policy.rungs.end(), [](const Rung& rung) {
     return !rung.shadow && (refuses(rung.effect) || rung.list);
   });
-  // `missing: skip` in the file says that one knows. A segment of the route is never left out.
+  // A `missing: skip` in the file shows that it is on purpose. A segment of the route is never left
+  // out.
   if (acts && policy.missing == Missing::skip && def.missing.where.line == 0) {
     for (std::size_t i = 0; i < binding.key.size(); ++i) {
       const Slot& slot = set_.slots[binding.key[i].slot];

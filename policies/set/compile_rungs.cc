@@ -103,7 +103,8 @@ void RungCompiler::take_window(const config::Rung& from, const Counter& counter,
 void RungCompiler::choose_list(const config::Rung& from, Policy& policy, Rung& rung) {
   const auto named = from.list ? names_.named_list(*from.list) : std::nullopt;
   if (named && rung.action == Action::graylist) act_as(set_.lists[*named], rung);
-  // Nobody reads of a shadow rung: a list of its own stands in for the named one.
+  // A shadow rung does not write the named list: it writes a list of its own, which no policy
+  // reads.
   rung.list = from.list && !rung.shadow ? named : lists_.own_list(policy, rung, from);
   if (from.silenced && !from.list) {
     Rung enforced = rung;

@@ -167,7 +167,7 @@ class Binder : CompileStep {
       told_table_keys_;  // one problem each, however many rungs use the key
 };
 
-/// Compiles what policies count, and thereby which policies share counters.
+/// Compiles the counters of policies, and decides which policies share counters.
 class CounterCompiler : CompileStep {
  public:
   CounterCompiler(Names& names, Binder& binder) : CompileStep(names), binder_(binder) {}
@@ -251,8 +251,8 @@ class ViewCompiler : CompileStep {
 };
 
 // Once the set is whole.
-void index_events(PolicySet& set);    ///< what each event leads to (compile_index.cc)
-void note_shortcuts(PolicySet& set);  ///< what holds for every event; last
+void index_events(PolicySet& set);    ///< the policies and lists of each event (compile_index.cc)
+void note_shortcuts(PolicySet& set);  ///< facts that hold for every event; call it last
 
 /// Adds the slots that are not there yet.
 void add_captures(std::vector<SlotId>& into, std::span<const SlotId> slots);

@@ -190,8 +190,8 @@ struct Policy {
   std::vector<std::string> key_names;
   bool key_is_address = false;       ///< the only part is an address
   std::vector<ListIndex> own_lists;  ///< one for each action that remembers here
-  /// The lists of rungs that an override has put in shadow: they act on nobody until the override
-  /// ends. Operators see and lift their entries meanwhile.
+  /// The lists of rungs that an override has put in shadow: they have no effect until the override
+  /// ends. Operators can see and remove their entries in the meantime.
   std::vector<ListIndex> lists_asleep;
   /// The named lists that the same rungs write without the override. Their entries go on acting,
   /// because others may have listed them, too.
@@ -235,7 +235,7 @@ struct List {
   Tell tell = Tell::nothing;
   std::string body, content_type;  ///< of its refusals; empty: weir's own
   std::size_t max = 100'000;
-  milliseconds forget{0};  ///< how long an ended entry is remembered, where its rung does not say
+  milliseconds forget{0};  ///< how long an ended entry is remembered, by default
   std::vector<std::string> of;
   std::vector<config::KeyPart> parts;  ///< the same with masks; empty for a policy's own list
   bool of_address = false;             ///< its only field is an address
@@ -344,7 +344,7 @@ struct PolicySet {
   std::vector<SlotId> of_answers;    ///< slots that only an answer fills
   std::vector<SlotId> not_kept;  ///< slots of requests whose lists or JSON no answer finds again
 
-  /// What attach() was at when it ended.
+  /// The last step that attach() began.
   enum class Attached : std::uint8_t { counters, patterns, lists };
   /// Finds or makes the counters and lists in the banks, which outlive policy sets. Called once,
   /// before the set is shared. Fails if a bank is full; `attached` then says which one, unless it

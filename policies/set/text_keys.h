@@ -31,8 +31,8 @@ Result<limiter::CounterKey> counter_key(const PolicySet& set, const Policy& poli
                                         std::span<const std::string_view> parts,
                                         const HashSecret& secret);
 /// The same key in the form of the shared store: for limiter::SharedOp::key. A place of a radius
-/// key is not part of it, but goes into SharedOp::place. `wall`: which window's, where the key
-/// says.
+/// key is not part of it, but goes into SharedOp::place. `wall`: defines the window, if the window
+/// is part of the key.
 Result<std::string> shared_key(const Policy& policy, std::span<const std::string_view> parts,
                                const HashSecret& secret, const Sharing& sharing, TimePoint wall);
 Result<Hash128> list_key(const PolicySet& set, const List& list,

@@ -89,7 +89,7 @@ class LiveView final : public limiter::SharedView {
   bool is_shared() const noexcept { return secret_.has_value(); }
   /// A shared view: how long at `now` its windows have to wait beyond their grace.
   milliseconds behind(TimePoint now) const noexcept;
-  limiter::ViewSharing sharing() const;  ///< as heard last
+  limiter::ViewSharing sharing() const;  ///< as last reported
 
   const limiter::ViewSpec& spec() const noexcept override { return spec_; }
   void take_delta(std::size_t most, std::vector<std::string>& out) override;

@@ -10,7 +10,8 @@
 #include "replay/formats/log_splitter.h"
 #include "replay/formats/request_target.h"
 
-/// Lines of access logs, as records (`source: {log: ...}`) and as the HTTP requests they tell of.
+/// Lines of access logs, as records (`source: {log: ...}`) and as the HTTP requests that they
+/// describe.
 namespace weir::replay {
 namespace {
 
@@ -81,7 +82,7 @@ class RequestLog final : public Format {
              const policies::PolicySet& set)
       : tolerant_(formats.size() > 1), recording_(std::move(recording)), parts_(set) {
     const Reads reads(set);
-    // A combined line is a common one and two headers, which may be nobody's concern.
+    // A combined line is a common one and two headers, which the policies may not read.
     if (tolerant_ && !reads.headers) formats.erase(formats.begin(), formats.end() - 1);
     for (const LogFormat& format : formats) kinds_.emplace_back(format, reads);
   }
@@ -116,7 +117,7 @@ class RequestLog final : public Format {
   }
 
  private:
-  /// What the policies read beside the parts that every request has.
+  /// The fields that the policies read, besides those that every request has.
   struct Reads {
     explicit Reads(const policies::PolicySet& set) {
       for (std::size_t id = 0; id < set.slots.size(); ++id) {
@@ -130,7 +131,7 @@ class RequestLog final : public Format {
     bool headers = false, answer = false;
   };
 
-  /// A format, and where in it the parts of a request stand that somebody reads.
+  /// A format, and the columns in it that policies read.
   struct Kind {
     Kind(const LogFormat& format, Reads reads) : splitter(format, time_of(format)) {
       // A header's column never has one of these names.
@@ -181,7 +182,8 @@ class RequestLog final : public Format {
       return column == Kind::kNone ? std::string_view{} : line[column];
     };
     row.time = line.time();
-    // What no access log tells is as made (read()), and stays so.
+    // The other fields, which no access log contains, keep the values from the construction
+    // (read()).
     Request& request = row.request;
     request.time = row.time;
     request.path = request.query = {};

@@ -73,7 +73,7 @@ class JsonLines final : public Format {
     if (why != policies::MissReason::unreadable) {
       return object ? bad(place_of_time(), kNoSuchTime) : bad(0, kNoObject);
     }
-    // The fast parser does not say where: a slow one does, for the few that people look at.
+    // The fast parser reports no place: a slow one does, for the few lines that people look at.
     boost::json::stream_parser parser;
     boost::json::error_code error;
     const std::size_t used = parser.write_some(text_.data(), text_.size(), error);

@@ -209,7 +209,7 @@ bool LogSplitter::split(std::string_view line, bool tail) {
     } else {
       std::size_t end = line.size();
       if (!step.last) {
-        // `-` stands in most columns of most logs that nobody reads.
+        // `-` is the value of most unread columns in most logs.
         const bool is_dash = step.stop != '-' && line.size() - at > 1 && line[at] == '-' &&
                              line[at + 1] == step.stop;
         end = is_dash       ? at + 1

@@ -51,7 +51,7 @@ class LogSplitter {
     bool dash_is_null = false;
     bool quoted = false;  // a value between quotes
     bool last = false;    // a value that no literal ends
-    bool wanted = true;   // somebody reads one of its columns
+    bool wanted = true;   // one of its columns is read
     bool path = true;     // of a URL: also its path
     char stop = 0;        // the end of a value
     std::size_t column = 0;

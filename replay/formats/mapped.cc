@@ -232,8 +232,8 @@ class Mapped final : public Format {
     return into;
   }
 
-  /// A column has no type. What policies read of an answer are mostly numbers and conditions; of a
-  /// request they are mostly names, which may look like numbers.
+  /// A column has no type. Policies read mostly numbers and conditions of an answer; of a request
+  /// they read mostly names, which may look like numbers.
   static void append_column(std::string& room, std::string_view text) {
     const std::size_t sign = text.starts_with('-') ? 1 : 0;
     const bool digit = text.size() > sign && ascii::is_digit(text[sign]);

@@ -16,8 +16,8 @@ constexpr std::size_t kItemsAtOnce = 32, kNewsAtOnce = 64, kBytesAtOnce = 512 <<
 constexpr std::size_t kReplicasABeat = 16;
 // Clocks that differ by less are the same: answers take some time.
 constexpr milliseconds kSameClock{250};
-// Numbers of a script are doubles. What is beyond their integers is no time and no sequence of one,
-// and differences of two that are within do not overflow.
+// Numbers of a script are doubles. A number beyond the integers of a double is no valid time or
+// sequence, and differences of two that are within do not overflow.
 constexpr std::int64_t kNumberMax = kExactInteger;
 // An end that has travelled is the same end.
 constexpr milliseconds kSameEnd{2'000};
@@ -249,7 +249,7 @@ void BoardSync::take_items(std::vector<BoardAnswer::Item> items, std::int64_t st
                       item.until - known.until < kSameEnd;
     if (same) item.until = known.until;
     known = item;
-    // It would be refused: its base is gone. Who has put it hears of this item, and puts anew.
+    // It would be refused: its base is gone. Its author receives this item, and puts its own again.
     std::erase_if(unsent_,
                   [&](const Unsent& told) { return told.guarded && told.item.name == item.name; });
     heard.items.push_back(std::move(item));

@@ -34,11 +34,11 @@ struct BoardAnswer {
   };
   std::int64_t now = 0, sequence = 0, news_sequence = 0;  ///< ms, and what is known from now on
   std::string epoch;
-  bool more = false;  ///< there is more to hear at once
+  bool more = false;  ///< a next call would bring more at once
   std::optional<std::vector<BoardReplica>> replicas;
   std::vector<std::pair<std::string, std::int64_t>> versions;  ///< hash, since when (ms)
   std::vector<Item> items;
-  std::vector<std::int64_t> told;  ///< of each item told: its stamp; 0: refused, -1: no room
+  std::vector<std::int64_t> told;  ///< of each item sent: its stamp; 0: refused, -1: no room
   std::vector<std::string> news;
 
   /// Reads the answer to a call that sent `told` items. nullopt: it is no such answer.

@@ -243,7 +243,7 @@ void ListSync::take(const ListRecord& record, TimePoint now) {
   refused_.erase(record.key);
   Mirror& known = mirror_[record.key];
   if (known.removed > record.removed && record.listed <= known.removed) {
-    // The store has lost a removal that it had: it says an entry that is none.
+    // The store has lost a removal that it had: its answer has an entry that is removed.
     if (local_change(record.key) == nullptr) {
       std::optional<TimePoint> listed;
       if (known.until != 0) listed = to_local(std::max(known.listed, known.removed + 1));
@@ -287,7 +287,7 @@ bool ListSync::take_record(const ListRecord& record, TimePoint now) {
     if (change == nullptr) repeat(record.key, 0, held->listed, now);  // the store has lost it
     return false;
   }
-  if (removed_here >= record.listed) return false;  // the store will hear of that
+  if (removed_here >= record.listed) return false;  // the removal goes to the store
   auto entry = entry_of(record);
   if (!entry) return false;
   for (TimePoint* const t : {&entry->since, &entry->forget_until}) {

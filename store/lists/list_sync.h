@@ -138,7 +138,7 @@ class ListSync {
   TimePoint asked_{}, next_{};
   std::unordered_map<Hash128, Mirror, HashOfHash> mirror_;
 
-  std::optional<ListEpoch> epoch_;  // none: never heard
+  std::optional<ListEpoch> epoch_;  // none: no answer yet
   ListEpoch fresh_{};
   std::uint64_t fresh_number_ = 0;
   std::int64_t known_ = 0;

@@ -258,7 +258,7 @@ bool can_send(const SharedOp& op) noexcept {
   if (op.verb > SharedVerb::take_back) return false;
   for (const SharedPart& part : op.parts) {
     if (part.counter == nullptr || part.counter->kind == nullptr) return false;
-    // A reply has room for what one of them says, and their cells differ.
+    // A reply has room for the answer to one of them, and their cells differ.
     if (part.counter->kind->near && op.parts.size() != 1) return false;
   }
   if (op.verb == SharedVerb::read || op.verb == SharedVerb::reset) return true;

@@ -89,7 +89,7 @@ void Connection::connect() {
     if (!address) return fail(SharedError::unavailable, "the socket's path is too long");
     return open_socket(*address);
   }
-  if (endpoint_.host.empty()) {  // not known yet: a Sentinel will say
+  if (endpoint_.host.empty()) {  // not known yet: a Sentinel will report it
     state_ = State::waiting;
     net::Wheel::disarm(*this);
     return;

@@ -101,7 +101,7 @@ void NearCalls::gather(Call& call) {
     owner_.on_near(call.ref, call.reply);
     return calls_.take_back(call);
   }
-  // Before the caller hears of it, so that the caller's next question finds it done.
+  // This precedes the caller's notification, so that the caller's next question finds it done.
   cell.verb = cell.verb == SharedVerb::add ? SharedVerb::take_back : SharedVerb::release;
   cell.at = own.at;
   call.part.undo = own.parts[0].undo;

@@ -9,7 +9,8 @@
 
 namespace weir::store {
 
-/// Appends what scripts/near.lua says of one cell: its value's part, and the settled value's.
+/// Appends the answer of scripts/near.lua about one cell: its value's part, and the settled
+/// value's.
 void append_cell(std::string& out, std::string_view value, std::string_view settled);
 
 /// The parts of one reading, put together cell by cell. Not thread-safe.

@@ -73,7 +73,7 @@ class Node final : Connection::Owner, net::Timer {
   void ask_slots();
   void end_turn();  ///< everything gathered goes out
 
-  /// For people: which server refuses, and how it says so.
+  /// For people: which server refuses, and its error text.
   std::string refusal(std::string_view text) const;
 
   std::uint64_t calls() const noexcept { return calls_made_; }

@@ -19,9 +19,9 @@ class Parking {
   struct Parked {
     OpRef ref;
     TimePoint not_before;
-    Node* asking;         ///< where its slot is on its way to; null: to whoever has the slot
+    Node* asking;         ///< the node that its slot moves to; null: the owner of the slot
     Endpoint at;          ///< of that node
-    TimePoint ask_again;  ///< whoever has the slot, if that node has not come up by then
+    TimePoint ask_again;  ///< then the owner of the slot is asked, unless that node is up
   };
 
   bool empty() const noexcept { return all_.empty(); }

@@ -19,7 +19,7 @@ bool can_send_pattern(const limiter::SharedOp& op) noexcept;
 /// the same with `:due`. Returns how many.
 unsigned append_pattern_keys(std::string& out, const limiter::SharedOp& op);
 
-/// Appends the argument, as one bulk string. `now` says how long ago the event happened.
+/// Appends the argument, as one bulk string. `now` defines how long ago the event happened.
 void append_pattern_argument(std::string& out, const limiter::SharedOp& op, bool retry, Now now);
 
 /// False: not what was asked for.

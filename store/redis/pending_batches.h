@@ -17,7 +17,7 @@ struct OpRef {
   std::uint8_t sent = 0;   ///< how often it has gone out
   std::uint8_t moved = 0;  ///< how often it was sent elsewhere
   std::uint8_t width = 0;  ///< number of elements in its answer, for skipping it
-  bool unsure = false;     ///< an attempt may have been executed: the next one says so
+  bool unsure = false;     ///< an attempt may have been executed: the next one is marked as a retry
 };
 
 /// The waiting batches. A batch may be gone (its deadline passed, it was cancelled) while its

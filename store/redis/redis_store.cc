@@ -121,7 +121,7 @@ bool RedisStore::submit(Batch& batch, TimePoint deadline, bool whole) {
         begin(ref, batch.ops[i], batch.patient);
       }
     }
-  } catch (...) {  // no memory: whoever submits ends what the batch is for
+  } catch (...) {  // no memory: the caller handles the failure of the batch
     pending_.submitted(ref);
     cancel(batch);
     throw;
@@ -194,7 +194,7 @@ void RedisStore::on_error(Node& node, OpRef ref, SharedError error, std::string_
     want_slots();
   }
   if (error == SharedError::cluster_down) want_slots();
-  // The connection broke. What it had not sent yet has not been executed.
+  // The connection broke. Operations that were not sent yet have not been executed.
   const bool broke = error == SharedError::lost || error == SharedError::timed_out ||
                      error == SharedError::malformed;
   if (broke && ref.unsure && !counts_once(*op)) return finish(ref, error);

@@ -6,7 +6,7 @@
 
 namespace weir::store {
 
-/// Asks Sentinels where the master is: at start, every second, and whenever it is said to be lost.
+/// Asks Sentinels where the master is: at start, every second, and whenever the master seems lost.
 /// It asks one Sentinel at a time, and the next one if that Sentinel does not know the master or
 /// does not answer.
 class Sentinels final : Connection::Owner, net::Timer {

@@ -42,7 +42,7 @@ class SlotMap {
   std::vector<std::uint16_t> owners_;  // of each slot: the node's index + 1, 0: unknown
   TimePoint asked_{}, known_{};
   bool wanted_ = false;
-  std::size_t turn_ = 0;  // whom to ask next
+  std::size_t turn_ = 0;  // the next node to ask
   std::string why_;
 };
 

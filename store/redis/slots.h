@@ -16,7 +16,7 @@ inline constexpr unsigned kSlots = 16'384;
 /// CRC16 (XMODEM) of the key, or of what stands between its first braces if that is not empty.
 unsigned slot_of(std::string_view key) noexcept;
 
-/// `MOVED 3999 127.0.0.1:6381` and `ASK ...`. An empty host means: the one that said so.
+/// `MOVED 3999 127.0.0.1:6381` and `ASK ...`. An empty host means the node that has sent it.
 struct Redirect {
   bool ask = false;
   unsigned slot = 0;

@@ -21,7 +21,7 @@ class StoreClock {
  public:
   static constexpr std::chrono::seconds kPeriod{10};
 
-  /// The server said `shown`, and at ticks() `heard` we heard of it.
+  /// The server reported the time `shown`; its answer arrived at ticks() `heard`.
   void learn(TimePoint shown, std::chrono::nanoseconds heard) noexcept {
     const milliseconds offset = shown.time_since_epoch() - std::chrono::floor<milliseconds>(heard);
     if (!offset_ || heard - began_ >= kPeriod) {

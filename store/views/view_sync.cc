@@ -244,7 +244,7 @@ void ViewSync::failed(TimePoint now, std::string why) {
 void ViewSync::not_sent(TimePoint now, std::string why) {
   flying_ = hurries_ = false;
   due_ = now + kInterval;
-  if (is_folding()) end_fold(due_);  // somebody folds later
+  if (is_folding()) end_fold(due_);  // some replica folds later
   publish(false, std::move(why));
 }
 
@@ -307,7 +307,7 @@ bool ViewSync::take_exchange(Heard& heard, TimePoint now) {
   heard_at_ = asked_at_;
   adopt(epoch);
   settle(number, now);
-  asked_ = 0;  // the store has said which of them it has
+  asked_ = 0;  // the store has answered which of them it has
   if (step_ == Step::meet) {
     if (met) {  // it was here before, and has been away for too long
       view_.begin_again();

@@ -24,12 +24,12 @@ namespace weir::store {
 ///      ^                          |
 ///      +--------------------------+  the log was folded beyond what this replica had read
 ///
-/// What a replica has counted goes out in numbered *pieces*. A piece stays until the store says
-/// that it has its number, and is sent again after a failure: the store takes each number once.
+/// A replica sends its counts in numbered *pieces*. The replica keeps a piece until the store
+/// acknowledges its number, and sends it again after a failure: the store takes each number once.
 /// Pieces of the last seconds are kept longer: a store that has lost its memory gets them again,
-/// and those that have read them before leave them out by their numbers. The replica that finds the
-/// store empty first *fills* it: it sends its pieces, then writes bases of all that it has, and
-/// says which pieces of others are in them.
+/// and replicas that have read them before skip them by their numbers. The replica that finds the
+/// store empty first *fills* it: it sends its pieces, then writes bases of all its counts, and
+/// names the pieces of others that the bases contain.
 class ViewSync {
  public:
   static constexpr milliseconds kInterval{1'000};

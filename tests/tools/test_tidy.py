@@ -189,10 +189,19 @@ class Sources(unittest.TestCase):
                          ["core/a.h:1: a comment begins with `Of`: name its subject",
                           "core/a.h:4: a comment begins with `Those`: name its subject"])
 
+    def test_comments_that_begin_with_what(self):
+        self.assertEqual(self.found(tidy.check_comments, core__a_h="/// What is wrong.\nint f();\n\n  // What nobody reads.\nint a;\n    ///< What waits.\n",
+                                    core__b_h="/// The reason of a failure:\n/// What it says is for people.\nint f();  // What follows.\n/// Whatever it is.\n",
+                                    bench__load__c_cc="// What an event costs.\n", tests__core__d_test_cc="// What it finds.\n"),
+                         ["core/a.h:1: a comment begins with `What`: name its subject",
+                          "core/a.h:4: a comment begins with `What`: name its subject",
+                          "core/a.h:6: a comment begins with `What`: name its subject",
+                          "bench/load/c.cc:1: a comment begins with `What`: name its subject"])
+
     def test_noexcept_functions_that_allocate(self):
         self.assertEqual(self.found(tidy.check_noexcept, core__a_cc="int f() noexcept {\n  return g(std::make_shared<int>(1));\n}\n",
                                     core__b_cc="int f() noexcept {\n  try {\n    g(std::make_shared<int>(1));\n  } catch (...) {\n  }\n}\n"),
-                         ["core/a.cc:1: a noexcept function allocates (std::make_shared): want of memory would end the process"])
+                         ["core/a.cc:1: a noexcept function allocates (std::make_shared): lack of memory would end the process"])
 
     def test_commands_that_cannot_be_run(self):
         (tidy.ROOT / "scripts").mkdir()

@@ -25,7 +25,7 @@ constexpr std::uint32_t kStreamsMin = 100;
 
 const config::Endpoint kGrpcDefault{"127.0.0.1", config::kGrpcPort, ""};
 
-/// What the gRPC servers of all workers have in common.
+/// The data that the gRPC servers of all workers share.
 struct GrpcCommon {
   /// `certificates`: null serves in the clear.
   GrpcCommon(const DoorPlan& plan, std::shared_ptr<const net::TlsContext> certificates)
@@ -65,7 +65,7 @@ class GrpcWorker final : public WorkerDoor {
 
   void use(const policies::PolicySet& set) override { checks_.use(set.path_rules); }
   Result<void> listen(net::Fd fd) override { return server_.listen(std::move(fd)); }
-  /// Health says no while it drains.
+  /// The health service reports NOT_SERVING while it drains.
   void begin_drain(bool draining) override {
     health_.serve(!draining);
     if (draining) server_.begin_drain();
@@ -76,7 +76,7 @@ class GrpcWorker final : public WorkerDoor {
   }
 
  private:
-  /// Serves this method as well, and says so to who asks for the health of its service.
+  /// Serves this method as well, and reports the health of its service.
   void add(net::grpc::Method& method) {
     server_.add(method);
     const std::string_view path = method.path().substr(1);

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-/// Command lines that messages show, made of the words that somebody has given.
+/// Command lines that messages show, made of the words that the user has given.
 namespace weir::app {
 
 /// Whether a word looks like the name of a configuration: it ends with .yaml or .yml.

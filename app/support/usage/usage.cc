@@ -36,7 +36,7 @@ Words flags_of(const CLI::App& app) {
 
 /// A command line, taken apart by what the command knows.
 struct Given {
-  Words options;         ///< that it knows, with their values, as they stand
+  Words options;         ///< that it knows, with their values, as the user wrote them
   Words known;           ///< their long names
   Words places;          ///< words that are neither options nor values
   std::string config;    ///< of a -c that the command does not have
@@ -90,7 +90,7 @@ Given take_apart(const CLI::App& command, const Words& words) {
   return out;
 }
 
-/// What somebody means who gives such a line.
+/// The command line that the user probably means.
 struct Meant {
   std::string why;  ///< what is wrong, in a sentence; empty: nothing is known
   Words line;       ///< without `weir`; empty: no line is known
@@ -198,7 +198,7 @@ Meant meant_by(std::string_view command, const Given& given) {
   return {{}, command_line(command, given, given.places)};
 }
 
-/// Whether the words show which line is meant; then it has been said.
+/// Prints the command line that the user probably means, with its reason. False: it is unknown.
 bool say_meant(const CLI::App& command, const std::string& name, const Words& words) {
   const Given given = take_apart(command, words);
   Meant meant = meant_by(name, given);

@@ -12,7 +12,7 @@
 #include "policies/set/describe.h"
 #include "policies/set/text_keys.h"
 
-/// What a step of a case expects, beside what came.
+/// Compares the result of a step with the expectations of its case.
 namespace weir::app {
 namespace {
 

@@ -14,7 +14,7 @@ struct CaseRun::Flight {
   const config::CaseStep* step = nullptr;
   std::int64_t number = 1;  ///< of the repetition
   RequestDraft draft;
-  std::string json;                          ///< of an event: as an app would tell it
+  std::string json;                          ///< of an event: as an app would send it
   std::unique_ptr<api::EventReader> reader;  ///< has read it; null: it is a request
   policies::Judgement judgement;
   bool judged = false;  ///< policies have seen it

@@ -10,7 +10,7 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-/// What the names of case files stand for. Views of the set's own names.
+/// Resolves the names in case files. The views are of the set's own names.
 class CaseNames {
  public:
   CaseNames(const policies::PolicySet& set, config::Problems& problems)

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kClient = "203.0.113.7";
 
-/// What came of one descriptor; the views of its effect are kept.
+/// The result of one descriptor, with copies of the texts of its effect.
 struct Answered {
   policies::Verdict verdict;
   Effect effect;
@@ -168,7 +168,7 @@ bool CaseRun::prepare(Flight& flight) {
   return false;
 }
 
-/// An event as `POST /v1/events` would be told it, and read by what reads that.
+/// Writes an event as the body of `POST /v1/events`, and reads it with the reader of that API.
 bool CaseRun::prepare_event(Flight& flight) {
   const config::CaseStep& step = *flight.step;
   flight.json = "{\"event\":";

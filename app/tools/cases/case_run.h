@@ -24,13 +24,13 @@ struct CaseFailure {
   config::Where where;
   std::string message;  ///< `expected flag, came pass`
   std::string step;     ///< which event it was, and when
-  std::string why;      ///< what the policies read; lines
+  std::string why;      ///< the readings of the policies; lines
 };
 
 /// Runs one case: its own counters and lists, a time that the steps move, and the driver that the
-/// proxy uses. What the app does takes its time too: requests are in flight until it answers,
-/// and those that are over only because of others' reservations wait as they do in the proxy. What
-/// replicas share is asked of a store of the case's own.
+/// proxy uses. The app takes its time too: requests are in flight until it answers, and those that
+/// are over only because of others' reservations wait as they do in the proxy. Shared policies use
+/// a store of the case's own.
 class CaseRun final : private policies::Observer, private policies::PatternSink {
  public:
   /// `configuration` is good and outlives this.

@@ -19,7 +19,7 @@ class CaseStore final : public policies::ImmediateOutbox {
 
   /// Lets the driver share. Both must outlive the use.
   void serve(policies::Driver& driver);
-  /// What was due to be exchanged until now is exchanged, at its time.
+  /// Runs each exchange that is due until `now`, at its time.
   void advance(TimePoint now);
   limiter::SyncedBank::Stats exchange_stats() const noexcept { return synced_.stats(); }
 

@@ -18,8 +18,8 @@ class CaseTrace final : public policies::Trace {
   const std::string* value(const std::string& policy) const;
   /// One line per policy or list that the event concerns, `first` before the others.
   std::string why(const std::string& first) const;
-  /// The policies and lists that refuse the event, or in shadow mode would, because they cannot
-  /// read a field: the judgement tells of them only in its verdict.
+  /// Notes the policies and lists that refuse the event, or in shadow mode would, because they
+  /// cannot read a field: the judgement reports them only in its verdict.
   void note_unread(const policies::Verdict& verdict);
 
   void event(const policies::Event&, Happened) override {}

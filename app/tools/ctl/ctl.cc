@@ -273,7 +273,7 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
       ->add_option("--as", flags->person,
                    "Who gets it: approvals and the audit log have this name, and no other")
       ->type_name("WHO")
-      ->check([](const std::string& who) {  // an unset variable of a script would name nobody
+      ->check([](const std::string& who) {  // an unset variable of a script gives an empty name
         return who.empty() ? "is empty: give the name of a person" : std::string();
       });
   CLI::App* undo = app.add_subcommand("undo", "Take back a change of lists, or show what can be");

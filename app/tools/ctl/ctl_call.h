@@ -8,7 +8,7 @@
 #include "app/support/command.h"
 #include "core/clock.h"
 
-/// How `weir ctl` speaks to the admin door of a running weir.
+/// The client of `weir ctl` for the admin API of a running weir.
 namespace weir::app {
 
 struct AdminDoor {
@@ -62,8 +62,8 @@ std::string key_word(const std::string& word);
 std::string admin_target(std::string_view path, std::string_view part = {},
                          const std::vector<std::string>& keys = {});
 
-/// What show() was given while one of these exists, instead of on stdout: to put the answers of
-/// several replicas together. One at a time; not for threads.
+/// While an object of this class exists, it collects the values given to show(), which are then not
+/// printed, so that the answers of several replicas can be merged. One at a time; not thread-safe.
 class Gathered {
  public:
   Gathered();

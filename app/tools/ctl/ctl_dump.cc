@@ -42,8 +42,8 @@ void cover_secrets(json::value& of) {
   }
 }
 
-/// What the audit log says of people's keys: a dump leaves the house. What an entry was before and
-/// after is about the key as well, where there is one.
+/// Removes people's keys from the audit log: a dump is sent to others. The members `before` and
+/// `after` of an entry with a key are removed too, because they are about that key.
 void leave_out_keys(json::value& audit) {
   json::object* const all = audit.if_object();
   json::value* const entries = all == nullptr ? nullptr : all->if_contains("entries");

@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 constexpr std::string_view kKnown[] = {"until", "for", "why", "effect"};
 
-// What GET /v1/lists/{list} says of an entry besides, and an export with it.
+// The other members of an entry in GET /v1/lists/{list}, which an export contains as well.
 constexpr std::string_view kShown[] = {
     "key",   "since",  "by",           "times",  "level", "list",   "policy", "value",
     "limit", "asleep", "left_seconds", "static", "kind",  "shadow", "how",    "commands"};
@@ -80,7 +80,7 @@ std::string read_csv(std::string_view text, const std::vector<std::string>& part
     if (columns.empty()) {
       if (const auto sign = other_separator(cells, parts); !sign.empty())
         return place + "commas separate the columns, not " + (sign == ";" ? "semicolons" : "tabs");
-      // What stands behind the key's parts in a file without a header is a date and a reason.
+      // In a file without a header, the columns after the key's parts are a date and a reason.
       bool heading = cells.size() > parts.size() && is_known(cells[parts.size()]);
       for (std::string& cell : cells) {
         if (parts.size() == 1 && cell == "key") cell = parts.front();

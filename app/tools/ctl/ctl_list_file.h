@@ -21,8 +21,8 @@ namespace weir::app {
 std::string read_list_file(std::string_view text, const std::vector<std::string>& parts,
                            boost::json::array& entries);
 
-/// What weir says of `entry 3: ` of a piece of a file, said of the file, of which `before` entries
-/// stand before the piece.
+/// Turns a problem of `entry 3: ` in a piece of a file into a problem of the whole file. `before`:
+/// the number of entries before the piece.
 std::string entry_of_file(const std::string& problem, std::size_t before);
 
 /// Pages of GET /v1/lists/{list} as one file that read_list_file takes. Entries of the

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Reads `over=20` words into `set`. What is wrong, or an empty text.
+/// Reads `over=20` words into `set`. Returns the problem, or an empty text.
 std::string read_settings(const std::vector<std::string>& words, json::object& set) {
   if (words.size() < 2) return "say which threshold: weir ctl policy NAME set over=20 --for 10m";
   for (std::size_t i = 1; i < words.size(); ++i) {

@@ -30,7 +30,7 @@ void add_levels(const json::object& level, const std::string& way, std::string& 
   }
 }
 
-/// `android=3000` words into `set`. What is wrong, or an empty text.
+/// Reads `android=3000` words into `set`. Returns the problem, or an empty text.
 std::string read_cells_of(const std::vector<std::string>& words, json::object& set) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::size_t equals = words[i].rfind('=');

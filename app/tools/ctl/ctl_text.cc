@@ -86,7 +86,7 @@ std::string lists_table(const json::value& answer) {
 
 namespace {
 
-// What a listing does not show, because it may be millions.
+// Lines about list sources, whose entries a listing leaves out because there may be millions.
 std::string source_lines(const json::value& answer) {
   std::string out;
   for (const json::value& list : items(answer, "lists")) {

@@ -7,8 +7,8 @@
 
 #include "app/support/news.h"
 
-/// What the admin API answers, for people: `weir ctl`. Pure; what comes from elsewhere is made
-/// plain.
+/// Answers of the admin API as text for people: `weir ctl`. Pure. Hidden characters in texts from
+/// elsewhere are escaped.
 namespace weir::app {
 
 /// GET /v1/policies: a row for each.

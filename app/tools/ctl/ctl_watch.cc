@@ -79,7 +79,8 @@ bool knows_verdicts(const WatchOptions& options) {
   return false;
 }
 
-/// Whether somebody has this name, so that there can be verdicts of it; else says what is wrong.
+/// Whether a policy or list has this name, so that verdicts of it are possible; else prints the
+/// problem.
 int check_policy(const AdminDoor& door, const WatchOptions& options) {
   if (options.policy.empty()) return kOk;
   const AdminAnswer policies = ask_admin(door, "GET", "/v1/policies");

@@ -15,7 +15,8 @@ namespace weir::app {
 
 /// Names that only a running weir knows.
 enum class AdminNames : std::uint8_t { policies, lists, views };
-/// Their names; empty if it does not answer. `door`, `token_file`: as the words say, or empty.
+/// Their names; empty if weir does not answer. `door`, `token_file`: as on the command line, or
+/// empty.
 using AskNames = std::function<std::vector<std::string>(AdminNames, const std::string& door,
                                                         const std::string& token_file)>;
 

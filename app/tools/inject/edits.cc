@@ -191,8 +191,9 @@ bool Edits::remove_block(const YAML::Node& of, std::size_t first, std::size_t la
   return true;
 }
 
-/// Up to `to`, or to the comments that stand on lines of their own before it. What stands deeper
-/// than the members is of the member before, a comment or not: a text of `|` may look like one.
+/// Up to `to`, or to the comments that stand on lines of their own before it. A line that is
+/// indented deeper than the members belongs to the member before, a comment or not: a text of `|`
+/// may look like one.
 std::size_t Edits::before_comments(std::size_t from, std::size_t to) const {
   std::size_t out = to;
   const std::size_t column = to - line_of(to);

@@ -30,8 +30,9 @@ class Edits {
   /// is not written behind its key as it is, but is empty, or has an anchor, or is an alias.
   [[nodiscard]] bool replace(const YAML::Node& map, std::string_view key, const std::string& with);
   /// Removes members of a map, or items of a list, by their numbers; once for each map or list.
-  /// What add_key(), add_first() and add_last() have added goes without a trace. Comments between
-  /// members stay. False, and no change: nothing would be left of a map or list in block form.
+  /// Items that add_key(), add_first() and add_last() have added are removed without a trace.
+  /// Comments between members stay. False, and no change: nothing would be left of a map or list in
+  /// block form.
   [[nodiscard]] bool remove(const YAML::Node& of, const std::set<std::size_t>& which);
 
   std::string apply() const;

@@ -267,7 +267,7 @@ class Injector : public ManifestEdit {
     return labelled_.insert(place_of_keys(pod.metadata, "labels")).second;
   }
 
-  /// The annotation by which take_out() tells what inject() has added.
+  /// Adds the annotation from which take_out() knows what inject() has added.
   void add_marks(const Pod& pod, const Marks& marks) {
     const YAML::Node annotations = at_path(pod.metadata, {"annotations"});
     const std::string text = marks.text();
@@ -307,7 +307,7 @@ std::string null_list(const Pod& pod) {
   return {};
 }
 
-/// What weir would bring, and the pod has already.
+/// Reports a name or port that weir would add, and that the pod already uses. Empty: none.
 std::string name_taken(const Pod& pod) {
   for (const char* volume : {"weir-config", "weir-run"}) {
     if (count_named(pod.spec, "volumes", volume) != 0)

@@ -18,7 +18,7 @@ struct Manifest {
 struct InjectOptions {
   std::string image;
   std::string config_map = "weir";
-  std::string app_port;  ///< empty: what the manifests say
+  std::string app_port;  ///< empty: the port in the manifests
   bool classic = false;  ///< a second container, instead of a native sidecar
 };
 

@@ -12,7 +12,7 @@
 #include "app/tools/inject/objects.h"
 #include "app/tools/inject/stream.h"
 
-/// What putting weir into manifests and taking weir out of them have in common.
+/// The common part of adding weir to manifests and removing it from them.
 namespace weir::app {
 
 /// The edits of one manifest. `out` must outlive it.

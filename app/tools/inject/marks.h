@@ -12,8 +12,8 @@ namespace weir::app {
 /// itself.
 inline constexpr const char* kAdded = "weir.example/added";
 
-/// What the annotation says: `grace-period,label,hook:app,empty:volumes`, or `none`. The container
-/// and the volumes of weir are not in it, because their names tell who has added them.
+/// The content of the annotation: `grace-period,label,hook:app,empty:volumes`, or `none`. The
+/// container and the volumes of weir are not in it, because their names show that weir added them.
 struct Marks {
   bool grace_period = false;    ///< terminationGracePeriodSeconds
   bool label = false;           ///< kLabel

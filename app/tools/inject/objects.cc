@@ -54,7 +54,7 @@ std::string first_port(const Pod& pod) {
   return {};
 }
 
-/// What weir in this pod forwards to, as inject has written it; empty: weir.yaml says it.
+/// The port to which weir forwards in this pod, as inject has written it; empty: weir.yaml has it.
 std::string port_of_weir(const Pod& pod) {
   constexpr std::string_view kHere = "http://127.0.0.1:";
   for (const char* list : {"initContainers", "containers"}) {

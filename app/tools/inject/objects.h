@@ -11,7 +11,8 @@
 
 #include "config/default_ports.h"
 
-/// What `weir inject` finds in manifests: pods, Services, and the ports between them. Pure.
+/// The objects that `weir inject` finds in manifests: pods, Services, and the ports between them.
+/// Pure.
 namespace weir::app {
 
 /// Where weir's proxy listens.
@@ -42,7 +43,7 @@ struct Pod {
   std::string title() const { return kind + "/" + name; }
 };
 
-/// What the manifests have.
+/// The objects of all manifests.
 struct Objects {
   struct Service {
     YAML::Node node;
@@ -76,7 +77,7 @@ std::string port_number(const Pod& pod, const std::string& port);
 std::string target_of(const YAML::Node& port);
 /// A list of ports: those for TCP.
 std::vector<YAML::Node> tcp_ports(const YAML::Node& holder);
-/// How well the name, the number or the protocol of a Service's port says HTTP.
+/// How well the name, the number or the protocol of a Service's port indicates HTTP.
 enum class HttpSign : std::uint8_t { none, likely, clear };
 HttpSign sign_of_http(const YAML::Node& port);
 /// The app's port in the manifests. Of a pod that has weir: what that weir forwards to. Else that

@@ -33,8 +33,8 @@ std::string join_manifests(const std::vector<std::string>& texts,
   if (texts.size() == 1)
     return (manifests.front().marked ? std::string(kByteOrderMark) : std::string()) + texts.front();
   std::string out;
-  // What reads the stream may take one that begins with a brace for JSON to its end, so a
-  // separator stands before such a document too.
+  // A reader of the stream may parse a stream that begins with a brace as JSON to its end, so a
+  // separator precedes such a document too.
   for (const std::string& text : texts) {
     const std::size_t begin = text.find_first_not_of(" \t\r\n");
     if (begin == std::string::npos) continue;

@@ -125,7 +125,7 @@ std::optional<TimePoint> parse_time(std::string_view text) {
   return read_epoch(text, EpochUnit::millis);
 }
 
-/// What the flags ask for; what is wrong with them if the text is not empty.
+/// Fills `plan` from the flags. Returns the problem of the flags; empty: none.
 std::string make_plan(const ReplayFlags& flags, replay::Plan& plan) {
   for (const std::string& event : flags.events) {
     const std::size_t equals = event.find('=');
@@ -248,7 +248,7 @@ int run(replay::Team& team, const ReplayFlags& flags, const Globals& globals,
   return failed ? kNo : kOk;
 }
 
-/// What is wrong with the names of events, and with the flags that are for HTTP requests.
+/// Checks the names of events, and the flags for HTTP requests. Returns the problem; empty: none.
 std::string look_at_sources(const replay::Plan& plan, const policies::PolicySet& set) {
   bool any_log = false;
   for (const replay::Plan::Source& source : plan.sources) {
@@ -305,7 +305,7 @@ std::string read_sweep(const ReplayFlags& flags, const replay::Plan& plan, Outpu
   return {};
 }
 
-/// What a replay has been asked for, besides what it replays.
+/// The options of a replay, other than its sources.
 struct ReplayRequest {
   const ReplayFlags& flags;
   const Globals& globals;
@@ -394,7 +394,7 @@ int load_and_replay(const ReplayRequest& asked) {
   if (!path) return kNo;
   const Configuration configuration = load_configuration(*path, environment);
   if (!configuration.good()) {
-    // What is wrong with the YAML of a log helps nobody.
+    // Problems of a log that is parsed as YAML would not help the user.
     if (looks_like_log(*path)) return wrong_log(*path, has_sources);
     print_problems(configuration, colours);
     return kNo;

@@ -11,7 +11,7 @@ namespace weir::app {
 struct Threads {
   std::size_t asked = 0;  ///< the flag; 0: one for each core that this process may use
   unsigned most = 1;
-  std::string why;  ///< there is one, before anybody has looked at the policies
+  std::string why;  ///< why `most` is 1, if that is known before the policies are read
 };
 
 /// A small input is not worth a second thread. `store`: a Redis is asked about each event, in their

@@ -349,7 +349,7 @@ bool Checker::arithmetic(Ast& node) {
   return true;
 }
 
-/// Folds what is known, and passes up what the children say.
+/// Folds constant expressions, and passes up the properties of the children.
 bool Checker::finish(Ast& node) {
   if (node.op == Op::load) return true;
   const bool pure = node.op != Op::call || node.function->pure;
@@ -376,7 +376,7 @@ void Checker::fold(Ast& node) {
   if (value.is_error()) {
     diagnostics.warning(node.begin, node.end, "this always fails",
                         "an overflow, a division by zero or a conversion that cannot work");
-    node.fixed = false;  // said once
+    node.fixed = false;  // reported once
     return;
   }
   if (value.is(Type::real) && !std::isfinite(value.as_real())) return;  // has no literal

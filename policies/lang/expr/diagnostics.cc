@@ -4,8 +4,8 @@
 
 namespace weir::policies::expr {
 
-/// A plain scalar is underlined in full, and a quoted one with its quotes; the length tells the two
-/// apart. If the text in the file is neither (escapes, several lines), columns would be wrong, so
+/// A plain scalar is underlined in full, and a quoted one with its quotes; the length distinguishes
+/// the two. If the text in the file is neither (escapes, several lines), columns would be wrong, so
 /// the whole text is underlined. Columns and lengths are bytes, as in the loader.
 config::Where Diagnostics::where(std::size_t begin, std::size_t end) const noexcept {
   config::Where at = text_.where;

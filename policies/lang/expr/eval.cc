@@ -46,8 +46,7 @@ bool reads_a_number(const FunctionRow& function) noexcept {
   return function.name == "int" || function.name == "double" || function.name == "round";
 }
 
-/// What an evaluation notes of the values that it misses. An evaluation that notes nothing costs
-/// nothing for it.
+/// The notes of an evaluation about missing values. NoNotes costs nothing.
 struct NoNotes {};
 struct Notes {
   Missed missed;
@@ -206,7 +205,7 @@ class Evaluator {
     return Value::error();
   }
 
-  /// The node fails for lack of memory. Whoever sends long values decides that, so the condition
+  /// The node fails for lack of memory. A client can cause that by long values, so the condition
   /// may not pass for one that does not hold.
   Value no_room(const Node& node) const {
     if constexpr (kNotes) {
@@ -261,7 +260,7 @@ class Evaluator {
   }
 
   /// A field whose expression fails is as missing as an absent field. A field that is present and
-  /// unreadable is an error: nobody knows its value.
+  /// unreadable is an error: its value is unknown.
   Value has(const Node& node) const {
     [[maybe_unused]] const Noted before = notes_;
     const Value x = child(node, 0);

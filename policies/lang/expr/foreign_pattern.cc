@@ -11,7 +11,7 @@ namespace {
 
 using Pieces = std::vector<std::string_view>;
 
-constexpr std::size_t kPartsMax = 6;  // of a hint: a longer one helps nobody
+constexpr std::size_t kPartsMax = 6;  // of a hint: a longer one is hard to read
 
 /// Whether clients' values of this field have no `*` or `|` that a pattern would look for.
 bool is_plain(const Subject& subject) {

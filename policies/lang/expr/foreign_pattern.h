@@ -22,7 +22,7 @@ struct Subject {
 
 struct ForeignPattern {
   std::string why;        ///< empty: the text is no pattern
-  std::string condition;  ///< what to write instead
+  std::string condition;  ///< the condition to write instead
   bool several = false;   ///< the condition joins several tests by `or`
 };
 

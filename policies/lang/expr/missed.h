@@ -29,8 +29,8 @@ struct Missed {
   MissReason part_why = MissReason::none;
 };
 
-/// Evaluates the program once more. `as_number`: somebody asks for a number, so that arithmetic on
-/// a text from which some application reads a number is unreadable, too.
+/// Evaluates the program once more. `as_number`: the caller needs a number, so that arithmetic on a
+/// text from which some application reads a number is unreadable, too.
 Missed why_missed(const Program& program, Frame& frame, bool as_number = false);
 
 }  // namespace weir::policies::expr

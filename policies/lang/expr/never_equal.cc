@@ -17,7 +17,8 @@ bool is_call_of(const Ast& node, std::string_view name) {
   return node.op == Op::call && node.function != nullptr && node.function->name == name;
 }
 
-/// What is read below lowerAscii(), upperAscii() and trim(), and in which letters it comes out.
+/// The expression inside lowerAscii(), upperAscii() and trim(), and the case in which its value
+/// results.
 struct Plain {
   const Ast* node;
   bool lowered = false, raised = false;
@@ -42,7 +43,7 @@ Subject subject_of(const Checker& checker, const Ast& node) {
   if (base.node->op != Op::load) return out;
   const Slot& slot = checker.scope.slots()[base.node->slot];
   if (slot.extractor == nullptr) return out;
-  // In other letters than the attribute has, its rules say nothing of the text.
+  // The rules of the attribute do not apply to its text in another letter case.
   const std::string_view name = slot.extractor->name;
   if (base.raised && (name == "host" || name == "path" || name == "scheme")) return out;
   if (base.lowered && name == "method") return out;

@@ -163,7 +163,7 @@ NeverText never_text(const Subject& subject, std::string_view text, Compared how
             found.condition};
   }
   Never never = value_never(subject, text, how);
-  // A path has an escaped one (`%3B`), which nobody looks for.
+  // The path keeps an escaped semicolon as `%3B`; a text with `;` means the parameters of a path.
   if (const auto at = text.find(';');
       never.why.empty() && subject.attribute == "path" && at != std::string_view::npos) {
     return {quoted(text) + " does not find the parameters of a path: policies match a path " +

@@ -172,7 +172,7 @@ bool may_pass(const Value& value, Op op, const Value& bound) {
                                    : true;
 }
 
-/// The values that something can have beside what its type says.
+/// The values that something can have, narrower than its type.
 struct Range {
   std::optional<std::int64_t> least, most;
   std::string_view why;  ///< empty: there is none

@@ -20,13 +20,14 @@ char* Arena::allocate(std::size_t bytes) {
     ++block_;
     used_ = 0;
   }
-  // Each block doubles what there is, so that the number of blocks stays small. What does not fit
-  // into the rest of a block leaves that unused: so there may be more in blocks than is given.
+  // Each block doubles the memory, so that the number of blocks stays small. If bytes do not fit
+  // into the rest of a block, the rest stays unused: so blocks may have more bytes than are given
+  // out.
   const std::size_t size = std::max({bytes, std::min(capacity_, kMax / 2), std::size_t{4096}});
   try {
     blocks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
   } catch (const std::bad_alloc&) {
-    return refuse();  // as if it were full: whoever asks may not throw
+    return refuse();  // as if it were full: callers may not throw
   }
   capacity_ += size;
   used_ = bytes;

@@ -11,8 +11,8 @@ namespace weir::policies {
 
 /// Scratch memory of one evaluation: bumps a pointer, forgets everything in O(1), keeps its blocks.
 /// So it allocates only until it has seen its largest request. Bounded: beyond kMax bytes in one
-/// evaluation it gives null, and the expression that asked fails. What it gives does not hang on
-/// the blocks that earlier evaluations have left. Not thread-safe.
+/// evaluation it gives null, and the expression that asked fails. The result does not depend on the
+/// blocks that earlier evaluations have left. Not thread-safe.
 class Arena {
  public:
   static constexpr std::size_t kMax = std::size_t{4} << 20;

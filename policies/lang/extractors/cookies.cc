@@ -94,7 +94,8 @@ Extracted cookie_value(Arena& arena, std::string_view value) noexcept {
     if (value.find_first_of("\\\"") != std::string_view::npos)
       return Extracted::miss(MissReason::ambiguous);
   } else if (value.starts_with('{') || value.starts_with('[')) {
-    // JSON as browsers' scripts write it. Whoever ends a cookie there reads no value at all.
+    // JSON as browsers' scripts write it. A parser that ends the cookie there reads no value at
+    // all.
     if (value.find_first_of(kOtherSeparators) != std::string_view::npos)
       return Extracted::miss(MissReason::ambiguous);
   } else if (find_end(value) != std::string_view::npos ||

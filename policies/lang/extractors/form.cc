@@ -99,8 +99,8 @@ Parameter find_raw(Reading& reading, std::string_view encoded, Match match) noex
   return out;
 }
 
-/// Reads the text once more in seven bits, and compares what it finds with `found`. Ambiguous if
-/// the two differ; else `found.why`. Where a raw name is too long for that, nobody can say.
+/// Reads the text once more in seven bits, and compares the result with `found`. Ambiguous if the
+/// two differ; else `found.why`. If a raw name is too long for that, the result is unknown.
 template <class Match>
 MissReason compare_in_seven_bits(std::string_view encoded, const Parameter& found,
                                  Match match) noexcept {

@@ -79,7 +79,7 @@ bool names_charset(std::string_view parameters) noexcept {
   return false;
 }
 
-/// `charset*=` and `charset*0=` are a charset to those who know RFC 2231.
+/// Parsers of RFC 2231 take `charset*=` and `charset*0=` for a charset.
 bool is_encoded_charset(std::string_view name) noexcept {
   constexpr std::string_view kCharset = "charset";
   return name.size() > kCharset.size() &&

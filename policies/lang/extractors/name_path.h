@@ -15,7 +15,7 @@ enum class PathMatch : std::uint8_t {
   no,         ///< no application takes it for the field
   field,      ///< some application does
   container,  ///< the field is a list or map of it, or which element it is differs: `user[email][]`
-  elsewhere,  ///< another element of the list: the field, for those who close gaps in lists
+  elsewhere,  ///< another element of the list: the field, for parsers that close gaps in lists
 };
 
 /// The same of a name alone.
@@ -24,9 +24,9 @@ constexpr PathMatch path_match(NameMatch match) noexcept {
   return match == NameMatch::container ? PathMatch::container : PathMatch::field;
 }
 
-/// Compares the name as it stands in the message. Letters are folded as by match_form_name(), in
-/// each step. Text that is left over after a `]` (PHP and qs drop it) makes it a container, and so
-/// do an index that the application chooses (`items[]`) and any index but 0. Pure, no allocation.
+/// Compares the raw name in the message. Letters are folded as by match_form_name(), in each step.
+/// Text that is left over after a `]` (PHP and qs drop it) makes it a container, and so do an index
+/// that the application chooses (`items[]`) and any index but 0. Pure, no allocation.
 PathMatch match_form_path(std::string_view encoded, std::span<const PathStep> path) noexcept;
 
 /// Whether a member of a JSON object has the whole path for its name: `{"user.email": ...}` or

@@ -67,7 +67,7 @@ bool may_begin_with_point(std::string_view encoded) noexcept {
 /// The match of a name that is no element of a list by a point.
 NameMatch match_whole(std::string_view encoded, std::string_view wanted, NamesOf of) noexcept {
   if (is_exact(encoded, wanted)) return NameMatch::exact;
-  // `user[name]` and `user.name` are one path to those who nest.
+  // `user[name]` and `user.name` are one path to parsers that nest.
   if (wanted.find_first_of("[.") != std::string_view::npos) {
     Folded a(EncodedText(encoded), Brackets::separate, true);
     Folded b(PlainText(wanted), Brackets::separate, true);

@@ -18,19 +18,18 @@ enum class NameMatch : std::uint8_t {
 /// (fastjson2). Never `container`. Pure, no allocation.
 NameMatch match_json_name(std::string_view name, std::string_view wanted) noexcept;
 
-/// Compares the name of a parameter, cookie or form field as it stands in the message, percent
-/// escapes and `+` included. Parsers ignore letter case and separators (as above, and `.` and
-/// blanks). In addition, PHP, Ruby and qs drop blanks and brackets at the beginning, PHP ends a
-/// name at a NUL, Spring reads `!user` as a default of `user`, URLSearchParams drops a `?` at the
-/// beginning, and qs can take points for brackets: `.user` is `user`, `user.0` its first element.
-/// Pure, no allocation.
-/// Nobody reads a cookie with points for brackets: large sessions lie in `session.0`, `session.1`.
+/// Compares the raw name of a parameter, cookie or form field, percent escapes and `+` included.
+/// Parsers ignore letter case and separators (as above, and `.` and blanks). In addition, PHP, Ruby
+/// and qs drop blanks and brackets at the beginning, PHP ends a name at a NUL, Spring reads `!user`
+/// as a default of `user`, URLSearchParams drops a `?` at the beginning, and qs can take points for
+/// brackets: `.user` is `user`, `user.0` its first element. Pure, no allocation. No parser takes
+/// points for brackets in cookies: large sessions lie in `session.0`, `session.1`.
 enum class NamesOf : std::uint8_t { parameters, cookies };
 NameMatch match_form_name(std::string_view encoded, std::string_view wanted,
                           NamesOf of = NamesOf::parameters) noexcept;
 
 /// Whether one of match_form_name()'s answers but `no` is possible, by the first characters alone:
-/// most names of a form differ there. May say yes too often, never no.
+/// most names of a form differ there. True may be wrong, false never is.
 inline bool may_match(std::string_view encoded, std::string_view wanted) noexcept {
   if (encoded.empty() || wanted.empty()) return encoded.size() == wanted.size();
   const auto is_letter = [](unsigned char c) {

@@ -4,7 +4,7 @@
 #include "config/text/problem.h"
 #include "policies/set/policy_set.h"
 
-/// Checks for things that the rate limit service cannot see or say: it is asked once about a
+/// Checks for things that the rate limit service cannot see or answer: it is asked once about a
 /// descriptor, answers at once, and never learns the answer to the request.
 namespace weir::policies {
 

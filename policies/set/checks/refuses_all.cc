@@ -27,7 +27,7 @@ bool is_every_request(const PolicySet& set, EventIndex index) {
   }
 }
 
-/// Whether each request has this field, whoever sends it.
+/// Whether each request has this field, whatever its client sends.
 bool is_always_there(const Slot& slot) {
   constexpr std::string_view kAlways[] = {"ip", "method", "path", "url", "host", "scheme", "time"};
   return slot.extractor != nullptr && std::find(std::begin(kAlways), std::end(kAlways),
@@ -88,8 +88,8 @@ bool refuses_before_answers(const PolicySet& set, const Policy& policy, const Bi
   return rung != nullptr && (rung->compare == Compare::over || rung->compare == Compare::at);
 }
 
-/// What a request may lack, so that the policy does not look at it: parts of the key, and what the
-/// metric counts.
+/// The fields without which the policy ignores a request: parts of the key, and the metric's
+/// argument.
 std::vector<std::string_view> missing_fields(const PolicySet& set, const Policy& policy,
                                              const Binding& binding) {
   std::vector<std::string_view> out;
