@@ -5,6 +5,7 @@
 #include "config/import/yaml_writer.h"
 #include "config/ratelimit/rules.h"
 #include "config/sections/descriptors.h"
+#include "config/sections/key_parts.h"
 #include "config/text/units.h"
 #include "core/text.h"
 
@@ -107,17 +108,23 @@ class EnvoyWriter {
     std::vector<std::string> key;
     std::string fields;
     const auto& entries = rule.call.entries;
+    const auto& shared = rule.call.rule->shared;
+    const auto counts_by = [&](std::size_t i) {
+      return entries[i].kind != Entry::Kind::value && !shared[i];
+    };
+    std::size_t parts = 0;
+    for (std::size_t i = 0; i < entries.size(); ++i) parts += counts_by(i) ? 1 : 0;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const bool twice = std::count_if(entries.begin(), entries.end(), [&](const Entry& other) {
                            return other.key.value == entries[i].key.value;
                          }) > 1;
-      if (entries[i].kind == Entry::Kind::value || rule.call.rule->shared[i]) continue;
-      if (twice) {
-        const bool shares = std::any_of(rule.call.rule->shared.begin(),
-                                        rule.call.rule->shared.end(), [](bool s) { return s; });
-        if (shares) {
+      if (!counts_by(i)) continue;
+      if (twice || parts > kKeyPartsMax) {
+        if (std::any_of(shared.begin(), shared.end(), [](bool s) { return s; })) {
           note(rule, rule.call.rule->path + ": share_threshold",
-               "a key that stands twice in a descriptor counts by the whole descriptor");
+               twice ? "a key that stands twice in a descriptor counts by the whole descriptor"
+                     : "a descriptor with more than " + std::to_string(kKeyPartsMax) +
+                           " keys that count counts as a whole");
         }
         return {"descriptor_key"};
       }

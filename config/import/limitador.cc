@@ -8,6 +8,7 @@
 #include "config/import/cel_negation.h"
 #include "config/import/cel_rewriter.h"
 #include "config/import/yaml_writer.h"
+#include "config/sections/key_parts.h"
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
 #include "core/key.h"
@@ -219,6 +220,11 @@ class LimitadorReader {
         return left_out(*variable, std::string(variable->text),
                         "a variable that is computed: give it a name under `fields` of an event");
       if (keys.insert(field).second) key(limit.space, cel.named_key, field, policy);
+    }
+    if (policy.key.size() > kKeyPartsMax) {
+      return left_out(node, "the limit",
+                      "it counts by more than " + std::to_string(kKeyPartsMax) +
+                          " variables, which is the most that a key here has");
     }
     return true;
   }

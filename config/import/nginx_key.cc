@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/sections/key_parts.h"
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
 
@@ -116,6 +117,13 @@ NginxKey nginx_key(const NginxZone& zone, const std::string& server, const Nginx
       continue;
     if (field->empty) filled.push_back("has(" + field->name + ") && " + field->name + " != \"\"");
     key.fields.push_back(std::move(field->name));
+  }
+  if (key.fields.size() > kKeyPartsMax) {
+    key.known = false;
+    key.what = "zone with " + zone.variables;
+    key.why = "it has more than " + std::to_string(kKeyPartsMax) +
+              " variables, which is the most that a key here has";
+    return key;
   }
   if (key.fields.empty() && !always) {
     key.known = false;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "config/sections/key_parts.h"
 #include "config/sections/sections.h"
 #include "config/text/foreign_words.h"
 #include "config/text/yaml_text.h"
@@ -209,7 +210,9 @@ void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
 void read_key(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
   if (!m.value->is_list()) return read_key_part(reader, m, out);
   if (m.value->items.empty()) reader.error(*m.value, "\"key\" is an empty list");
-  if (m.value->items.size() > 8) return reader.error(*m.value, "a key has at most 8 parts");
+  if (m.value->items.size() > kKeyPartsMax) {
+    return reader.error(*m.value, "a key has at most " + std::to_string(kKeyPartsMax) + " parts");
+  }
   for (const Member& item : m.value->items) read_key_part(reader, item, out);
 }
 

@@ -460,6 +460,34 @@ TEST(ImportLimitador, RefusesAFileThatLimitadorCannotRead) {
   EXPECT_EQ(error("5"), "2: a limit is a map");
 }
 
+/// A key has at most eight parts: what counts by more must not become a file that weir refuses.
+TEST(Import, WritesNoKeyOfNineParts) {
+  for (const int parts : {8, 9}) {
+    const bool fits = parts == 8;
+    std::string variables, zone, rule = "domain: d\ndescriptors:\n", indent = "  ";
+    for (int i = 0; i < parts; ++i) {
+      const std::string name(1, static_cast<char>('a' + i));
+      variables += (i == 0 ? "" : ", ") + name;
+      zone += "$arg_" + name;
+      rule += indent + "- key: " + name + "\n" +
+              (i + 1 < parts ? indent + "  descriptors:\n"
+                             : indent + "  rate_limit: {unit: minute, requests_per_unit: 2}\n");
+      indent += "  ";
+    }
+    const Imported limitador = import_limitador(
+        "- {namespace: n, max_value: 5, seconds: 60, variables: [" + variables + "]}\n");
+    EXPECT_EQ(policies_of(limitador).size(), fits ? 1U : 0U);
+    EXPECT_EQ(limitador.left_out.size(), fits ? 0U : 1U);
+    const Imported nginx = import_nginx("limit_req_zone " + zone +
+                                        " zone=k:1m rate=1r/s;\nserver { limit_req zone=k; }\n");
+    EXPECT_EQ(policies_of(nginx).size(), fits ? 1U : 0U);
+    const Imported envoy = import_envoy_rate_limits({{"a.yaml", rule, true}});
+    const auto of_envoy = policies_of(envoy);
+    ASSERT_EQ(of_envoy.size(), 1U) << envoy.yaml;
+    EXPECT_EQ(of_envoy[0].key.size(), fits ? 8U : 1U) << "the whole descriptor";
+  }
+}
+
 TEST(ImportEnvoy, WritesEventsInTheOrderOfTheirEntries) {
   const Imported got = import_envoy_rate_limits({{"a.yaml", R"(
 domain: shop
