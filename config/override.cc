@@ -96,17 +96,49 @@ std::string find_rung(const Override::Limit& change, PolicyDef& policy, Rung*& f
 }
 
 // All rungs are found by the values in the file, before one of them changes.
-std::string set_limits(const std::vector<Override::Limit>& changes, PolicyDef& policy) {
-  std::vector<Rung*> rungs;
+std::string find_rungs(const std::vector<Override::Limit>& changes, PolicyDef& policy,
+                       std::vector<Rung*>& found) {
   for (const Override::Limit& change : changes) {
     Rung* rung = nullptr;
     if (std::string wrong = find_rung(change, policy, rung); !wrong.empty()) return wrong;
-    if (std::find(rungs.begin(), rungs.end(), rung) != rungs.end())
+    if (std::find(found.begin(), found.end(), rung) != found.end())
       return "\"" + change.rung + "\" means a rung that another threshold is given for";
-    rungs.push_back(rung);
+    found.push_back(rung);
   }
-  for (std::size_t i = 0; i < changes.size(); ++i)
+  return {};
+}
+
+// Why the window of a rung cannot read as much as the limit, where a file with it has an error;
+// empty: it can. A limit that another kind of window cannot reach silences its rung, and may be
+// meant so. The thresholds of a policy may change how many events its window keeps.
+std::string beyond_window(const Override::Limit& change, const Rung& rung,
+                          const PolicyDef& policy) {
+  const auto largest = largest_reading(policy, window_of(policy, rung));
+  const bool is_error = largest && (largest->by == LargestReading::By::events ||
+                                    largest->by == LargestReading::By::keep);
+  if (!is_error || !largest->is_below(rung.compare, change.limit)) return {};
+  return "\"" + change.rung + "=" + change.limit.to_string() + "\" " + largest->text(rung.compare);
+}
+
+// Sets the limits that windows can read; the others leave that of the files in force. `beyond`: why
+// the first of these cannot be read.
+std::string set_limits(const std::vector<Override::Limit>& changes, PolicyDef& policy,
+                       std::string& beyond) {
+  std::vector<Rung*> rungs;
+  if (std::string wrong = find_rungs(changes, policy, rungs); !wrong.empty()) return wrong;
+  std::vector<decltype(Rung::limit)> of_files;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    of_files.push_back(rungs[i]->limit);
     rungs[i]->limit = Located<Number>{changes[i].limit, rungs[i]->where};
+  }
+  std::vector<std::string> whys;
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    whys.push_back(beyond_window(changes[i], *rungs[i], policy));
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (whys[i].empty()) continue;
+    if (beyond.empty()) beyond = whys[i];
+    rungs[i]->limit = of_files[i];
+  }
   return {};
 }
 
@@ -150,7 +182,8 @@ std::string apply(const Override& change, Model& model) {
       std::find_if(model.policies.begin(), model.policies.end(),
                    [&](const PolicyDef& def) { return def.name.value == change.policy; });
   if (policy == model.policies.end()) return "there is no policy of that name";
-  if (std::string wrong = set_limits(change.limits, *policy); !wrong.empty()) return wrong;
+  std::string beyond;
+  if (std::string wrong = set_limits(change.limits, *policy, beyond); !wrong.empty()) return wrong;
   if (!change.mode) return {};
   const bool silences = *change.mode == Mode::shadow && policy->mode.value == Mode::enforce;
   if (silences) {
@@ -166,22 +199,12 @@ std::string apply(const Override& change, Model& model) {
 }
 
 std::string limit_beyond_window(const Override& change, Model files) {
-  if (!apply(change, files).empty()) return {};
+  std::string beyond;
   for (PolicyDef& policy : files.policies) {
-    if (policy.name.value != change.policy) continue;
-    // The thresholds of a policy may change how many events its window keeps: all are set by now.
-    for (const Override::Limit& limit : change.limits) {
-      Rung* rung = nullptr;
-      if (!find_rung(limit, policy, rung).empty()) continue;
-      const auto largest = largest_reading(policy, window_of(policy, *rung));
-      const bool is_error = largest && (largest->by == LargestReading::By::events ||
-                                        largest->by == LargestReading::By::keep);
-      if (is_error && largest->is_below(rung->compare, limit.limit))
-        return "\"" + limit.rung + "=" + limit.limit.to_string() + "\" " +
-               largest->text(rung->compare);
-    }
+    if (policy.name.value == change.policy)
+      static_cast<void>(set_limits(change.limits, policy, beyond));  // apply() says what is wrong
   }
-  return {};
+  return beyond;
 }
 
 std::string override_text(const Override& change) {

@@ -33,17 +33,18 @@ struct Override {
 /// Notes which rungs of the files an override means, so that it follows them.
 void note_rungs(Override& change, const Model& files);
 
-/// Applies the override to its policy. Returns the error, for people, with the correct
-/// alternatives; empty: success.
+/// Applies the override to its policy, except limits that the window of their rung cannot read
+/// (limit_beyond_window): a reload may lower the window. Returns the error, for people, with the
+/// correct alternatives; empty: success.
 ///
 /// `shadow` sets every rung to shadow and leaves the policy's own mode: its counters are the same
 /// and continue to count, so that nothing is lost when it ends. `enforce` of a policy that the
 /// files have in shadow gives it counters of its own, which start empty.
 std::string apply(const Override& change, Model& model);
 
-/// Why a window of so many events, or one that keeps so many, cannot read as much as a limit of the
-/// override, which is an error in a file; empty: each limit can be read, or apply() fails. A limit
-/// that another kind of window cannot reach silences its rung, and may be meant so.
+/// Why the window of a rung cannot read as much as a limit of the override, which is an error in a
+/// file; empty: each limit can be read, or apply() fails. apply() leaves the limit of the files in
+/// force there.
 std::string limit_beyond_window(const Override& change, Model files);
 
 /// Finds the rung of a threshold by the threshold's name: `over`, `deny.over` or `2.over`. Returns

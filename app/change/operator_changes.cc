@@ -67,6 +67,16 @@ asio::awaitable<std::string> OperatorChanges::use_files(const Configuration& nex
   if (!refusal.empty()) co_return refusal;
   files_ = next.model();
   files_hash_ = next.loaded.hash;
+  for (const config::Override& each : kept) {
+    const std::string beyond = config::limit_beyond_window(each, files_);
+    if (beyond.empty()) continue;
+    LogLine line = override_line(
+        "a limit of an override is out of reach in the new configuration; that of the files is in "
+        "force",
+        each);
+    line.add("why", beyond);
+    log_.write(Level::warn, line);
+  }
   overrides_ = std::move(kept);
   edits_in_force_ = fit;
   leave_out(dropped);
@@ -117,7 +127,7 @@ asio::awaitable<admin::LoadReport> OperatorChanges::put_overrides(
 
 asio::awaitable<admin::LoadReport> OperatorChanges::override_policy(config::Override change) {
   const TurnQueue::Turn turn = co_await turns_.take();
-  // Only of what an operator sets now: after a reload, an override that was in force stays.
+  // Where a reload lowers the window under an override, apply() leaves the limit of the files.
   if (const std::string wrong = config::limit_beyond_window(change, files_); !wrong.empty()) {
     admin::LoadReport report;
     report.problems.push_back({true, {}, 0, 0, "policy \"" + change.policy + "\": " + wrong, {}});

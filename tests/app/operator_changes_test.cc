@@ -85,5 +85,45 @@ TEST_F(OperatorChangesTest, takes_what_the_fleet_has_set) {
   EXPECT_EQ(changes.overrides().size(), 1U);
 }
 
+/// A reload that lowers the window must neither end the stricter limits of an operator, nor leave a
+/// limit in force that nothing reaches.
+TEST_F(OperatorChangesTest, a_lower_window_leaves_what_it_can_read_of_an_override) {
+  const auto of_events = [](int events) {
+    return compile(
+        config::load_text("weir.yaml", R"(weir: 1
+proxy: {upstream: http://127.0.0.1:1}
+policies:
+  - {name: p, watch: request, key: ip, window: {events: )" +
+                                           std::to_string(events) +
+                                           R"(}, then: [{over: 2, do: flag}, {over: 4, do: deny}]}
+)"));
+  };
+  const Configuration wide = of_events(9), narrow = of_events(5);
+  ASSERT_TRUE(wide.good() && narrow.good());
+  changes.started_with(wide);
+  config::Override both;
+  both.policy = "p";
+  both.until = TimePoint::max();
+  both.limits = {{"flag.over", 6}, {"deny.over", 1}};
+  config::note_rungs(both, wide.model());
+  boost::asio::co_spawn(
+      control, changes.override_policy(both),
+      [](const std::exception_ptr&, const admin::LoadReport& report) { EXPECT_TRUE(report.ok); });
+  control.run();
+  boost::asio::co_spawn(
+      control, changes.use_files(narrow),
+      [](const std::exception_ptr&, const std::string& refusal) { EXPECT_EQ(refusal, ""); });
+  control.restart();
+  control.run();
+  EXPECT_EQ(changes.overrides().size(), 1U);
+  config::Model in_force = narrow.model();
+  EXPECT_EQ(config::apply(changes.overrides().front(), in_force), "");
+  const auto limit = [&](std::size_t rung) {
+    return std::get<config::Located<Number>>(in_force.policies[0].then[rung].limit).value;
+  };
+  EXPECT_EQ(limit(0), Number(2)) << "of the files: no window of five events reads over 6";
+  EXPECT_EQ(limit(1), Number(1));
+}
+
 }  // namespace
 }  // namespace weir::app::operator_changes_test

@@ -63,9 +63,16 @@ policies:
   ASSERT_TRUE(loaded.model);
   const auto refusal = [&](const char* policy, const char* rung, Number limit) {
     Model changed = *loaded.model;
-    // A reload may lower the window under an override that is in force: it stays.
+    // A reload may lower the window under an override that is in force: the files' limit holds.
     EXPECT_EQ(apply(of(policy, {}, {{rung, limit}}), changed), "");
-    return limit_beyond_window(of(policy, {}, {{rung, limit}}), *loaded.model);
+    const std::string beyond = limit_beyond_window(of(policy, {}, {{rung, limit}}), *loaded.model);
+    Rung* found = nullptr;
+    for (PolicyDef& each : changed.policies) {
+      if (each.name.value != policy) continue;
+      EXPECT_EQ(find_threshold(rung, each, found), "");
+      EXPECT_EQ(limit_of(*found) == limit, beyond.empty());
+    }
+    return beyond;
   };
   EXPECT_EQ(refusal("last", "over", 4), "");
   EXPECT_EQ(refusal("last", "over", 5),
