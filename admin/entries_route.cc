@@ -185,9 +185,10 @@ net::HttpReply add_entry(Call& call) {
   reply["times"] = outcome.times;
   call.entry.after = reply;
   put_away_note(call, reply);
-  if (const std::string never = never_note(*call.set, slots_of(*call.set, *list), target.parts);
-      !never.empty())
-    reply["note"] = utf8_text(never);
+  if (const std::string never = never_note(*call.set, *list, target.parts); !never.empty()) {
+    const std::string away(reply["note"].as_string());
+    reply["note"] = utf8_text(never + (away.empty() ? "" : "; ") + away);
+  }
   reply["undo"] = nullptr;
   if (outcome.kind != limiter::ListOutcome::Kind::kept) {
     UndoLog::Change change;

@@ -45,11 +45,10 @@ std::variant<std::vector<std::string>, std::string> canonical_parts(
   return out;
 }
 
-std::string never_note(const policies::PolicySet& set, const std::vector<policies::KeySlot>& slots,
+std::string never_note(const policies::PolicySet& set, const policies::List& list,
                        const std::vector<std::string>& parts) {
-  for (std::size_t i = 0; i < parts.size() && i < slots.size(); ++i) {
-    if (slots[i].is_address || slots[i].is_place) continue;
-    const auto never = policies::never_part(set, slots[i].slot, parts[i]);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto never = policies::never_part(set, list, i, parts[i]);
     if (!never) continue;
     return "no request has this key: " + never->message +
            (never->hint.empty() ? "" : " (" + never->hint + ")");

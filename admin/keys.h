@@ -27,7 +27,7 @@ std::vector<std::string_view> as_views(const std::vector<std::string>& parts);
 
 /// Says of a part which no request has, such as a host with a dot at its end, that it is so; empty:
 /// there is none. `parts`: canonical.
-std::string never_note(const policies::PolicySet& set, const std::vector<policies::KeySlot>& slots,
+std::string never_note(const policies::PolicySet& set, const policies::List& list,
                        const std::vector<std::string>& parts);
 
 /// The key parts of a list, as its first binding has them.

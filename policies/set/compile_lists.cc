@@ -177,7 +177,8 @@ void ListCompiler::check_entry(const List& list, std::size_t part, config::Text&
   }
   if (auto canonical = canonical_part(key[part].type, text.value)) {
     text.value = std::move(*canonical);
-    names_.warn_of_never(text, key[part].slot);
+    if (auto never = never_part(set_, list, part, text.value))
+      problems_.warning(text.where, std::move(never->message), std::move(never->hint));
   } else {
     problems_.error(text.where, "invalid value \"" + text.value + "\" for \"" + list.of[part] +
                                     "\", which is " + std::string(type_name(key[part].type)));

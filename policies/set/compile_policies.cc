@@ -49,7 +49,9 @@ void warn_of_score(const config::Rung& rung, std::int64_t highest, config::Probl
   problems.warning(
       limit->where,
       (of_none ? "every request has such a score" : "no request has such a score") + range,
-      of_none ? "" : "lower the threshold, or give rungs a higher score");
+      of_none || rung.compare == Compare::under
+          ? ""
+          : "lower the threshold, or give rungs a higher score");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "policies/set/text_keys.h"
 
+#include <algorithm>
+
 #include "config/text/units.h"
 #include "limiter/exchange/shared_key.h"
 #include "policies/lang/expr/never_text.h"
@@ -60,6 +62,22 @@ std::optional<NeverPart> never_part(const PolicySet& set, SlotId part, std::stri
   if (!never.condition.empty())
     never.hint = "write whole values here; a policy can have when: '" + never.condition + "'";
   return NeverPart{std::move(never.message), std::move(never.hint)};
+}
+
+std::optional<NeverPart> never_part(const PolicySet& set, const List& list, std::size_t part,
+                                    std::string_view text) {
+  std::optional<NeverPart> out;
+  const auto never = [&](const auto& binding) {
+    const std::vector<KeySlot>& key = binding.key;
+    out = part >= key.size() || key[part].is_address || key[part].is_place
+              ? std::nullopt
+              : never_part(set, key[part].slot, text);
+    return out.has_value();
+  };
+  const bool all = list.owner ? std::all_of(set.policies[*list.owner].bindings.begin(),
+                                            set.policies[*list.owner].bindings.end(), never)
+                              : std::all_of(list.bindings.begin(), list.bindings.end(), never);
+  return all ? out : std::nullopt;
 }
 
 Result<limiter::CounterKey> counter_key(const PolicySet&, const Policy& policy,

@@ -22,6 +22,10 @@ struct NeverPart {
 /// Looks at a text for that part: `/Secret` of a folded path, `shop.example.` of a host. Nothing:
 /// some value may be this text.
 std::optional<NeverPart> never_part(const PolicySet& set, SlotId part, std::string_view text);
+/// The same of a part of a list's key: events may read it from different places, and all must say
+/// so.
+std::optional<NeverPart> never_part(const PolicySet& set, const List& list, std::size_t part,
+                                    std::string_view text);
 
 /// Keys as people name them (admin API, explain): one text per key part, an address where the
 /// policy or list wants one. Error::malformed: wrong number of parts, or no address or number

@@ -153,6 +153,15 @@ class Paths(unittest.TestCase):
                 self.assertEqual(bool(note), bool(added["note"]), added)
             self.assertEqual(self.ask(weir, "/SECRET"), 403)
 
+    def test_a_key_that_some_request_has_gets_no_note(self):
+        policies = ("events: {a: {match: GET /a, fields: {h: host}}, b: {match: POST /b, fields: {h: body.h}}}\n"
+                    "lists: {hs: {of: h, kind: gray, effect: deny}}\npolicies: []\n")
+        with Origin() as origin, Weir(policies, origin.port) as weir:
+            added = weir.admin("POST", "/v1/lists/hs/entries", {"key": ["Shop.example"], "for": "10m"})[1]
+            self.assertEqual(added["note"], "")
+            body = json.dumps({"h": "Shop.example"}).encode()
+            self.assertEqual(once(weir.port, "POST", "/b", {"Content-Type": "application/json"}, body).status, 403)
+
     def test_a_reload_changes_how_paths_are_read(self):
         policies = EVENTS + limit("login", "login")
         with Origin() as origin, Weir(policies, origin.port) as weir:
