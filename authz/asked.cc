@@ -45,7 +45,8 @@ std::string_view read_target(std::string_view target, const PathRules& rules, st
 std::string_view read_host(std::string_view authority, std::span<char, net::kHostMax> room,
                            Request& out) noexcept {
   out.host = {};
-  if (authority.empty()) return {};  // of HTTP/1.0
+  if (authority.empty()) return {};                          // of HTTP/1.0
+  if (authority.ends_with(':')) authority.remove_suffix(1);  // an empty port is the default one
   out.host = net::host_of(authority, room);
   return out.host.empty() ? "the host of the request is neither HOST nor HOST:PORT" : "";
 }

@@ -115,7 +115,8 @@ struct Difference {
 
 /// The text after the number of requests that the proxy refuses whatever their key.
 inline constexpr std::string_view kRefusedByProxy =
-    " that the proxy would refuse (400: their path has no one meaning, or it takes no such method)";
+    " that the proxy would refuse (400: their path has no one meaning, or it takes no such method "
+    "or host)";
 
 struct Report {
   std::vector<FileReport> files;

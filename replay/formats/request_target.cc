@@ -14,15 +14,21 @@ RequestTarget::Taken RequestTarget::take(std::string_view authority, Request& re
   request.cased_path = {};
   const bool is_origin = request.target.starts_with('/');
   const std::size_t scheme = is_origin ? std::string_view::npos : request.target.find("://");
+  bool is_of_target = false;
   // The log of a proxy has whole URLs; the app would have seen their path.
   if (scheme != std::string_view::npos) {
     const std::size_t path = request.target.find('/', scheme + 3);
     if (path == std::string_view::npos) return Taken::none;
-    if (authority.empty()) authority = request.target.substr(scheme + 3, path - scheme - 3);
+    if (authority.empty()) {
+      authority = request.target.substr(scheme + 3, path - scheme - 3);
+      is_of_target = true;
+    }
     request.target.remove_prefix(path);
   }
   request.host = authority.empty() ? authority : net::host_of(authority, host_room_);
-  const bool refused = !is_method(request.method) || (request.host.empty() && !authority.empty());
+  // A column for the host may have something else: the name of a server, `*.shop.example`.
+  const bool bad_host = is_of_target && request.host.empty() && !authority.empty();
+  const bool refused = !is_method(request.method) || bad_host;
   if (!is_origin && scheme == std::string_view::npos) {
     request.path = request.target;  // `*`, or CONNECT's authority
     if (request.target != "*") return Taken::none;

@@ -19,7 +19,8 @@ class RequestTarget {
 
   enum class Taken : std::uint8_t {
     good,
-    refused,  ///< the proxy refuses its method or host, or under these policies its path
+    refused,  ///< the proxy refuses its method or the host of its URL, or under these policies its
+              ///< path
     none,     ///< not a target, or one with a broken escape: the proxy always refuses it
   };
   /// Brings `request.target` into normal form, and takes path and query from it. The host is that

@@ -146,10 +146,13 @@ TEST(Asked, HostsWithoutPortInLowerCase) {
   EXPECT_EQ(host_of("A.Example:80"), "a.example");
   EXPECT_EQ(host_of("a.example."), "a.example");
   EXPECT_EQ(host_of("[::1]:80"), "[::1]");
+  EXPECT_EQ(host_of("a.example:"), "a.example");
+  EXPECT_EQ(host_of("[::1]:"), "[::1]");
   EXPECT_EQ(host_of(""), "");
   EXPECT_EQ(out.host.data(), nullptr);
   // What the proxy refuses is no other host: `a..` would pass a policy for `a`.
-  for (const char* wrong : {"[::1", "a.example..", "a..b", "a:99999", "a b", "a,b", ".a"})
+  for (const char* wrong :
+       {"[::1", "a.example..", "a..b", "a:99999", "a::", ":", "a b", "a,b", ".a"})
     EXPECT_EQ(host_of(wrong), "wrong") << wrong;
   EXPECT_EQ(host_of(std::string(net::kHostMax + 1, 'a')), "wrong");
 }
