@@ -32,7 +32,7 @@ bool judge_resumed(Judge& judge, Waiter& waiter, TimePoint now, JudgeAgain judge
 }
 
 /// Arms the timer of a door for a request that is parked, and whose caller waits until `deadline`
-/// (max: nobody knows). The judge bounds the wait for others; the caller may wait for less. The
+/// (max: it is unknown). The judge bounds the wait for others; the caller may wait for less. The
 /// shared store answers within its own budget, and a second judgement in that time would count the
 /// event twice: then there is no timer.
 inline void expect_others_by(TimePoint deadline, const Waiter& waiter, net::Wheel& wheel,
