@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/import/imported.h"
+#include "config/inputs.h"
 #include "config/model.h"
 #include "config/parse.h"
 #include "config/text/problem.h"
@@ -45,17 +46,10 @@ struct Loaded {
   std::vector<SourceFile> files;  ///< the main file first; indices are those of Where::file
   std::string hash;               ///< over names and contents of all files, 32 hex digits
   std::vector<IncludePattern> includes;
-  std::vector<std::string> directories;  ///< of every file and pattern, as they are written
-  /// To watch (config/text/watch.h): these, and where symbolic links on the way to their files
-  /// stand or lead.
-  std::vector<std::string> watched;
+  Inputs inputs;  ///< the files and patterns that were read
 
   std::vector<FileView> views() const;  ///< for render.h; valid as long as this
 };
-
-/// Whether a path is that of cases for `weir test`, which stand beside the policies that they test:
-/// `x_test.yaml` or `x_test.yml`.
-bool is_case_file(std::string_view path) noexcept;
 
 /// Reads the main file and what it includes. Blocks on file I/O: call it off the workers. Patterns
 /// are those of glob(3), relative to the main file's directory, sorted by bytes; hidden files and

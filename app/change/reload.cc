@@ -85,7 +85,7 @@ asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_c
 asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool only_if_changed) {
   Configuration next = loader_();
   // Equal texts too may have come from elsewhere, or from a directory that was made again.
-  watch_.follow(next.loaded.watched);
+  watch_.follow(next.loaded.inputs.watched());
   if (only_if_changed && next.loaded.hash == last_tried_hash_) co_return last_;
   last_tried_hash_ = next.loaded.hash;
   observer_.load_begins();

@@ -63,7 +63,7 @@ void Serving::begin_service() {
   process_.tables->files_changed();  // since the last process
   if (options_.included != nullptr) follow_included_texts();
   if (options_.watch_files) {
-    process_.config_watch.start(process_.initial_configuration.loaded.watched,
+    process_.config_watch.start(process_.initial_configuration.loaded.inputs.watched(),
                                 [this] { process_.reload->ask("the files have changed", true); });
   }
   process_.report->start();

@@ -217,7 +217,8 @@ struct WatchedTest : ReloadTest {
     write(kGood);
     const Configuration first = load_it();
     reload.started_with(first);
-    watch.start(first.loaded.watched, [this] { reload.ask("the files have changed", true); });
+    watch.start(first.loaded.inputs.watched(),
+                [this] { reload.ask("the files have changed", true); });
   }
   ~WatchedTest() override {
     watch.stop();

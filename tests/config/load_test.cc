@@ -286,7 +286,7 @@ TEST_F(Directory, includes_are_sorted_and_hidden_files_left_out) {
   EXPECT_EQ(loaded.files[3].name, path("extra.yaml"));
   ASSERT_EQ(loaded.problems.warnings(), 1u);
   EXPECT_EQ(loaded.problems.all()[0].message, "\"none/*.yaml\" matches no file");
-  EXPECT_EQ(loaded.directories,
+  EXPECT_EQ(loaded.inputs.directories(),
             (std::vector<std::string>{root_.string(), path("none"), path("policies")}));
 }
 
@@ -373,7 +373,7 @@ TEST_F(Directory, successive_config_map_swaps_are_seen) {
   const Loaded first = load_file(path("weir.yaml"), {});
   ASSERT_TRUE(first.model) << shown(first);
   Watch watch;
-  watch.watch(first.directories);
+  watch.watch(first.inputs.directories());
   ASSERT_FALSE(watch.must_poll());
   EXPECT_FALSE(readable(watch));
   std::string hash = first.hash;
@@ -385,7 +385,7 @@ TEST_F(Directory, successive_config_map_swaps_are_seen) {
     const Loaded next = load_file(path("weir.yaml"), {});
     EXPECT_NE(next.hash, hash) << version;
     hash = next.hash;
-    watch.watch(next.directories);
+    watch.watch(next.inputs.directories());
   }
 }
 
@@ -422,9 +422,9 @@ TEST_F(Directory, places_of_files_that_cannot_be_read_are_watched_too) {
   fs::create_directories(root_ / "numbers");
   const Loaded loaded = load_file(path("weir.yaml"), {});
   EXPECT_EQ(loaded.problems.errors(), 2u) << shown(loaded);
-  EXPECT_EQ(loaded.directories,
+  EXPECT_EQ(loaded.inputs.directories(),
             (std::vector<std::string>{root_.string(), path("dir"), path("numbers")}));
-  EXPECT_EQ(loaded.watched, loaded.directories) << "there are no links here";
+  EXPECT_EQ(loaded.inputs.watched(), loaded.inputs.directories()) << "there are no links here";
 }
 
 TEST_F(Directory, links_on_the_way_to_a_file_are_seen_to_change) {
@@ -460,15 +460,15 @@ TEST_F(Directory, links_on_the_way_to_a_file_are_seen_to_change) {
     const Loaded before = load_file(path(c.file), {});
     ASSERT_TRUE(before.model) << c.name << shown(before);
     Watch watch;
-    EXPECT_TRUE(watch.watch(before.watched));
+    EXPECT_TRUE(watch.watch(before.inputs.watched()));
     EXPECT_FALSE(watch.must_poll()) << c.name;
     ASSERT_FALSE(readable(watch)) << c.name;
     c.change();
     EXPECT_TRUE(watch.drain()) << c.name;
     const Loaded after = load_file(path(c.file), {});
     EXPECT_NE(after.hash, before.hash) << c.name;
-    watch.watch(after.watched);
-    EXPECT_FALSE(watch.watch(after.watched)) << c.name << ": nothing new";
+    watch.watch(after.inputs.watched());
+    EXPECT_FALSE(watch.watch(after.inputs.watched())) << c.name << ": nothing new";
   }
 }
 
@@ -478,20 +478,19 @@ TEST_F(Directory, links_that_go_round_or_nowhere_end) {
   for (const char* name : {"round", "round/weir.yaml", "dangling.yaml"}) {
     const Loaded loaded = load_file(path(name), {});
     EXPECT_FALSE(loaded.model) << name;
-    EXPECT_TRUE(std::find(loaded.watched.begin(), loaded.watched.end(), root_.string()) !=
-                loaded.watched.end())
-        << name;
+    const std::vector<std::string> watched = loaded.inputs.watched();
+    EXPECT_TRUE(std::find(watched.begin(), watched.end(), root_.string()) != watched.end()) << name;
   }
 }
 
 TEST_F(Directory, config_map_swaps_are_seen_with_the_links_watched) {
   swap_config_map("v1", "weir: 1\n");
   Watch watch;
-  watch.watch(load_file(path("weir.yaml"), {}).watched);
+  watch.watch(load_file(path("weir.yaml"), {}).inputs.watched());
   for (const char* version : {"v2", "v3", "v4"}) {
     swap_config_map(version, "weir: 1\n# " + std::string(version) + "\n");
     EXPECT_TRUE(watch.drain()) << version;
-    watch.watch(load_file(path("weir.yaml"), {}).watched);
+    watch.watch(load_file(path("weir.yaml"), {}).inputs.watched());
     EXPECT_FALSE(watch.must_poll()) << version;
     EXPECT_FALSE(watch.drain()) << version;
   }

@@ -39,7 +39,7 @@ int test(const TestFlags& flags, const Globals& globals) {
   if (flags.paths.empty()) {
     if (fallback.empty()) fallback = default_config_path(environment);
     const config::Loaded loaded = config::load_file(fallback, environment);
-    paths = case_files_in(loaded.directories);
+    paths = case_files_in(loaded.inputs.directories());
     if (paths.empty() && flags.config.empty()) {
       // Without a configuration (`weir init` writes recipes only) the cases that are here name
       // theirs, or are of the file beside them.
