@@ -182,6 +182,25 @@ std::vector<std::string> Inputs::expand(const std::string& directory, const std:
   return patterns_.back().found;
 }
 
+bool Inputs::has_read(const std::string& path) const {
+  return std::any_of(files_.begin(), files_.end(),
+                     [&](const File& file) { return file.path == path; });
+}
+
+bool Inputs::are_unchanged() const {
+  if (files_.empty() || depends_on_more_) return false;
+  return std::all_of(patterns_.begin(), patterns_.end(),
+                     [](const Pattern& pattern) {
+                       return pattern.found ==
+                              matches(pattern.directory, pattern.pattern, pattern.rate_limits);
+                     }) &&
+         std::all_of(files_.begin(), files_.end(), [](const File& file) {
+           std::string text;
+           const std::string why = read_regular(file.path, file.most, text);
+           return file.hash == hash_of(text, why);
+         });
+}
+
 Inputs::Places Inputs::places() const {
   Places out;
   for (const Pattern& pattern : patterns_) {

@@ -21,8 +21,8 @@ std::string join(const std::string& directory, const std::string& path);
 bool is_case_file(std::string_view path) noexcept;
 
 /// Reads the files of a configuration, and remembers which files and patterns these were, with
-/// hashes of the contents. Every function blocks on file I/O: call it off the workers. Not
-/// thread-safe.
+/// hashes of the contents: are_unchanged() then finds out without parsing whether a load would read
+/// anything else. Every function blocks on file I/O: call it off the workers. Not thread-safe.
 class Inputs {
  public:
   struct Read {
@@ -40,6 +40,14 @@ class Inputs {
   /// no case files, and passes over folders.
   std::vector<std::string> expand(const std::string& directory, const std::string& pattern,
                                   bool rate_limits);
+
+  bool has_read(const std::string& path) const;
+
+  /// What is loaded depends on more than the files and patterns: are_unchanged() is false from now
+  /// on.
+  void depend_on_more() noexcept { depends_on_more_ = true; }
+  /// Whether a load would read the same contents from files with the same names.
+  bool are_unchanged() const;
 
   /// Directories of every file and pattern, as they are written.
   std::vector<std::string> directories() const;
@@ -62,6 +70,7 @@ class Inputs {
 
   std::vector<File> files_;
   std::vector<Pattern> patterns_;
+  bool depends_on_more_ = false;
 };
 
 }  // namespace weir::config

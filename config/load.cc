@@ -63,7 +63,11 @@ void include(const std::string& main_path, const std::vector<Text>& patterns, bo
     if (paths.empty()) problems.warning(pattern.where, quoted(pattern.value) + " matches no file");
     for (const std::string& path : paths) {
       const auto id = identity(path);
-      if (id && !seen.insert(*id).second) continue;
+      if (id && !seen.insert(*id).second) {
+        // A file with two names may become two files.
+        if (!inputs.has_read(path)) inputs.depend_on_more();
+        continue;
+      }
       if (out.texts.size() >= kFilesMax) {
         problems.error(pattern.where, "more than " + std::to_string(kFilesMax) + " files");
         return;
@@ -234,6 +238,7 @@ Loaded load_file(const std::string& path, const Environment& environment,
   include(path, patterns.rate_limits, true, seen, included, inputs, problems);
   for (const Text& file : patterns.limitador)
     read_limitador(path, file, limits, included, inputs, problems);
+  if (!patterns.remotes.empty()) inputs.depend_on_more();
   for (const RemoteDef& def : patterns.remotes) {
     RemoteRead read = remote ? remote(def) : RemoteRead{{}, "nothing is fetched here"};
     if (read.problem.empty()) {

@@ -34,7 +34,7 @@ Reload::Reload(asio::io_context& control, Loader loader, ConfigWatch& watch,
 
 void Reload::started_with(const Configuration& configuration) {
   last_ = report_of(configuration, Clock::wall());
-  last_tried_hash_ = configuration.loaded.hash;
+  last_tried_ = {configuration.loaded.inputs, configuration.loaded.hash};
   in_force_ = InForce::of(configuration);
   remember(configuration, last_, "the start");
   cells_.set(Metric::config_problems, static_cast<std::int64_t>(last_.problem_count));
@@ -67,7 +67,7 @@ asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_c
   try {
     co_return co_await load_and_swap(cause, only_if_changed);
   } catch (const std::bad_alloc&) {  // the policies before it stay in force
-    last_tried_hash_.clear();        // a look at unchanged files tries again
+    last_tried_ = {};                // a look at unchanged files tries again
     observer_.load_ended();
     cells_.add(Metric::reloads_failed);
   }
@@ -83,11 +83,16 @@ asio::awaitable<admin::LoadReport> Reload::run(std::string cause, bool only_if_c
 }
 
 asio::awaitable<admin::LoadReport> Reload::load_and_swap(std::string cause, bool only_if_changed) {
+  // Unchanged files too may have come from elsewhere, or a directory was made again.
+  if (only_if_changed && last_tried_.inputs.are_unchanged()) {
+    watch_.follow(last_tried_.inputs.watched());
+    co_return last_;
+  }
   Configuration next = loader_();
-  // Equal texts too may have come from elsewhere, or from a directory that was made again.
   watch_.follow(next.loaded.inputs.watched());
-  if (only_if_changed && next.loaded.hash == last_tried_hash_) co_return last_;
-  last_tried_hash_ = next.loaded.hash;
+  const bool is_same = next.loaded.hash == last_tried_.hash;
+  last_tried_ = {next.loaded.inputs, next.loaded.hash};
+  if (only_if_changed && is_same) co_return last_;
   observer_.load_begins();
   refuse_loss(in_force_, next);
   admin::LoadReport report = report_of(next, Clock::wall());

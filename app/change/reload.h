@@ -48,7 +48,8 @@ class Reload {
 
   const admin::LoadReport& last() const noexcept { return last_; }
 
-  /// `cause`: for the log. With `only_if_changed` equal texts are not loaded again.
+  /// `cause`: for the log. With `only_if_changed` equal texts are not loaded again, and unchanged
+  /// files are not parsed.
   boost::asio::awaitable<admin::LoadReport> run(std::string cause, bool only_if_changed);
   /// Work before each load, on another thread, such as fetching included texts.
   using Prepare = std::function<void(std::function<void()> done)>;
@@ -79,7 +80,10 @@ class Reload {
   telemetry::MetricCells& cells_;
   admin::LoadReport last_;
   InForce in_force_;
-  std::string last_tried_hash_;  // of the last load, good or not
+  struct Tried {
+    config::Inputs inputs;
+    std::string hash;
+  } last_tried_;  // the last load, good or not
   Prepare prepare_;
   std::vector<admin::ConfigText> texts_;
   std::deque<admin::LoadRecord> history_;

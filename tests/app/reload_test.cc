@@ -178,12 +178,14 @@ TEST_F(ReloadTest, does_nothing_when_the_texts_are_the_same_and_nobody_insists) 
   reload.started_with(load());
   EXPECT_TRUE(run(true).ok);
   EXPECT_TRUE(swap.in_use.empty());
+  EXPECT_EQ(loads, 0) << "files that are unchanged are not even parsed";
   EXPECT_EQ(metrics.sum(Metric::reloads_ok), 0);
   EXPECT_TRUE(run(false).ok);
   EXPECT_EQ(swap.in_use.size(), 1U);
   scratch.write("weir.yaml", "broken: [");
   EXPECT_FALSE(run(true).ok);
   EXPECT_FALSE(run(true).ok) << "a broken file that has not changed is told once";
+  EXPECT_EQ(loads, 2);
   EXPECT_EQ(metrics.sum(Metric::reloads_failed), 1);
 }
 
@@ -217,8 +219,10 @@ struct WatchedTest : ReloadTest {
     write(kGood);
     const Configuration first = load_it();
     reload.started_with(first);
-    watch.start(first.loaded.inputs.watched(),
-                [this] { reload.ask("the files have changed", true); });
+    watch.start(first.loaded.inputs.watched(), [this] {
+      ++checks;
+      reload.ask("the files have changed", true);
+    });
   }
   ~WatchedTest() override {
     watch.stop();
@@ -239,6 +243,7 @@ struct WatchedTest : ReloadTest {
     return true;
   }
 
+  int checks = 0;
   ConfigWatch watch;
   Reload reload;
 };
@@ -266,13 +271,23 @@ TEST_F(WatchedTest, a_directory_that_is_gone_for_long_is_found_again) {
 }
 
 TEST_F(WatchedTest, a_directory_that_comes_back_with_equal_texts_is_watched_again) {
+  ASSERT_TRUE(until([this] { return checks == 1; })) << "the check after the start";
   take_away();
   ASSERT_EQ(control.run_one_for(std::chrono::seconds{10}), 1U) << "the watch sees that it is gone";
   write(kGood);
-  ASSERT_TRUE(until([this] { return loads == 1; }));
+  ASSERT_TRUE(until([this] { return checks == 2; }));
+  control.poll();
   EXPECT_TRUE(swap.in_use.empty());
   write(with_limit(6));
   EXPECT_TRUE(until([this] { return swap.in_use.size() == 1; }));
+}
+
+TEST_F(WatchedTest, no_file_is_parsed_again_after_the_start_or_for_a_file_beside_it) {
+  ASSERT_TRUE(until([this] { return checks == 1; })) << "the check after the start";
+  scratch.write("there/state", "of another program");
+  ASSERT_TRUE(until([this] { return checks == 2; }));
+  control.poll();
+  EXPECT_EQ(loads, 0);
 }
 
 TEST(NeedsRestart, names_the_settings_that_a_reload_can_not_change) {
