@@ -179,7 +179,7 @@ struct TableAnswer {
   int status = 500;   ///< 200: it is done
   std::string why;    ///< for people, also what was done
   std::string id;     ///< of the change
-  LoadReport report;  ///< of a change that does not compile
+  LoadReport report;  ///< of a change that does not compile, or that brings warnings
 };
 
 /// A question about the counters of a policy in the shared store, for one key.

@@ -4,6 +4,7 @@
 
 #include "admin/operator/override_view.h"
 #include "config/text/secrets.h"
+#include "core/text.h"
 #include "policies/set/describe.h"
 
 namespace weir::admin {
@@ -46,6 +47,20 @@ json::object load_view(const LoadReport& report) {
   out["problem_count"] = report.problem_count;
   out["problems"] = std::move(problems);
   return out;
+}
+
+std::string warnings_note(const LoadReport& report) {
+  constexpr std::size_t kShown = 3;
+  std::string out;
+  std::size_t warnings = 0;
+  for (const ProblemLine& problem : report.problems) {
+    if (problem.is_error || ++warnings > kShown) continue;
+    out += "; warning: " + problem.message;
+    if (!problem.hint.empty()) out += " (" + problem.hint + ")";
+  }
+  if (warnings > kShown)
+    out += "; and " + counted(warnings - kShown, "more warning", "more warnings");
+  return utf8_text(out);
 }
 
 json::value window_value(const policies::Counter& counter) {

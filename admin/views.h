@@ -13,6 +13,8 @@
 namespace weir::admin {
 
 boost::json::object load_view(const LoadReport& report);
+/// For the note of an answer: `; warning: ...` for each warning of a change; empty: there is none.
+std::string warnings_note(const LoadReport& report);
 boost::json::object policy_view(const Call& call, const policies::Policy& policy);
 /// The view of a policy that is not compiled, because it is disabled: its name, mode and overrides;
 /// the rest is empty.

@@ -226,7 +226,7 @@ boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
   reply["policy"] = call.name();
   reply["overrides"] = overrides_view(call, call.name());
   call.entry.after = reply["overrides"];
-  reply["note"] = note + replaced + scope_note(call, scope);
+  reply["note"] = note + replaced + warnings_note(report) + scope_note(call, scope);
   if (scope.peers) reply["replicas"] = co_await on_other_replicas(call);
   co_return json_reply(reply);
 }

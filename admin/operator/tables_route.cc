@@ -215,7 +215,7 @@ boost::asio::awaitable<net::HttpReply> carry_out(Call& call, TableRequest asked)
     }
   }
   reply["change"] = answer.id;
-  reply["note"] = answer.why + scope_note(call, scope);
+  reply["note"] = answer.why + warnings_note(answer.report) + scope_note(call, scope);
   co_return json_reply(reply);
 }
 

@@ -27,15 +27,31 @@ std::vector<config::TableEdit> fitting(const std::vector<config::TableEdit>& edi
   return out;
 }
 
-/// Without the warnings about the files, which were reported when the files loaded.
-admin::LoadReport errors_of(const Configuration& over) {
-  admin::LoadReport report = report_of(over, Clock::wall());
-  std::erase_if(report.problems, [](const admin::ProblemLine& line) { return !line.is_error; });
-  report.problem_count = report.problems.size();
-  return report;
+/// What tells one warning from another.
+std::string warning_key(const config::Where& where, std::string_view message) {
+  return std::to_string(where.file) + ":" + std::to_string(where.line) + ":" +
+         std::to_string(where.column) + " " + std::string(message);
 }
 
 }  // namespace
+
+OperatorChanges::Warned::Warned(const Configuration& in_force) {
+  for (const config::Problem& problem : in_force.loaded.problems.all())
+    keys_.insert(warning_key(problem.where, problem.message));
+}
+
+admin::LoadReport OperatorChanges::Warned::report_of_the_rest(const Configuration& over) const {
+  Configuration fresh;
+  fresh.set = over.set;
+  fresh.loaded.hash = over.loaded.hash;
+  for (const config::Problem& problem : over.loaded.problems.all()) {
+    if (problem.severity == config::Problem::Severity::error)
+      fresh.loaded.problems.error(problem.where, problem.message, problem.hint);
+    else if (!keys_.contains(warning_key(problem.where, problem.message)))
+      fresh.loaded.problems.warning(problem.where, problem.message, problem.hint);
+  }
+  return report_of(fresh, Clock::wall());
+}
 
 OperatorChanges::OperatorChanges(asio::io_context& control, Swap& swap, Log& log)
     : swap_(swap),
@@ -49,6 +65,7 @@ void OperatorChanges::started_with(const Configuration& files, std::vector<confi
                                    std::vector<config::Override> overrides) {
   if (files.loaded.model) files_ = *files.loaded.model;
   files_hash_ = files.loaded.hash;
+  warned_ = Warned(files);
   overrides_ = std::move(overrides);
   hold_edits(std::move(edits));
 }
@@ -57,14 +74,17 @@ asio::awaitable<std::string> OperatorChanges::use_files(const Configuration& nex
   std::vector<config::Override> kept = overrides_, dropped;
   const std::vector<config::TableEdit> fit = fitting(edits_, {}, next.model().tables);
   std::string refusal;
+  Warned warned(next);
   if (kept.empty() && fit.empty()) {
     refusal = co_await swap_.put_in_use(next);
   } else {
     const Configuration over =
         with_those_that_fit(next.model(), next.loaded.hash, kept, dropped, fit);
+    warned = Warned(over);
     refusal = co_await swap_.put_in_use(over);
   }
   if (!refusal.empty()) co_return refusal;
+  warned_ = std::move(warned);
   files_ = next.model();
   files_hash_ = next.loaded.hash;
   for (const config::Override& each : kept) {
@@ -107,11 +127,14 @@ void OperatorChanges::leave_out(const std::vector<config::Override>& dropped) {
 }
 
 asio::awaitable<admin::LoadReport> OperatorChanges::use_change(Configuration next) {
-  admin::LoadReport report = errors_of(next);
+  admin::LoadReport report = warned_.report_of_the_rest(next);
   if (next.good()) {
     const std::string refusal = co_await swap_.put_in_use(next);
     report.ok = refusal.empty();
-    if (!refusal.empty()) report.problems.push_back({true, {}, 0, 0, refusal, {}});
+    if (report.ok)
+      warned_ = Warned(next);
+    else
+      report.problems.insert(report.problems.begin(), {true, {}, 0, 0, refusal, {}});
     report.problem_count = report.problems.size();
   }
   co_return report;
@@ -236,6 +259,7 @@ asio::awaitable<void> OperatorChanges::take_overrides(FleetOverrides ask) {
     if (!holds(told, each) && !replaces(told, each) && each.until > now_)
       log_.write(Level::info, override_line("an override of the fleet was ended", each));
   }
+  warned_ = Warned(over);
   overrides_ = std::move(next);
   unfit_ = std::move(unfit);
 }
@@ -268,7 +292,7 @@ std::vector<config::TableDef> OperatorChanges::tables() const {
 
 admin::LoadReport OperatorChanges::try_tables(const std::vector<config::TableEdit>& edits,
                                               std::string_view table) const {
-  return errors_of(
+  return warned_.report_of_the_rest(
       with_overrides(files_, files_hash_, overrides_, fitting(edits, table, files_.tables)));
 }
 

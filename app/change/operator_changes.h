@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,7 @@ class OperatorChanges {
   const config::Model& files() const noexcept { return files_; }
   const std::string& files_hash() const noexcept { return files_hash_; }
 
+  /// These report errors, and warnings that the change brings.
   boost::asio::awaitable<admin::LoadReport> override_policy(config::Override change);
   /// `here`: only those of this replica alone.
   boost::asio::awaitable<admin::LoadReport> end_overrides(std::string policy, bool here = false);
@@ -64,8 +66,9 @@ class OperatorChanges {
   using EndTeller = std::function<void(const config::Override&, const std::string& problem)>;
   void tell_ends_to(EndTeller teller) { end_teller_ = std::move(teller); }
 
-  /// Puts the tables' edits in force, or reports why not; `table`: the one that is changed. Edits
-  /// of other tables that do not fit the files wait until they do.
+  /// Puts the tables' edits in force, or reports why not, and warnings that the change brings;
+  /// `table`: the one that is changed. Edits of other tables that do not fit the files wait until
+  /// they do.
   boost::asio::awaitable<admin::LoadReport> edit_tables(std::vector<config::TableEdit> next,
                                                         std::string table);
   /// The same as edit_tables without putting anything in force.
@@ -81,10 +84,23 @@ class OperatorChanges {
   boost::asio::awaitable<void> end_what_is_over();
   void leave_out(const std::vector<config::Override>& dropped);
 
+  /// The warnings about what is in force, which people have seen.
+  class Warned {
+   public:
+    Warned() = default;
+    explicit Warned(const Configuration& in_force);
+    /// The errors of `over`, and its warnings that are new.
+    admin::LoadReport report_of_the_rest(const Configuration& over) const;
+
+   private:
+    std::set<std::string> keys_;
+  };
+
   Swap& swap_;
   Log& log_;
   config::Model files_;  // alone, without the changes
   std::string files_hash_;
+  Warned warned_;
   std::vector<config::Override> overrides_;  // of the fleet, then of this replica alone
   std::vector<config::Override> unfit_;      // of the fleet
   std::vector<config::TableEdit> edits_, edits_in_force_;  // wanted; those of them that fit

@@ -374,6 +374,7 @@ asio::awaitable<TableAnswer> TableChanges::set_table(TableRequest asked) {
     record->state = TableRecord::kPending;
     TableAnswer out;
     out.id = history_.add(std::move(*record));
+    out.report = std::move(report);
     out.status = 200;
     out.why = "waits for the approval of somebody else: weir ctl table " + asked.table +
               " approve " + out.id + " --by NAME" + write_history();

@@ -125,5 +125,42 @@ policies:
   EXPECT_EQ(limit(1), Number(1));
 }
 
+/// The warnings of the files are told when the files load.
+TEST_F(OperatorChangesTest, a_change_reports_the_warnings_that_it_brings_and_no_others) {
+  const auto warnings = [](const admin::LoadReport& report) {
+    std::vector<std::string> out;
+    for (const admin::ProblemLine& problem : report.problems) {
+      EXPECT_FALSE(problem.is_error) << problem.message;
+      out.push_back(problem.message);
+    }
+    return out;
+  };
+  const Configuration folded = compile(config::load_text("weir.yaml", R"(weir: 1
+proxy: {upstream: http://127.0.0.1:1, path: {case: fold}}
+tables: {t: {by: path, values: {/Told: 3, "*": 5}}}
+policies:
+  - {name: p, watch: request, key: ip, window: 1m, when: '1 == 1', then: [{over: t, do: deny}]}
+)"));
+  ASSERT_TRUE(folded.good());
+  changes.started_with(folded);
+  const auto edit = [&](const char* path) {
+    config::TableEdit out;
+    out.table = "t";
+    out.cells.push_back({{path}, Number(1)});
+    admin::LoadReport got;
+    boost::asio::co_spawn(
+        control, changes.edit_tables({out}, "t"),
+        [&](const std::exception_ptr&, admin::LoadReport report) { got = std::move(report); });
+    control.restart();
+    control.run();
+    EXPECT_TRUE(got.ok);
+    return got;
+  };
+  EXPECT_THAT(warnings(edit("/secret")), testing::IsEmpty());
+  EXPECT_THAT(warnings(edit("/Secret")), testing::ElementsAre(testing::HasSubstr("/Secret")));
+  EXPECT_THAT(warnings(edit("/Secret")), testing::IsEmpty()) << "it is known";
+  EXPECT_THAT(warnings(changes.try_tables({}, "t")), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace weir::app::operator_changes_test

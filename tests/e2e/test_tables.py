@@ -76,6 +76,23 @@ class Tables(unittest.TestCase):
             code, text = ctl(weir, "table", "gold_limit", "set", "*=1500.5")
             self.assertIn("*  1500.5\n", text)
 
+    def test_a_key_that_no_request_has_is_told_to_the_operator(self):
+        by_path = """
+tables: {per_path: {by: path, values: {/Files: 1, "*": 9}}}
+policies:
+  - {name: p, watch: request, key: ip, window: 1h, then: [{over: per_path, do: deny}]}
+"""
+        with Origin() as origin, Weir(by_path, origin.port, proxy="path: {case: fold}") as weir:
+            code, text = ctl(weir, "table", "per_path", "set", "/Secret=1")
+            self.assertEqual(code, 0, text)
+            told = text.splitlines()[0]
+            self.assertIn('warning: path is never "/Secret"', told)
+            self.assertNotIn("/Files", told, "the log has the warnings about the file")
+            code, text = ctl(weir, "table", "per_path", "set", "/open=2")
+            self.assertEqual((code, "warning" in text), (0, False), text)
+            code, text = ctl(weir, "policy", "p", "set", "over=5", "--for", "1h")
+            self.assertNotIn("warning", text)
+
     def test_what_could_not_be_written_is_written_later(self):
         with Origin() as origin, Weir(POLICIES, origin.port) as weir:
             with_state(weir, POLICIES)
