@@ -10,6 +10,7 @@
 
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
+#include "app/support/usage/literal_words.h"
 #include "app/support/usage/usage.h"
 #include "app/support/version.h"
 
@@ -104,7 +105,7 @@ int run(int argc, char** argv) {
     return explain_unknown_command(word, names);
   }
   try {
-    app.parse(argc, argv);
+    parse_literally(app, argc, argv);
   } catch (const CLI::CallForHelp&) {
     print(app.help());  // of the command that was asked for, if there is one
     return kOk;

@@ -64,6 +64,18 @@ TEST_F(CommandsTest, help_of_every_command_is_as_written_down) {
   }
 }
 
+/// The library of the command line would take `[a,b]` for a list of a and b.
+TEST_F(CommandsTest, words_in_brackets_are_taken_as_they_are) {
+  scratch.write("[one,two]", kGood);
+  EXPECT_EQ(run({"check", "[one,two]"}).code, 0);
+  EXPECT_EQ(run({"check", "--", "[one,two]"}).code, 0);
+  EXPECT_THAT(run({"check", "[one]"}).out, HasSubstr("[one]: error: cannot read the file"));
+  EXPECT_THAT(run({"health", "[::1]"}).err, HasSubstr("[::1]"));
+  const Outcome headers = run({"explain", "-c", "good.yaml", "-H", "[a,b]", "/"});
+  EXPECT_THAT(headers.err, HasSubstr("\"[a,b]\"")) << "the header without a colon";
+  EXPECT_EQ((headers.out + headers.err).find('\x01'), std::string::npos);
+}
+
 TEST_F(CommandsTest, version_is_one_line) {
   const Outcome version = run({"--version"});
   EXPECT_EQ(version.code, 0);

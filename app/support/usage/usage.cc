@@ -9,6 +9,7 @@
 #include "app/support/command.h"
 #include "app/support/exit_code.h"
 #include "app/support/usage/command_line.h"
+#include "app/support/usage/literal_words.h"
 #include "config/text/problem.h"
 
 namespace weir::app {
@@ -263,7 +264,7 @@ int explain_usage(const CLI::App& root, const CLI::ParseError& error, Words word
     for (const std::string& each : names) all += (all.empty() ? "" : ", ") + each;
     return usage(command->get_name() + " needs one of: " + all, see);
   }
-  return usage(error.what(), see);
+  return usage(literal_message(error.what()), see);
 }
 
 }  // namespace weir::app
