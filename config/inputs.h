@@ -43,7 +43,7 @@ class Inputs {
 
   bool has_read(const std::string& path) const;
 
-  /// What is loaded depends on more than the files and patterns: are_unchanged() is false from now
+  /// The load depends on more than the files and patterns: are_unchanged() is false from now
   /// on.
   void depend_on_more() noexcept { depends_on_more_ = true; }
   /// Whether a load would read the same contents from files with the same names.

@@ -27,7 +27,7 @@ std::vector<config::TableEdit> fitting(const std::vector<config::TableEdit>& edi
   return out;
 }
 
-/// What tells one warning from another.
+/// Identifies a warning.
 std::string warning_key(const config::Where& where, std::string_view message) {
   return std::to_string(where.file) + ":" + std::to_string(where.line) + ":" +
          std::to_string(where.column) + " " + std::string(message);
