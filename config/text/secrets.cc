@@ -336,7 +336,7 @@ bool LineSections::is_secret(std::string_view anchor) const {
 LineMask LineSections::next(std::string_view line) {
   const std::size_t text = skip_blanks(line, 0);
   if (text == line.size()) return inside_ == Inside::nothing ? section_ : LineKeys::secret;
-  anchored_ = false;
+  anchored_ = cut_ = false;
   const bool flow = depth_ > 0;
   const std::size_t from = inside_ == Inside::nothing ? 0 : end_of_secret(line, text);
   if (from == npos) return LineKeys::secret;
@@ -353,6 +353,7 @@ LineMask LineSections::next(std::string_view line) {
   out.flow = flow;
   out.anchored = anchored_;
   out.hooks = hooks_;
+  out.cut = cut_;
   return out;
 }
 
@@ -461,6 +462,13 @@ void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
     }
     // In a list or map, a text without its end is no text, lest it hide what follows.
     const std::size_t close = fresh && is_quote(c) ? close_of(line, i + 1, c) : npos;
+    // But a URL goes on in the next line, with a part of its password or path.
+    if (fresh && is_quote(c) && close == npos && line.find("://", i) != npos) {
+      inside_ = Inside::quote;
+      quote_ = c;
+      cut_ = true;
+      return;
+    }
     std::size_t key = i, end = i;
     if (close != npos) {
       key = i + 1;
@@ -512,6 +520,7 @@ std::string without_secrets(std::string_view line, LineMask mask) {
   }
   cover_passwords(out);
   if (mask.hooks) cover_paths(out);
+  if (mask.cut) cover(out, out.rfind("://") + 3, out.size());
   Expressions(out, line).cover_texts();
   const auto cover_value = [&](std::size_t at) {
     const bool quoted = at < line.size() && is_quote(line[at]);

@@ -21,6 +21,7 @@ struct LineMask {
   bool flow = true;       ///< it may begin within brackets, so that a comma ends a plain text
   bool anchored = false;  ///< it has an anchor that is the secret of another line
   bool hooks = false;     ///< of `notify:`, where the path of each URL is a secret
+  bool cut = false;       ///< the next line continues its last URL, which stands in quotes
 };
 
 /// Tells what the keys of a file's lines are, from its first line to its last. In doubt they are
@@ -62,8 +63,9 @@ class LineSections {
   char quote_ = '"';
   std::size_t open_ = 0;  // brackets of the secret itself
   Anchors anchors_;
-  bool anchored_ = false;  // this line has the anchor of a secret
-  bool hooks_ = false;     // the section is `notify:`
+  bool anchored_ = false;
+  bool cut_ = false;    // this line has the anchor of a secret
+  bool hooks_ = false;  // the section is `notify:`
 };
 
 /// A line of a configuration as others may see it: of the same length, with `*` for each byte of

@@ -270,6 +270,23 @@ TEST(Secrets, AreCoveredInTheUrlsOfNotifyHoweverItStandsThere) {
   }
 }
 
+TEST(Secrets, AreCoveredInAUrlThatGoesOnInTheNextLine) {
+  for (const std::string section :
+       {"notify:\n  ops: {url: ", "notify:\n  ops:\n    url: ", "redis:\n  url: ", "redis: {url: ",
+        "policies:\n- url: ", "lists:\n  x:\n    url:\n      "}) {
+    for (const std::string url :
+         {"\"https://hunter:hunter2\\\n      hunter3@h/hunter4\"",
+          "\"https://hunter:\\\n      hunter2\\\n      hunter3@h/\"",
+          "'https://hunter:hunter2\n      hunter3@h/hunter4'",
+          "\"https://h/hunter1\\\n      /hunter2\"", "\"https://h/\\\n      ?key=hunter2\""}) {
+      const bool flow = section.find('{') != std::string::npos;
+      const std::string text = section + url + (flow ? "}" : "") + "\nplain: words\n";
+      EXPECT_EQ(masked(text).find("hunter"), std::string::npos) << text << masked(text);
+      EXPECT_NE(masked(text).find("\nplain: words\n"), std::string::npos) << text << masked(text);
+    }
+  }
+}
+
 TEST(Secrets, AnchorsOfOtherThingsStayVisible) {
   for (const std::string text :
        {"x: &a hello\npolicies:\n- name: *a\nredis: {password_file: *a}\n",
