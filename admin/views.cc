@@ -64,9 +64,9 @@ std::string warnings_note(const LoadReport& report) {
 }
 
 json::value window_value(const policies::Counter& counter) {
-  std::string text = policies::window_text(counter);
+  const std::string text = policies::window_text(counter);
   if (text.empty()) return nullptr;
-  return json::value(std::move(text));
+  return json::value(text);
 }
 
 namespace {

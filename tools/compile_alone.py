@@ -37,7 +37,8 @@ def prepare(build: pathlib.Path, plain: bool) -> None:
     wanted = []
     for line in targets.stdout.splitlines():
         name, _, rule = line.partition(": ")
-        if name.endswith(".gch") and not plain or name.startswith("embedded/") and rule == "CUSTOM_COMMAND":
+        generated = name.startswith("embedded/") or name.endswith(".pb.h")
+        if name.endswith(".gch") and not plain or generated and rule == "CUSTOM_COMMAND":
             wanted.append(name)
     if wanted:
         subprocess.run(["ninja", "-C", str(build), "--quiet", *wanted], check=True)

@@ -50,7 +50,7 @@ asio::awaitable<void> Reload::run_for_nobody(std::string cause, bool only_if_cha
 
 // Not a coroutine: g++ 12 destroys a closure twice that is made within a co_await expression.
 std::shared_ptr<asio::steady_timer> Reload::begin_preparing() {
-  const auto prepared = std::make_shared<asio::steady_timer>(control_, kPrepareLimit);
+  auto prepared = std::make_shared<asio::steady_timer>(control_, kPrepareLimit);
   prepare_([&io = control_, prepared] {
     // Expired, not cancelled: a wait that begins afterwards ends at once as well.
     asio::post(io, [prepared] { prepared->expires_after(std::chrono::seconds{0}); });

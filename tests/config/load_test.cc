@@ -501,7 +501,8 @@ TEST(Load, mutated_examples_never_crash) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  const std::string signs = "{}[],:-#&*!|>'\"%@`?\n\t 019abz\xff\x00~<";
+  using std::string_literals::operator""s;
+  const std::string signs = "{}[],:-#&*!|>'\"%@`?\n\t 019abz\xff\0~<"s;
   for (int round = 0; round < 400; ++round) {
     std::string text(round % 4 == 0 ? kServerExample : kExample);
     for (std::size_t n = 1 + below(6); n > 0; --n) {
