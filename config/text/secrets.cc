@@ -435,6 +435,16 @@ void LineSections::look_for_expression(std::string_view line) {
   items_ = false;
 }
 
+/// A text whose quote at `at` has no end is no text, lest it hide what follows; but a URL goes on
+/// in the next line, with a part of its password or path.
+bool LineSections::look_for_cut_url(std::string_view line, std::size_t at) {
+  cut_ = line.find("://", at) != npos;
+  if (!cut_) return false;
+  inside_ = Inside::quote;
+  quote_ = line[at];
+  return true;
+}
+
 void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
   bool fresh = true;  // a key or a value may begin here
   // Deeper than which column a value goes on, and whether a list may stand in it as well.
@@ -460,15 +470,8 @@ void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
       i = end - 1;
       continue;
     }
-    // In a list or map, a text without its end is no text, lest it hide what follows.
     const std::size_t close = fresh && is_quote(c) ? close_of(line, i + 1, c) : npos;
-    // But a URL goes on in the next line, with a part of its password or path.
-    if (fresh && is_quote(c) && close == npos && line.find("://", i) != npos) {
-      inside_ = Inside::quote;
-      quote_ = c;
-      cut_ = true;
-      return;
-    }
+    if (fresh && is_quote(c) && close == npos && look_for_cut_url(line, i)) return;
     std::size_t key = i, end = i;
     if (close != npos) {
       key = i + 1;

@@ -51,6 +51,7 @@ class LineSections {
   std::size_t end_of_secret(std::string_view line, std::size_t text);
   std::size_t end_of_secret_at(std::string_view line, std::size_t at);
   void look_for_secrets(std::string_view line, std::size_t from);
+  bool look_for_cut_url(std::string_view line, std::size_t at);
   bool is_secret(std::string_view anchor) const;
   void look_for_expression(std::string_view line);
 
@@ -63,9 +64,9 @@ class LineSections {
   char quote_ = '"';
   std::size_t open_ = 0;  // brackets of the secret itself
   Anchors anchors_;
-  bool anchored_ = false;
-  bool cut_ = false;    // this line has the anchor of a secret
-  bool hooks_ = false;  // the section is `notify:`
+  bool anchored_ = false;  // this line has the anchor of a secret
+  bool cut_ = false;       // the next line continues a URL of this line
+  bool hooks_ = false;     // the section is `notify:`
 };
 
 /// A line of a configuration as others may see it: of the same length, with `*` for each byte of
