@@ -385,6 +385,34 @@ TEST(ExprPatterns, AreWarnedOfWhenTheyMatchNothing) {
   }
 }
 
+/// A check of one argument must not look into another one that has failed.
+TEST(ExprFunctions, AnyCallWithinAnyOtherIsCheckedOrRefused) {
+  std::size_t accepted = 0, refused = 0;
+  for (const expr::FunctionRow& inner : expr::function_rows()) {
+    for (const char* arguments : {"", "path", "path, \"/a/*\"", "1, 2"}) {
+      const std::string call = std::string(inner.name) + "(" + arguments + ")";
+      std::vector<std::string> texts = {call + " == \"post\"", call + " in [\"a*\", 1]"};
+      for (const expr::FunctionRow& outer : expr::function_rows()) {
+        const std::string name(outer.name);
+        texts.push_back(call + "." + name + "()");
+        texts.push_back(call + "." + name + "(\"/a/*\")");
+        texts.push_back(name + "(\"office\", " + call + ")");
+        texts.push_back(name + "(\"*\", " + call + ", \"*\")");
+      }
+      for (const std::string& text : texts) {
+        SlotTable slots;
+        Scope scope(slots, "login");
+        config::Problems problems;
+        const auto out = compile_expression(text_at(text), scope, problems);
+        ASSERT_NE(out.has_value(), problems.has_errors()) << text;
+        ++(out ? accepted : refused);
+      }
+    }
+  }
+  EXPECT_GT(accepted, 100U);
+  EXPECT_GT(refused, 1000U);
+}
+
 TEST(ExprFunctions, EveryRowHasHelp) {
   for (const expr::FunctionRow& row : expr::function_rows()) {
     EXPECT_FALSE(row.help.empty()) << row.name;

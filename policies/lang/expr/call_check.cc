@@ -56,9 +56,8 @@ class CallCheck {
     checker_.pool->payloads.emplace_back();
     payload_ = &checker_.pool->payloads.back();
     node_.payload = payload_;
-    bool ok = true;
-    for (std::size_t k = 0; k < count; ++k) ok = argument(k) && ok;
-    if (!ok) return false;
+    for (std::size_t k = 0; k < count; ++k) sound_ = argument(k) && sound_;
+    if (!sound_) return false;
     if (row_->name == "has") return has();
     if (row_->name == "lookup") return table_arity();
     if (row_->name == "startsWith" || row_->name == "endsWith" || row_->name == "contains")
@@ -152,13 +151,13 @@ class CallCheck {
     auto compiled = compile_pattern(text, reason);
     const Ast& field = *node_.children[0];
     if (!compiled) {
-      std::string hint = hint_for_glob(checker_, field, text);
+      std::string hint = sound_ ? hint_for_glob(checker_, field, text) : std::string();
       return checker_.fail(at, "malformed pattern: " + reason,
                            hint.empty() ? "patterns are RE2's" : std::move(hint));
     }
     if (matches_nothing(*compiled)) {
       checker_.diagnostics.warning(at.begin, at.end, "this pattern matches nothing");
-    } else {
+    } else if (sound_) {
       warn_of_glob(checker_, field, at, text);
     }
     *payload_ = std::move(compiled);
@@ -245,6 +244,7 @@ class CallCheck {
   const FunctionRow* row_ = nullptr;
   Payload* payload_ = nullptr;
   ExprScope::ListRef list_{0, 0};
+  bool sound_ = true;  // the arguments so far are checked
 };
 
 }  // namespace

@@ -16,9 +16,11 @@ void warn_never_equal(Checker& checker, const Ast& field, const Ast& literal, bo
 /// The same of a call of startsWith(), endsWith() or contains(), whose arguments have been checked.
 void warn_never_found(Checker& checker, const Ast& call);
 
-/// The same of a pattern of matches() that compiles. `field`: what it is looked for in.
+/// The same of a pattern of matches() that compiles. `field`: the checked expression in which it is
+/// looked for.
 void warn_of_glob(Checker& checker, const Ast& field, const Ast& at, std::string_view pattern);
 /// The hint for a pattern that does not compile: the expression to write instead, if it is a glob.
+/// `field` is checked.
 std::string hint_for_glob(const Checker& checker, const Ast& field, std::string_view pattern);
 
 }  // namespace weir::policies::expr
