@@ -75,6 +75,10 @@ class Engine {
   std::uint64_t view_missing(std::size_t view) const {
     return set_->views[view].live->stats().missing;
   }
+  /// How often the view did not count an event because all windows of its time were complete.
+  std::uint64_t view_late(std::size_t view) const {
+    return set_->views[view].live->stats().counted.late;
+  }
   /// Keys that lost their count because there was no memory, what views dropped, and matches that
   /// had begun and had to go.
   std::uint64_t dropped() const;

@@ -83,6 +83,8 @@ std::unique_ptr<Format> make_record_format(const config::SourceDef& source, std:
 /// make_recording(). Null: `problem` says why.
 std::unique_ptr<Format> make_request_format(std::string_view format, const policies::PolicySet& set,
                                             std::string& problem);
+/// The problem of such a format, in words for people; empty: there is none.
+std::string wrong_request_format(std::string_view format);
 /// The columns of a file with `--map`, shared by its readers. Each reader may be the one that reads
 /// the first line.
 struct MappedColumns {

@@ -416,7 +416,9 @@ void Replay::merge(Replay& other) {
     all.amounts_refused += theirs.amounts_refused;
   }
   for (std::size_t i = 0; i < views_.size(); ++i) {
-    other_view_misses_[i] += other.view_missing(i);
+    const Misses theirs = other.view_misses(i);
+    other_view_misses_[i].missing += theirs.missing;
+    other_view_misses_[i].late += theirs.late;
     if (other.views_[i].windows != 0) views_[i] = std::move(other.views_[i]);
   }
   other_dropped_ += other.dropped();
@@ -428,8 +430,9 @@ Replay::Misses Replay::misses(const policies::Policy& policy) const {
           engine_.amounts_refused(policy.name) + others.amounts_refused};
 }
 
-std::uint64_t Replay::view_missing(std::size_t view) const {
-  return engine_.view_missing(view) + other_view_misses_[view];
+Replay::Misses Replay::view_misses(std::size_t view) const {
+  const Misses& others = other_view_misses_[view];
+  return {engine_.view_missing(view) + others.missing, engine_.view_late(view) + others.late, 0};
 }
 
 Replay::Progress Replay::progress() const {
@@ -495,7 +498,17 @@ std::string Replay::summary_json() const {
     }
     out += "}";
   }
-  return out + "}}";
+  out += "}";
+  first = true;
+  for (std::size_t i = 0; i < set.views.size(); ++i) {
+    const std::uint64_t late = view_misses(i).late;
+    if (late == 0) continue;
+    out += first ? ",\"views\":{" : ",";
+    first = false;
+    append_json(out, set.views[i].name);
+    out += ":{\"late\":" + number(late) + "}";
+  }
+  return out + (first ? "}" : "}}");
 }
 
 }  // namespace weir::replay

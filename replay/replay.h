@@ -67,7 +67,7 @@ class Replay {
     std::uint64_t missing = 0, late = 0, amounts_refused = 0;
   };
   Misses misses(const policies::Policy& policy) const;
-  std::uint64_t view_missing(std::size_t view) const;
+  Misses view_misses(std::size_t view) const;
   /// Takes in the verdicts of another part on the events since the last slice began. The other part
   /// has judged as many events.
   void merge_verdicts(const Replay& other);
@@ -144,8 +144,8 @@ class Replay {
   policies::RowSink* sink_ = nullptr;
   policies::RowSink* other_sink_ = nullptr;
   EventVerdicts verdicts_, other_verdicts_;
-  std::vector<Misses> other_misses_;              // of other parts, by policy
-  std::vector<std::uint64_t> other_view_misses_;  // likewise, by view
+  std::vector<Misses> other_misses_;       // of other parts, by policy
+  std::vector<Misses> other_view_misses_;  // likewise, by view
   std::uint64_t other_dropped_ = 0, step_ = 0;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<Engine::Kind> kinds_, other_kinds_;

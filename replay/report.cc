@@ -171,7 +171,8 @@ ViewReport view_report(const Replay& replay, std::size_t index) {
   out.columns = view.key_names;
   out.columns.push_back(view.metric);
   out.windows = tally.windows;
-  out.missing = replay.view_missing(index);
+  out.missing = replay.view_misses(index).missing;
+  out.late = replay.view_misses(index).late;
   out.start = tally.start;
   out.end = tally.end;
   out.complete = tally.complete;
@@ -242,6 +243,12 @@ void tell_unknown(const Replay& replay, Report& out) {
       out.unknown.push_back("Policy " + policy.name + ": " + human_count(policy.late) +
                             " events came later than its \"late\" allows and did not count.");
     }
+  }
+  for (const ViewReport& view : out.views) {
+    if (view.late == 0) continue;
+    out.unknown.push_back("View " + view.name + ": " + human_count(view.late) +
+                          " events came after the windows of their time were complete, and did not "
+                          "count; --lateness sorts them in.");
   }
   if (out.late > 0) {
     out.unknown.push_back(human_count(out.late) +

@@ -89,7 +89,7 @@ struct LabelReport {
 struct ViewReport {
   std::string name, what;  ///< `count over ...`
   std::vector<std::string> columns;
-  std::uint64_t windows = 0, missing = 0;
+  std::uint64_t windows = 0, missing = 0, late = 0;
   TimePoint start{}, end{};
   bool complete = false;
   std::string total;

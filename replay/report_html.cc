@@ -188,6 +188,7 @@ class Page {
       out_ += "; the last one: " + shown_time(view.start) + " to " + shown_time(view.end) +
               ", total " + view.total + (view.complete ? "" : ", still running");
     }
+    if (view.late > 0) out_ += "; too late " + human_count(view.late) + " (see --lateness)";
     out_ += "</p>\n<div class=\"wide\"><table><tr>";
     for (std::size_t i = 0; i < view.columns.size(); ++i) {
       out_ += (i + 1 == view.columns.size() ? "<th class=\"n\">" : "<th>") +

@@ -142,6 +142,7 @@ void write(JsonWriter& j, const ViewReport& view) {
     j.end(']');
   }
   j.key("missing").number(view.missing);
+  j.key("late").number(view.late);
   j.end('}');
 }
 

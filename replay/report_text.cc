@@ -185,6 +185,7 @@ class Text {
   void write(const ViewReport& view) {
     out_ += "\n" + bold(view.name) + ": " + counted(view.windows, "window", "windows");
     if (view.missing > 0) out_ += "; key or amount missing in " + human_count(view.missing);
+    if (view.late > 0) out_ += "; too late " + human_count(view.late) + " (see --lateness)";
     out_ += "\n";
     if (view.windows == 0) return;
     out_ += "  the last one: " + iso_time(view.start) + " .. " + iso_time(view.end) + ", total " +

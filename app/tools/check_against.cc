@@ -77,7 +77,7 @@ Against find_running(const std::string& given, const std::string& token_file) {
     }
     return out;
   }
-  const AdminAnswer answer = ask_admin({given, token_file, {}}, "GET", "/v1/lineage");
+  const AdminAnswer answer = ask_admin({given, token_file, {}, {}, true}, "GET", "/v1/lineage");
   if (answer.code != kOk) {
     out.problem = answer.problem;
     out.code = answer.code;

@@ -176,6 +176,14 @@ class RequestLog final : public Format {
     return inside ? static_cast<std::size_t>(part.data() - text.data()) : 0;
   }
 
+  /// The URL with the query of a column of its own, which begins with `?` (`%q`) or not (`$args`).
+  std::string_view with_query(std::string_view url, std::string_view query) {
+    if (query.empty() || query == "-" || url.find('?') != std::string_view::npos) return url;
+    if (query.starts_with('?')) query.remove_prefix(1);
+    target_.assign(url).append("?").append(query);
+    return target_;
+  }
+
   Got build(const Kind& kind, std::string_view text, Row& row) {
     const LogSplitter& line = kind.splitter;
     const auto value = [&](std::size_t column) {
@@ -188,7 +196,7 @@ class RequestLog final : public Format {
     request.time = row.time;
     request.path = request.query = {};
     request.method = value(kind.method);
-    request.target = value(kind.url);
+    request.target = with_query(value(kind.url), value(kind.query));
     if (request.method.empty() || request.target.empty()) return bad(0, kNoRequest);
     const auto client = Address::parse(value(kind.ip));
     if (!client) return bad(offset_of(text, value(kind.ip)), kNoAddress);
@@ -239,6 +247,7 @@ class RequestLog final : public Format {
   std::vector<Kind> kinds_;
   std::size_t last_ = 0;
   std::vector<HeaderField> headers_, answer_headers_;
+  std::string target_;
   RequestTarget parts_;
 };
 
@@ -252,31 +261,43 @@ std::unique_ptr<Format> make_access_log(const config::SourceDef& source, std::st
   return std::make_unique<AccessLog>(std::move(*format), source, event, slots);
 }
 
+namespace {
+
+std::optional<LogFormat> request_log_format(std::string_view text, std::string& problem) {
+  LogFormat::Problem wrong;
+  auto format = LogFormat::compile(text, wrong);
+  if (!format) {
+    problem = wrong.message + (wrong.hint.empty() ? "" : "; " + wrong.hint);
+    return std::nullopt;
+  }
+  for (const std::string_view needed : {"ip", "method", "url"}) {
+    if (std::find(format->columns.begin(), format->columns.end(), needed) != format->columns.end())
+      continue;
+    problem = "requests need their caller, method and URL: %h and \"%r\", or %m and %U";
+    return std::nullopt;
+  }
+  return format;
+}
+
+}  // namespace
+
+std::string wrong_request_format(std::string_view format) {
+  std::string problem;
+  static_cast<void>(request_log_format(format, problem));
+  return problem;
+}
+
 std::unique_ptr<Format> make_request_format(std::string_view format, const policies::PolicySet& set,
                                             std::string& problem) {
   std::vector<LogFormat> formats;
-  LogFormat::Problem wrong;
-  const auto add = [&](std::string_view text) {
-    auto compiled = LogFormat::compile(text, wrong);
-    if (compiled) formats.push_back(std::move(*compiled));
-    return compiled.has_value();
-  };
   std::unique_ptr<Format> recording;
-  if (format.empty()) {
-    add("combined");
-    add("common");
-    recording = make_recording(set);
-  } else if (!add(format)) {
-    problem = wrong.message + (wrong.hint.empty() ? "" : "; " + wrong.hint);
-    return nullptr;
-  }
-  for (const LogFormat& each : formats) {
-    for (const std::string_view needed : {"ip", "method", "url"}) {
-      if (std::find(each.columns.begin(), each.columns.end(), needed) != each.columns.end())
-        continue;
-      problem = "requests need their caller, method and URL: %h and \"%r\", or %m and %U";
-      return nullptr;
-    }
+  if (format.empty()) recording = make_recording(set);
+  for (const std::string_view text : format.empty()
+                                         ? std::vector<std::string_view>{"combined", "common"}
+                                         : std::vector<std::string_view>{format}) {
+    auto compiled = request_log_format(text, problem);
+    if (!compiled) return nullptr;
+    formats.push_back(std::move(*compiled));
   }
   return std::make_unique<RequestLog>(std::move(formats), std::move(recording), set);
 }

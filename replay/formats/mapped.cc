@@ -92,6 +92,9 @@ class Mapped final : public Format {
         columns_->problem =
             "the first line names no column \"" + field.source + "\"; it has " + all;
       }
+      if (found != end && std::find(found + 1, end, field.source) != end) {
+        columns_->problem = "the first line names the column \"" + field.source + "\" twice";
+      }
       columns_->places.push_back(static_cast<std::size_t>(found - names.data()));
     }
     columns_->count = names.size();
@@ -117,13 +120,15 @@ class Mapped final : public Format {
     const auto find = [&](std::span<const PathStep> path) {
       return body_.find(arena_, BodyState::complete, text, {&kJsonType, 1}, path);
     };
+    bool any_readable = false;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       policies::Extracted found = find(whole_[i]);
-      if (found.why == policies::MissReason::unreadable) return bad(0, kNoMappedJson);
       if (found.value.is_null() && paths_[i].size() > 1) found = find(paths_[i]);
-      values_[i] = found.value;
+      any_readable = any_readable || found.why != policies::MissReason::unreadable;
+      // An integer beyond 64 bits has no value, and neither has a name that stands twice.
+      values_[i] = found.value.is_error() ? Value::null() : found.value;
     }
-    return Got::row;
+    return any_readable ? Got::row : bad(0, kNoMappedJson);
   }
 
   // The request that the line describes.
@@ -164,7 +169,9 @@ class Mapped final : public Format {
       split_line(text_of(MappedPart::request), request);
     if (request.method.empty() || request.target.empty()) return bad(0, kNoMappedRequest);
     if (const std::string_view query = text_of(MappedPart::query); !query.empty()) {
-      target_.assign(request.target).append("?").append(query);
+      const bool has_one = request.target.find('?') != std::string_view::npos;
+      target_.assign(request.target).append(has_one ? "&" : "?");
+      target_.append(query.substr(query.starts_with('?') ? 1 : 0));
       request.target = target_;
     }
     const auto client = client_of(text_of(MappedPart::ip));
@@ -219,7 +226,7 @@ class Mapped final : public Format {
     bool typed = false;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const Mapping::Field& field = columns_->mapping.fields[i];
-      if (values_[i].is_null()) continue;
+      if (values_[i].is_null() || values_[i].is(Type::json)) continue;  // no text of a header
       if (field.part == part) {
         into.push_back({field.name, text_at(i)});
         typed = typed || field.name == kJsonType.name;

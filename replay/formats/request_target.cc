@@ -17,13 +17,17 @@ RequestTarget::Taken RequestTarget::take(std::string_view authority, Request& re
   bool is_of_target = false;
   // The log of a proxy has whole URLs; the app would have seen their path.
   if (scheme != std::string_view::npos) {
-    const std::size_t path = request.target.find('/', scheme + 3);
-    if (path == std::string_view::npos) return Taken::none;
+    const std::size_t path =
+        std::min(request.target.find_first_of("/?", scheme + 3), request.target.size());
     if (authority.empty()) {
       authority = request.target.substr(scheme + 3, path - scheme - 3);
       is_of_target = true;
     }
     request.target.remove_prefix(path);
+    if (!request.target.starts_with('/')) {  // `http://shop.example?a=b` asks for `/?a=b`
+      target_.assign("/").append(request.target);
+      request.target = target_;
+    }
   }
   request.host = authority.empty() ? authority : net::host_of(authority, host_room_);
   // A column for the host may have something else: the name of a server, `*.shop.example`.

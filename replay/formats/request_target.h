@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,7 @@ class RequestTarget {
   const policies::PolicySet& set_;
   std::array<char, net::kHostMax> host_room_;
   std::vector<char> path_room_;
+  std::string target_;
 };
 
 }  // namespace weir::replay

@@ -299,6 +299,29 @@ TEST(Requests, the_host_is_that_which_the_proxy_reads) {
         << host;
 }
 
+TEST(Requests, a_url_without_a_path_is_that_of_the_root) {
+  EXPECT_THAT(
+      requests_of(
+          "",
+          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET http://h.example HTTP/1.1\" 200 -\n"
+          "1.2.3.4 - - [17/May/2015:10:05:03 +0000] \"GET http://h.example?a=/b HTTP/1.1\" "
+          "200 -\n"),
+      ElementsAre("1431857103000 GET /? 1.2.3.4 h.example 200",
+                  "1431857103000 GET /?a=/b 1.2.3.4 h.example 200"));
+}
+
+TEST(Requests, a_query_of_its_own_belongs_to_the_url) {
+  const std::string head = "1.2.3.4 [17/May/2015:10:05:03 +0000] GET ";
+  for (const char* url : {"/a ?b=c", "/a b=c", "/a?b=c -", "/a?b=c ?b=c"})
+    EXPECT_THAT(requests_of("%h %t %m %U %q %>s", head + url + " 200\n"),
+                ElementsAre("1431857103000 GET /a?b=c 1.2.3.4 (no host) 200"))
+        << url;
+  EXPECT_THAT(requests_of("%h %t %m %U%q %>s", head + "/a?b=c 200\n"),
+              ElementsAre("1431857103000 GET /a?b=c 1.2.3.4 (no host) 200"));
+  EXPECT_THAT(requests_of("%h %t %m %U %q %>s", head + "/a - 200\n"),
+              ElementsAre("1431857103000 GET /a? 1.2.3.4 (no host) 200"));
+}
+
 TEST(Requests, headers_that_no_policy_reads_are_not_cut_out) {
   EXPECT_THAT(
       requests_of("",

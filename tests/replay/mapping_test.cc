@@ -28,6 +28,10 @@ std::vector<std::string> rows_of(const std::string& mapping, const std::string& 
   while (stream.next()) {
     const Row& row = stream.row();
     out.push_back(std::to_string(to_ms(row.time)));
+    if (!row.request.query.empty()) out.back() += " ?" + std::string(row.request.query);
+    for (const HeaderField& field : row.request.headers)
+      if (field.name != "content-type")
+        out.back() += " " + std::string(field.name) + "=" + std::string(field.value);
     for (const std::string_view body : {row.request.body, row.answer.body})
       if (!body.empty()) out.back() += " " + std::string(body);
     if (row.answer.body_state == BodyState::broken) out.back() += " broken";
@@ -175,6 +179,41 @@ TEST(Mapping, BuildsObjectsOfBodiesFromTheirMembers) {
           R"(1000 {"user":"anna"} {"model":"m","usage":{"cache":{"hit":true},"in":[1],"total_tokens":120}})",
           R"(1000 {} {"usage":{"in":7}})",
           R"(1000 {} {"usage":{"cache":{"hit":0.5},"total_tokens":{"a":1}}})", "1000 {} {}"));
+}
+
+/// As events and records read the same JSON. A key of the empty text would count callers together.
+TEST(Mapping, AMemberWithoutAnUnambiguousTextHasNoValue) {
+  const std::string mapping =
+      std::string("ts.seconds=t") + kRest + ",header.x_k=k,cookie.c=c,body.u=u";
+  const std::string head = R"({"t":1,"ip":"203.0.113.7","m":"GET","p":"/",)";
+  EXPECT_THAT(
+      rows_of(mapping, head + R"("k":"a","c":"b","u":"d"})" + "\n" + head +
+                           R"("k":"a","k":"b","c":1,"c":2,"u":"d","u":"e"})" + "\n" + head +
+                           R"("k":["a"],"c":{"a":1},"u":["d"]})" + "\n" + head +
+                           R"("k":12345678901234567891,"c":1e400,"u":-1e400})" + "\n" + head +
+                           R"("k":7,"c":true,"u":"\ud800"})" + "\n" + head + R"("k":"a")" + "\n"),
+      ElementsAre(R"(1000 x-k=a cookie=c=b {"u":"d"})", "1000 {}", R"(1000 {"u":["d"]})", "1000 {}",
+                  "1000 x-k=7 cookie=c=true {}", "6!1 this is not a JSON object"));
+  EXPECT_THAT(rows_of(mapping, R"({"t":1,"ip":"203.0.113.7","m":"GET","p":"/","p":"/a"})"
+                               "\n"
+                               R"({"t":1,"t":2,"ip":"203.0.113.7","m":"GET","p":"/"})"
+                               "\n"),
+              ElementsAre("1!1 it has no method and path", "2!1 it has no time"));
+}
+
+TEST(Mapping, AQueryOfItsOwnIsAppended) {
+  const std::string mapping = std::string("ts.seconds=t") + kRest + ",query=q";
+  EXPECT_THAT(rows_of(mapping,
+                      "t,ip,m,p,q\n1,::1,GET,/,a=b\n1,::1,GET,/,?a=b\n1,::1,GET,/?z=1,a=b\n"
+                      "1,::1,GET,/?z=1,\n1,::1,GET,/,\n"),
+              ElementsAre("1000 ?a=b", "1000 ?a=b", "1000 ?z=1&a=b", "1000 ?z=1", "1000"));
+}
+
+TEST(Mapping, AColumnThatIsNamedTwiceIsNoColumn) {
+  const std::string mapping = std::string("ts.seconds=t") + kRest;
+  EXPECT_THAT(rows_of(mapping, "t,ip,m,p,ip\n1,::1,GET,/,::2\n"),
+              testing::Contains(HasSubstr("the first line names the column \"ip\" twice")));
+  EXPECT_THAT(rows_of(mapping, "t,ip,m,p,x,x\n1,::1,GET,/,1,2\n"), ElementsAre("1000"));
 }
 
 TEST(Mapping, ReadsNoPartOfAnAnswer) {

@@ -359,6 +359,23 @@ TEST_F(ReplayTest, a_view_without_an_end_has_its_result_at_the_end_of_the_input)
   EXPECT_TRUE(out.report.views[0].complete);
 }
 
+TEST_F(ReplayTest, rows_that_come_after_the_windows_of_their_time_are_told) {
+  Plan plan;
+  plan.flush = true;
+  plan.sources = {{"a", files.write("a", "x,1,12\ny,2,41\nx,2,14\ny,3,15\ny,3,42\n")}};
+  const Replayed out = replay_files(kViews, plan);
+  ASSERT_EQ(out.report.views.size(), 2u);
+  EXPECT_EQ(out.report.views[0].late, 2U);
+  EXPECT_EQ(out.report.views[1].late, 2U);
+  EXPECT_THAT(out.ndjson, HasSubstr(R"("views":{"pages":{"late":2},"users":{"late":2}}})"));
+  EXPECT_THAT(out.report.unknown,
+              testing::Contains(HasSubstr("View pages: 2 events came after the windows")));
+  plan.lateness = seconds{30};
+  const Replayed sorted = replay_files(kViews, plan);
+  EXPECT_EQ(sorted.report.views[0].late, 0U);
+  EXPECT_EQ(sorted.ndjson.find("\"views\""), std::string::npos);
+}
+
 TEST_F(ReplayTest, with_lateness_windows_wait_for_the_watermark) {
   Plan plan;
   plan.lateness = seconds{5};

@@ -385,7 +385,7 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
       return run_on_replicas(flags->replicas, globals, [&, run = run](const std::string& door) {
         CtlFlags there = *flags;
         there.door.address = door;
-        there.door.of_replicas = true;
+        there.door.is_named = true;
         return run(there, globals);
       });
     }

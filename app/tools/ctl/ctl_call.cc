@@ -114,7 +114,7 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
   }
   if (!answer) {
     const char* const hint =
-        door.of_replicas ? "" : " (--admin or WEIR_ADMIN_LISTEN name the admin door of weir)";
+        door.is_named ? "" : " (--admin or WEIR_ADMIN_LISTEN name the admin door of weir)";
     return failed(kUnreachable,
                   door.address + " does not answer: " + answer.error().message() + hint);
   }

@@ -12,11 +12,11 @@
 namespace weir::app {
 
 struct AdminDoor {
-  std::string address;       ///< HOST:PORT, :PORT or unix:/path
-  std::string token_file;    ///< empty: none
-  std::string accept;        ///< a media type other than JSON; empty: JSON
-  std::string reason = {};   ///< of a change, for the audit log; empty: none is given
-  bool of_replicas = false;  ///< one of those that --replicas names
+  std::string address;      ///< HOST:PORT, :PORT or unix:/path
+  std::string token_file;   ///< empty: none
+  std::string accept;       ///< a media type other than JSON; empty: JSON
+  std::string reason = {};  ///< of a change, for the audit log; empty: none is given
+  bool is_named = false;    ///< its address stands elsewhere than in --admin: --replicas, --against
 };
 
 struct AdminAnswer {

@@ -20,6 +20,7 @@
 #include "config/text/units.h"
 #include "core/chars/ascii.h"
 #include "core/time_pattern.h"
+#include "replay/formats.h"
 #include "replay/report.h"
 #include "replay/team.h"
 
@@ -157,6 +158,10 @@ std::string make_plan(const ReplayFlags& flags, replay::Plan& plan) {
   if (plan.from && plan.to && *plan.from >= *plan.to) return "--from is not before --to";
   plan.flush = flags.flush;
   plan.log_format = flags.log_format;
+  if (!flags.log_format.empty()) {
+    const std::string problem = replay::wrong_request_format(flags.log_format);
+    if (!problem.empty()) return "--log: " + problem;
+  }
   if (!flags.map.empty()) {
     std::string problem;
     if (!flags.log_format.empty()) return "--log and --map both say how requests are written";
@@ -271,7 +276,8 @@ std::string look_at_sources(const replay::Plan& plan, const policies::PolicySet&
 
 /// Why flags cannot stand as they are, or not together; empty: they can.
 std::string wrong_flags(const ReplayFlags& flags, bool gives_rows) {
-  if (!flags.readings.empty() && !gives_rows) return "--readings are rows of -o ndjson: give both";
+  if (!flags.readings.empty() && !gives_rows)
+    return "--readings are rows of -o ndjson and -o csv: give one of them as well";
   if (!flags.max_bad.empty() && !BadBound::parse(flags.max_bad))
     return "--max-bad is a share of 0% to 100%, or a number of rows, not \"" + flags.max_bad + "\"";
   if (!flags.against.empty() && gives_rows && flags.report.empty() && flags.fail_if.empty())
