@@ -458,6 +458,23 @@ const TableRecord* TableChanges::to_undo(const TableRequest& asked, TableAnswer&
   return found;
 }
 
+/// The limit that a change has replaced: the one that an operator had set before, or else the one
+/// of the files, which may be another by now.
+std::optional<Number> TableChanges::limit_before(const TableRecord& undone,
+                                                 const TableRecord::Change& change) const {
+  // Where old records are gone, who set the limit is not known.
+  bool by_operator = history_.records().size() >= TableHistory::kRecordsMax;
+  for (const TableRecord& record : history_.records()) {
+    if (record.id == undone.id) break;
+    if (record.table != undone.table || record.state != TableRecord::kApplied) continue;
+    for (const TableRecord::Change& earlier : record.changes)
+      by_operator =
+          by_operator || (earlier.path == change.path && same_limit(earlier.after, change.before));
+  }
+  const config::TableDef* const file = table_of(changes_->files().tables, undone.table);
+  return by_operator || file == nullptr ? change.before : config::limit_at(*file, change.path);
+}
+
 asio::awaitable<TableAnswer> TableChanges::undo_table(TableRequest asked) {
   TableAnswer wrong;
   const TableRecord* const found = to_undo(asked, wrong);
@@ -470,7 +487,7 @@ asio::awaitable<TableAnswer> TableChanges::undo_table(TableRequest asked) {
       co_return refused_change(
           409, "\"" + config::path_text(change.path) + "\" was changed since: set what it must be");
     }
-    asked.cells.push_back({change.path, change.before});
+    asked.cells.push_back({change.path, limit_before(undone, change)});
   }
   if (asked.reason.empty()) asked.reason = "takes back change " + undone.id;
   TableAnswer out = co_await set_table(asked);

@@ -91,6 +91,8 @@ class TableChanges {
   boost::asio::awaitable<admin::TableAnswer> set_table(admin::TableRequest asked);
   const admin::TableRecord* waiting(const admin::TableRequest& asked,
                                     admin::TableAnswer& wrong) const;
+  std::optional<Number> limit_before(const admin::TableRecord& undone,
+                                     const admin::TableRecord::Change& change) const;
   const admin::TableRecord* to_undo(const admin::TableRequest& asked,
                                     admin::TableAnswer& wrong) const;
   boost::asio::awaitable<admin::TableAnswer> decide_table(admin::TableRequest asked);

@@ -121,4 +121,20 @@ std::size_t end_of_value(std::string_view line, std::size_t from, bool block) {
   return i;
 }
 
+void cover_escaped(std::string& out, std::string_view line) {
+  for (std::size_t at = 0; (at = line.find('"', at)) != npos;) {
+    const std::size_t close = std::min(close_of(line, at + 1, '"'), line.size());
+    bool hides = false;
+    for (std::size_t i = at + 1; i + 1 < close; ++i) {
+      if (line[i] != '\\') continue;
+      ++i;
+      hides = hides || std::string_view("/xuU").find(line[i]) != npos;
+    }
+    const std::size_t next = skip_blanks(line, std::min(close + 1, line.size()));
+    const bool is_key = next < line.size() && line[next] == ':';
+    if (hides) cover(out, at + 1, is_key ? line.size() : close);
+    at = close + 1;
+  }
+}
+
 }  // namespace weir::config::secret_scan

@@ -20,6 +20,14 @@ inline bool is_quote(char c) noexcept { return c == '"' || c == '\''; }
 inline bool opens(char c) noexcept { return c == '[' || c == '{'; }
 inline bool closes(char c) noexcept { return c == ']' || c == '}'; }
 
+inline void cover(std::string& line, std::size_t from, std::size_t to) {
+  for (std::size_t i = from; i < to && i < line.size(); ++i) line[i] = '*';
+}
+
+/// Covers double-quoted texts with escapes that can hide the name of a key, or the `://` or `@` of
+/// a URL: `"pass\x77ord"`, `"redis:\/\/..."`. Behind such a key all is covered.
+void cover_escaped(std::string& out, std::string_view line);
+
 /// Whether the value of this key, in small letters, is a secret. Also of a mistyped key: the
 /// message about it shows its line.
 bool is_secret_key(std::string key);

@@ -11,10 +11,6 @@ namespace {
 
 using namespace secret_scan;
 
-void cover(std::string& line, std::size_t from, std::size_t to) {
-  for (std::size_t i = from; i < to && i < line.size(); ++i) line[i] = '*';
-}
-
 /// The values of a query: tokens and signatures stand there under many names.
 void cover_query(std::string& line, std::size_t from, std::size_t end) {
   std::size_t at = std::min(line.find('?', from), end);
@@ -40,7 +36,7 @@ std::size_t end_of_url(std::string_view line, std::size_t at) {
   const bool escaped = open != npos && open > 0 && line[open - 1] == '\\';
   const bool angle = line.substr(0, at).rfind('<') != npos;
   std::size_t i = at + 3;
-  for (; i < line.size() && line[i] != ' ' && line[i] != '\t'; ++i) {
+  for (; i < line.size() && (open != npos || (line[i] != ' ' && line[i] != '\t')); ++i) {
     if (angle && line[i] == '>') break;
     if (open == npos || line[i] != line[open]) continue;
     const bool doubled = line[i] == '\'' && i + 1 < line.size() && line[i + 1] == '\'';
@@ -153,7 +149,13 @@ class Expressions {
       while (close < to && line_.substr(close, mark.size()) != mark)
         close += line_[close] == '\\' && mark.size() == 1 ? 2U : 1U;
       close = std::min(close, to);
-      texts_.push_back({i + mark.size(), close});
+      // header["x-api-key"]
+      const bool is_name = i > 1 && line_[i - 1] == '[' && is_word(line_[i - 2]);
+      if (is_name)
+        secret_ = secret_ ||
+                  is_secret_key(lower_word(line_.substr(i + mark.size(), close - i - mark.size())));
+      else
+        texts_.push_back({i + mark.size(), close});
       return std::min(close + mark.size(), to) - 1;
     }
     if (is_word(rest[0])) {
@@ -336,7 +338,8 @@ bool LineSections::is_secret(std::string_view anchor) const {
 LineMask LineSections::next(std::string_view line) {
   const std::size_t text = skip_blanks(line, 0);
   if (text == line.size()) return inside_ == Inside::nothing ? section_ : LineKeys::secret;
-  anchored_ = cut_ = false;
+  anchored_ = false;
+  cut_ = 0;
   const bool flow = depth_ > 0;
   const std::size_t from = inside_ == Inside::nothing ? 0 : end_of_secret(line, text);
   if (from == npos) return LineKeys::secret;
@@ -365,6 +368,7 @@ std::size_t LineSections::end_of_secret(std::string_view line, std::size_t text)
     case Inside::nothing:
       break;
     case Inside::deeper:
+      if (line[text] == '#' && text <= column_) return 0;  // a comment ends nothing
       if (text > column_ || (text == column_ && line[text] == '-' && items_)) return npos;
       break;
     case Inside::quote: {
@@ -435,11 +439,11 @@ void LineSections::look_for_expression(std::string_view line) {
   items_ = false;
 }
 
-/// A text whose quote at `at` has no end is no text, lest it hide what follows; but a URL goes on
-/// in the next line, with a part of its password or path.
-bool LineSections::look_for_cut_url(std::string_view line, std::size_t at) {
-  cut_ = line.find("://", at) != npos;
-  if (!cut_) return false;
+/// A text whose quote at `at` has no end is no text, lest it hide what follows; but a setting or a
+/// URL goes on in the next line, perhaps with a part of a password or path.
+bool LineSections::look_for_cut_text(std::string_view line, std::size_t at) {
+  if (section_ != LineKeys::settings && line.find("://", at) == npos) return false;
+  cut_ = at + 1;
   inside_ = Inside::quote;
   quote_ = line[at];
   return true;
@@ -471,7 +475,7 @@ void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
       continue;
     }
     const std::size_t close = fresh && is_quote(c) ? close_of(line, i + 1, c) : npos;
-    if (fresh && is_quote(c) && close == npos && look_for_cut_url(line, i)) return;
+    if (fresh && is_quote(c) && close == npos && look_for_cut_text(line, i)) return;
     std::size_t key = i, end = i;
     if (close != npos) {
       key = i + 1;
@@ -523,7 +527,8 @@ std::string without_secrets(std::string_view line, LineMask mask) {
   }
   cover_passwords(out);
   if (mask.hooks) cover_paths(out);
-  if (mask.cut) cover(out, out.rfind("://") + 3, out.size());
+  if (mask.cut != 0) cover(out, mask.cut, out.size());
+  if (mask.keys == LineKeys::settings) cover_escaped(out, line);
   Expressions(out, line).cover_texts();
   const auto cover_value = [&](std::size_t at) {
     const bool quoted = at < line.size() && is_quote(line[at]);

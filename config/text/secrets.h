@@ -21,7 +21,7 @@ struct LineMask {
   bool flow = true;       ///< it may begin within brackets, so that a comma ends a plain text
   bool anchored = false;  ///< it has an anchor that is the secret of another line
   bool hooks = false;     ///< of `notify:`, where the path of each URL is a secret
-  bool cut = false;       ///< the next line continues its last URL, which stands in quotes
+  std::size_t cut = 0;    ///< where a quoted text begins that the next line continues; 0: none
 };
 
 /// Tells what the keys of a file's lines are, from its first line to its last. In doubt they are
@@ -51,7 +51,7 @@ class LineSections {
   std::size_t end_of_secret(std::string_view line, std::size_t text);
   std::size_t end_of_secret_at(std::string_view line, std::size_t at);
   void look_for_secrets(std::string_view line, std::size_t from);
-  bool look_for_cut_url(std::string_view line, std::size_t at);
+  bool look_for_cut_text(std::string_view line, std::size_t at);
   bool is_secret(std::string_view anchor) const;
   void look_for_expression(std::string_view line);
 
@@ -65,7 +65,7 @@ class LineSections {
   std::size_t open_ = 0;  // brackets of the secret itself
   Anchors anchors_;
   bool anchored_ = false;  // this line has the anchor of a secret
-  bool cut_ = false;       // the next line continues a URL of this line
+  std::size_t cut_ = 0;    // LineMask::cut
   bool hooks_ = false;     // the section is `notify:`
 };
 

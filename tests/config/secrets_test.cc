@@ -287,6 +287,31 @@ TEST(Secrets, AreCoveredInAUrlThatGoesOnInTheNextLine) {
   }
 }
 
+TEST(Secrets, AreCoveredInSpellingsThatFewPeopleUse) {
+  for (const char* const text :
+       {"redis:\n  url: \"redis:\\/\\/u:hunter2@host\"\n",
+        "redis: {url: \"redis\\x3a//u:hunter2@host\"}\n",
+        "redis:\n  url: \"redis://u:hunter2\\x40host\"\n",
+        "redis:\n  url: \"redis://u:a hunter2@host\"\n",
+        "redis:\n  url: \"redis:/\\\n    /u:hunter2@host\"\n",
+        "redis: {\"pass\\x77ord\": hunter2}\n", "redis:\n  \"\\u0070assword\": hunter2\n",
+        "redis:\n  password:\n# c\n    hunter2\n",
+        "redis:\n  password:\n  # c\n    hunter2\n# c\n\n    hunter2\n",
+        "notify:\n  ops: {\"web\\x68ook\": \"https:\\/\\/h/hunter2\"}\n",
+        "lists: {x: {url: \"https:\\/\\/h/a?tok=hunter2\"}}\n",
+        "policies:\n- when: 'header[\"x-api-key\"] == \"hunter2\"'\n",
+        "policies:\n- when: \"header[\\\"x-api-key\\\"] == \\\"hunter2\\\"\"\n"}) {
+    const std::string whole = std::string(text) + "weir: 1\nviews: []\n";
+    EXPECT_EQ(masked(whole).find("hunter2"), std::string::npos) << masked(whole);
+    EXPECT_NE(masked(whole).find("\nviews: []\n"), std::string::npos) << masked(whole);
+  }
+  for (const std::string text :
+       {"policies:\n- when: 'path.matches(\"^\\/a\\x41\") && header[\"x-os\"] == \"ios\"'\n",
+        "redis:\n  password_file: /run/x\n# c\n  url: redis://h\n"}) {
+    EXPECT_EQ(masked(text), text);
+  }
+}
+
 TEST(Secrets, AnchorsOfOtherThingsStayVisible) {
   for (const std::string text :
        {"x: &a hello\npolicies:\n- name: *a\nredis: {password_file: *a}\n",

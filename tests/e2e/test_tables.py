@@ -93,6 +93,26 @@ policies:
             code, text = ctl(weir, "policy", "p", "set", "over=5", "--for", "1h")
             self.assertNotIn("warning", text)
 
+    def test_what_is_taken_back_gives_way_to_the_file_as_it_is_now(self):
+        with Origin() as origin, Weir(POLICIES, origin.port) as weir:
+            def values():
+                shown = weir.admin("GET", "/v1/tables/gold_limit")[1]
+                return shown["values"]["baidu"]["android"], shown["set_here"]
+            ctl(weir, "table", "gold_limit", "set", "baidu,android=12")
+            weir.write(POLICIES.replace("android: 3000", "android: 8"))
+            self.assertEqual(weir.reload()[0], 200)
+            self.assertEqual(values()[0], 12)
+            code, text = ctl(weir, "table", "gold_limit", "undo")
+            self.assertEqual(code, 0, text)
+            self.assertEqual(values(), (8, []))
+            # What an operator had set before comes back.
+            for limit in ("20", "30"):
+                ctl(weir, "table", "gold_limit", "set", f"baidu,android={limit}")
+            ctl(weir, "table", "gold_limit", "undo")
+            self.assertEqual(values()[0], 20)
+            ctl(weir, "table", "gold_limit", "undo")
+            self.assertEqual(values(), (8, []))
+
     def test_what_could_not_be_written_is_written_later(self):
         with Origin() as origin, Weir(POLICIES, origin.port) as weir:
             with_state(weir, POLICIES)
