@@ -275,7 +275,7 @@ policies:
         with open(path, encoding="utf-8") as f:
             text = f.read()
         self.assertNotIn("hunter", text)
-        self.assertIn("list.txt?api_key=*", text)
+        self.assertIn("url: {url: '***", text)
         self.assertIn("with-a-token", text)
         dump = json.loads(text)
         self.assertIn("weir_connections_total", dump["metrics"])
