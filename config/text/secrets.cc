@@ -21,17 +21,23 @@ void cover_query(std::string& line, std::size_t from, std::size_t end) {
   }
 }
 
-/// Where the URL ends whose `://` is at `at`. A quote ends it only if one stands open before it: a
-/// password may hold the other one, or both.
-std::size_t end_of_url(std::string_view line, std::size_t at) {
-  std::size_t begin = at;
-  while (begin > 0 && (is_word(line[begin - 1]) || line[begin - 1] == '+')) --begin;
+/// The quote that is open before `begin`; npos: none.
+std::size_t open_quote(std::string_view line, std::size_t begin) {
   std::size_t open = npos;
   for (std::size_t i = 0; i < begin; ++i) {
     const bool inside = line[i] == '\'' && i > 0 && is_word(line[i - 1]);  // `it's`
     if (open == npos ? is_quote(line[i]) && !inside : line[i] == line[open])
       open = open == npos ? i : npos;
   }
+  return open;
+}
+
+/// Where the URL ends whose `://` is at `at`. A quote ends it only if one stands open before it: a
+/// password may hold the other one, or both.
+std::size_t end_of_url(std::string_view line, std::size_t at) {
+  std::size_t begin = at;
+  while (begin > 0 && (is_word(line[begin - 1]) || line[begin - 1] == '+')) --begin;
+  std::size_t open = open_quote(line, begin);
   if (begin > 0 && is_quote(line[begin - 1])) open = begin - 1;
   const bool escaped = open != npos && open > 0 && line[open - 1] == '\\';
   const bool angle = line.substr(0, at).rfind('<') != npos;
@@ -532,7 +538,11 @@ std::string without_secrets(std::string_view line, LineMask mask) {
   Expressions(out, line).cover_texts();
   const auto cover_value = [&](std::size_t at) {
     const bool quoted = at < line.size() && is_quote(line[at]);
-    cover(out, at + (quoted ? 1 : 0), end_of_value(line, at, !mask.flow && is_block(line, at)));
+    std::size_t end = end_of_value(line, at, !mask.flow && is_block(line, at));
+    // Of `'https://h/?api_key=...'` the quote stays: else a text that is masked twice has no end.
+    const std::size_t open = quoted ? npos : open_quote(line, at);
+    if (open != npos) end = std::min(end, close_of(line, at, line[open]));
+    cover(out, at + (quoted ? 1 : 0), end);
   };
   if (mask.anchored) {
     each_name(line, '&',

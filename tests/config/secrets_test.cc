@@ -287,6 +287,13 @@ TEST(Secrets, AreCoveredInAUrlThatGoesOnInTheNextLine) {
   }
 }
 
+TEST(Secrets, TheQuoteBehindAKeyOfAQueryStays) {
+  EXPECT_EQ(masked("a: {url: {url: 'https://h/x?api_key=hunter2'}}\nb: 'c'\n"),
+            "a: {url: {url: 'https://h/x?api_key=*******'}}\nb: 'c'\n");
+  EXPECT_EQ(masked("a:\n  url: \"https://h/x?token=it's&b=c\"  # x\n"),
+            "a:\n  url: \"https://h/x?token=********\"  # x\n");
+}
+
 TEST(Secrets, AreCoveredInSpellingsThatFewPeopleUse) {
   for (const char* const text :
        {"redis:\n  url: \"redis:\\/\\/u:hunter2@host\"\n",

@@ -275,8 +275,10 @@ policies:
         with open(path, encoding="utf-8") as f:
             text = f.read()
         self.assertNotIn("hunter", text)
-        self.assertIn("url: {url: '***", text)
+        self.assertIn("list.txt?api_key=*", text)
         self.assertIn("with-a-token", text)
+        shown = self.json("config")
+        self.assertEqual(json.loads(text)["config"], shown, "weir's mask is not laid over itself")
         dump = json.loads(text)
         self.assertIn("weir_connections_total", dump["metrics"])
         self.assertEqual({*dump} - {"made", "ctl_version"}, {"status", "config", "policies", "overrides", "reloads", "lists", "views",
