@@ -7,9 +7,9 @@
 namespace weir::app {
 namespace {
 
-/// Stands before a value in brackets while CLI11 parses it. No word of a user begins with this
-/// control character and a bracket.
-constexpr char kMark = '\x01';
+/// How a value in brackets begins while CLI11 parses it. No word of a user has this control
+/// character before a bracket.
+constexpr std::string_view kMarked = "\x01[";
 
 bool is_in_brackets(std::string_view value) {
   return value.starts_with('[') && value.ends_with(']');
@@ -18,7 +18,7 @@ bool is_in_brackets(std::string_view value) {
 std::string marked(std::string word) {
   const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
   const std::size_t value = equals == std::string::npos ? 0 : equals + 1;
-  if (is_in_brackets(std::string_view(word).substr(value))) word.insert(value, 1, kMark);
+  if (is_in_brackets(std::string_view(word).substr(value))) word.insert(value, 1, kMarked.front());
   return word;
 }
 
@@ -40,7 +40,8 @@ void parse_literally(CLI::App& app, int argc, const char* const* argv) {
 }
 
 std::string literal_message(std::string message) {
-  std::erase(message, kMark);
+  for (std::size_t at = 0; (at = message.find(kMarked, at)) != std::string::npos;)
+    message.erase(at, 1);
   return message;
 }
 

@@ -120,7 +120,7 @@ int run_support_dump(const AdminDoor& door, const std::string& file, const Globa
     if (std::string_view(name) == "audit") leave_out_keys(answer.body);
     if (answer.status == 0 || answer.code == kRefused) return complain_of(answer);
     if (std::string_view(name) == "metrics") {
-      dump[name] = std::move(answer.text);
+      dump[name] = answer.text;
     } else if (answer.code == kOk) {
       const std::string_view answers(name);
       cover_secrets(answer.body, answers == "config" ? "text" : answers == "reloads" ? "diff" : "");
