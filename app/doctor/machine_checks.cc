@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "app/doctor/checks.h"
+#include "app/doctor/writing.h"
 #include "app/doors/doors.h"
 #include "app/doors/settings.h"
 #include "app/serve/state.h"
@@ -195,9 +196,14 @@ void check_state(const config::Server& server, Findings& out) {
   }
   const std::string& path = server.state.dir->value;
   std::string obstacle = state_obstacle(path);
-  // It is made at the start. Only making it shows whether it can be: rights do not say so for root,
-  // nor in a file system such as /proc.
-  if (::access(path.c_str(), F_OK) != 0) {
+  // weir makes the directory at the start, and files in it. Only trying shows whether that works.
+  if (::access(path.c_str(), F_OK) == 0) {
+    const int failure = obstacle.empty() ? try_to_write_in(path) : 0;
+    if (failure != 0) {
+      obstacle = "nothing can be written in " + quoted_path(path) + " (" +
+                 std::generic_category().message(failure) + ")";
+    }
+  } else {
     if (::mkdir(path.c_str(), 0700) == 0) {
       ::rmdir(path.c_str());
     } else if (errno != EEXIST) {  // by the weir that starts now
@@ -228,18 +234,16 @@ void check_logs(const config::Server& server, Findings& out) {
     files.emplace_back("access_log", access);
   if (server.audit.path) files.emplace_back("audit", server.audit.path->value);
   for (const auto& [check, path] : files) {
-    const bool is_there = ::access(path.c_str(), F_OK) == 0;
-    std::string directory = std::filesystem::path(path).parent_path().string();
-    if (directory.empty()) directory = ".";
-    if (::access(is_there ? path.c_str() : directory.c_str(), W_OK) == 0) {
+    const int failure = try_to_append(path);
+    if (failure == 0) {
       out.ok(check, quoted_path(path) + " can be written");
       continue;
     }
-    out.problem(check,
-                quoted_path(path) + " can't be written: " + std::generic_category().message(errno),
-                "weir runs without it, and its lines are lost or go into the log: make the "
-                "directory, or let user " +
-                    std::to_string(::geteuid()) + " write there");
+    out.problem(
+        check, quoted_path(path) + " can't be written: " + std::generic_category().message(failure),
+        "weir runs without it, and its lines are lost or go into the log: make the "
+        "directory, or let user " +
+            std::to_string(::geteuid()) + " write there");
   }
 }
 

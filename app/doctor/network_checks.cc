@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/doctor/checks.h"
+#include "app/doctor/writing.h"
 #include "app/doors/doors.h"
 #include "app/doors/listeners.h"
 #include "app/doors/settings.h"
@@ -93,9 +94,9 @@ class DoorCheck {
     }
     std::string directory = std::filesystem::path(path).parent_path().string();
     if (directory.empty()) directory = ".";
-    if (::access(directory.c_str(), W_OK) == 0)
-      return out_.ok("ports", what_ + ": the directory can be written");
-    out_.problem("ports", what_ + ": " + reason(errno),
+    const int failure = try_to_write_in(directory);
+    if (failure == 0) return out_.ok("ports", what_ + ": the directory can be written");
+    out_.problem("ports", what_ + ": " + reason(failure),
                  "the socket is made there: make the directory, or give user " +
                      std::to_string(::geteuid()) + " the right to write to it");
   }

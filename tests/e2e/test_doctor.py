@@ -139,6 +139,36 @@ class Doctor(unittest.TestCase):
             code, report = self.examine(f"state: {{dir: {directory}}}\n")
             self.assertEqual((code, self.one(report, "state", "can't be made")["state"]), (1, "problem"))
 
+    def test_files_that_rights_alone_would_allow(self):
+        # Root passes every test of rights; what is looked at here fails for other reasons.
+        directory = os.path.join(self.scratch.name, "directory")
+        os.mkdir(directory)
+        pipe = os.path.join(self.scratch.name, "pipe")  # nobody reads it
+        os.mkfifo(pipe)
+        for log in ("/proc/log", "/no/such/log", directory, pipe, f"{__file__}/log"):
+            code, report = self.examine(f"access_log: {{path: '{log}'}}\naudit: {{path: '{log}'}}\n")
+            states = [self.one(report, check, log)["state"] for check in ("access_log", "audit")]
+            self.assertEqual((code, states), (1, ["problem"] * 2), log)
+        code, report = self.examine("state: {dir: /proc/self}\n")
+        self.assertEqual((code, self.one(report, "state")["state"]), (1, "problem"))
+        head = HEAD.format(*self.ports, self.app.port).replace(f"127.0.0.1:{self.ports[0]}", "unix:/proc/door.sock", 1)
+        code, report = self.examine(head=head)
+        self.assertEqual((code, self.one(report, "ports", "proxy unix:")["state"]), (1, "problem"))
+
+    def test_logs_that_can_be_written_are_not_touched(self):
+        kept, new, link = (os.path.join(self.scratch.name, name) for name in ("kept", "new", "link"))
+        with open(kept, "w", encoding="utf-8") as f:
+            f.write("a line\n")
+        os.symlink(os.path.join(self.scratch.name, "later"), link)
+        before = os.stat(kept).st_mtime_ns
+        for log in (kept, new, link, "/dev/null"):
+            code, report = self.examine(f"access_log: {{path: {log}}}\naudit: {{path: {log}}}\n")
+            states = [self.one(report, check, log)["state"] for check in ("access_log", "audit")]
+            self.assertEqual((code, states), (0, ["ok"] * 2), log)
+        self.assertEqual(os.stat(kept).st_mtime_ns, before)
+        self.assertEqual(sorted(os.listdir(self.scratch.name)), ["kept", "link", "weir.yaml"])
+        self.assertTrue(os.path.islink(link))
+
     def test_a_state_that_is_made_at_the_start_is_not_made_here(self):
         directory = os.path.join(self.scratch.name, "new")
         code, report = self.examine(f"state: {{dir: {directory}}}\n")
