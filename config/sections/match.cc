@@ -245,6 +245,9 @@ void check_match(Reader& reader, const Member& m, const Text& match) {
       reader.problems().warning(
           m.value->where, quoted(method) + " is a method of its own here",
           "write \"* " + std::string(route.substr(0, 60)) + "\" for any method");
+    } else if (const auto meant = meant_http_method(method); !meant.empty()) {
+      reader.problems().warning(m.value->where, quoted(method) + " is a method of its own here",
+                                "did you mean " + std::string(meant) + "?");
     }
     check_segments(reader, m, route);
   }

@@ -133,6 +133,11 @@ TEST(Problems, of_fields_events_and_notify) {
            "events:\n  a: {match: GET|POST /x}\n  b: {match: 'GET,POST /x'}\n"
            "  c: {match: 'get, post /x'}\n  d: {match: GET POST /x}\n  e: {match: GET/POST /x}\n"
            "  f: {match: ANY /x}\n  g: {match: get /x}\n  h: {match: PROPFIND /x}\n"},
+          {"match with a misspelt method, or with one that is an app's own",
+           "events:\n  a: {match: POSTT /x}\n  b: {match: GTE /x}\n  c: {match: PATH /x}\n"
+           "  d: {match: DELETS /x}\n  e: {match: OPTION /x}\n"
+           "  own: {match: SET /x}\n  read: {match: READ /x}\n  purge: {match: PURGE /x}\n"
+           "  query: {match: QUERY /x}\n  get: {match: GET /x}\n"},
           {"match with stars",
            "events:\n  a: {match: GET /a/**}\n  b: {match: GET /a/**/b}\n  c: {match: GET /a/*/b}\n"
            "  d: {match: GET /a/*.php}\n  e: {match: GET /a*}\n  f: {match: 'GET /{id}.json'}\n"
