@@ -78,8 +78,7 @@ void BlockPool::give_back(Block* block) noexcept {
   kept_ += size;
 }
 
-void Bytes::append(BlockPool& pool, std::string_view bytes) {
-  if (bytes.empty()) return;
+void Bytes::append_some(BlockPool& pool, std::string_view bytes) {
   const std::span<char> to = room(pool, bytes.size());
   std::memcpy(to.data(), bytes.data(), bytes.size());
   added(bytes.size());
@@ -114,8 +113,8 @@ void Bytes::truncate(std::size_t size) noexcept {
   if (size == 0) clear();
 }
 
-void Bytes::clear() noexcept {
-  if (block_ != nullptr) block_->pool->give_back(block_);
+void Bytes::give_back() noexcept {
+  block_->pool->give_back(block_);
   block_ = nullptr;
   begin_ = end_ = 0;
 }

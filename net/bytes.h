@@ -120,15 +120,21 @@ class Bytes {
                              : std::string_view{block_->data() + begin_, size()};
   }
 
-  void append(BlockPool& pool, std::string_view bytes);
+  void append(BlockPool& pool, std::string_view bytes) {
+    if (!bytes.empty()) append_some(pool, bytes);
+  }
   /// Room behind the bytes for at least `at_least`; fill it and call added(). Views become invalid.
   std::span<char> room(BlockPool& pool, std::size_t at_least);
   void added(std::size_t n) noexcept { end_ += static_cast<std::uint32_t>(n); }
   void consume(std::size_t n) noexcept;      ///< from the front; the last byte gives the block back
   void truncate(std::size_t size) noexcept;  ///< from behind
-  void clear() noexcept;                     ///< gives the block back
+  void clear() noexcept {                    ///< gives the block back
+    if (block_ != nullptr) give_back();
+  }
 
  private:
+  void append_some(BlockPool& pool, std::string_view bytes);
+  void give_back() noexcept;
   void swap(Bytes& other) noexcept;
 
   BlockPool::Block* block_ = nullptr;

@@ -87,6 +87,9 @@ Effect::Cause cause_of(const PolicySet& set, const Verdict& verdict) {
 
 Effect VerdictText::render(const PolicySet& set, const Plan& plan, const Verdict& verdict,
                            Instant at) {
+  // Most requests: no policy has an effect, and none announces its quota.
+  if (verdict.kind == Verdict::Kind::pass && verdict.standings.empty() && !set.any_announced)
+    return {};
   upstream_.clear();
   response_.clear();
   body_.clear();

@@ -165,6 +165,7 @@ void note_shortcuts(PolicySet& set) {
     policy.own_time =
         !policy.counters.empty() && set.counters[policy.counters.front()].spec.late.has_value();
     policy.reads_amount = reads_amount(policy);
+    set.any_announced = set.any_announced || policy.announce;
   }
   for (List& list : set.lists) {
     for (List::Binding& binding : list.bindings) binding.key_id = keys.id_of(binding.key);

@@ -336,6 +336,7 @@ struct PolicySet {
   bool any_shadow = false;           ///< counters of shadow policies
   bool any_in_flight = false;        ///< counters of requests in flight
   bool any_readable_answer = false;  ///< of wants_readable_answer
+  bool any_announced = false;        ///< policies that announce their quota
   bool any_answer_work = false;      ///< resets, or releases of list entries
   bool any_lists = false;            ///< that act on events
   bool any_scores = false;           ///< policies that read the request's score
