@@ -31,7 +31,7 @@ struct AuditEntry {
 
 boost::json::object audit_view(const AuditEntry& entry);
 
-/// Fills in who asks, and from where. `came_by`: Call::came_by().
+/// Fills in the caller and its address. `came_by`: Call::came_by().
 void set_author(AuditEntry& entry, const net::HttpRequest& request, std::string_view came_by,
                 std::string_view person);
 

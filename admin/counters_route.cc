@@ -97,7 +97,7 @@ boost::asio::awaitable<net::HttpReply> reset_counters(Call& call) {
   auto found = target_of(call, {"key"});
   if (auto* refused = std::get_if<net::HttpReply>(&found)) co_return std::move(*refused);
   const CounterTarget& target = std::get<CounterTarget>(found);
-  // The store is not asked twice: of counters that replicas share, what this one has counted.
+  // The store is not asked twice: for counters that replicas share, reads the counts of this one.
   const Counts counts = co_await read_counts(call, *target.policy, target.parts, false);
   json::array before;
   for (const Count& count : counts.rows) before.push_back(counts_of(count.here));

@@ -48,7 +48,7 @@ Address last_of(const Cidr& block) {
   return address_of(bytes, block.base.is_v4());
 }
 
-/// The address behind `address`, which is not the last one.
+/// The address after `address`, which is not the last one.
 Address next_of(const Address& address) {
   std::array<std::uint8_t, 16> bytes = address.bytes();
   for (std::size_t i = bytes.size(); i-- > 0 && ++bytes[i] == 0;) {

@@ -19,7 +19,7 @@ struct EntryRequest {
   std::string_view why, effect;
 };
 
-/// Reads `key`, `for` or `until`, `why` and `effect`. Returns what is wrong, or an empty text.
+/// Reads `key`, `for` or `until`, `why` and `effect`. Returns the error, or an empty text.
 /// `from_file`: with neither `for` nor `until` the entry has no end, and an `until` that has passed
 /// makes it one that has `ended`; else both are wrong.
 std::string read_entry_request(const boost::json::object& body, TimePoint now, bool from_file,

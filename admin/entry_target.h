@@ -15,7 +15,7 @@
 
 namespace weir::admin {
 
-/// A key in each of the lists that a name stands for (of a policy's own lists the parts are the
+/// A key in each of the lists that a name means (of a policy's own lists the parts are the
 /// same).
 struct EntryTarget {
   std::vector<const policies::List*> lists;

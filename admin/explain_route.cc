@@ -22,7 +22,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kFieldsMax = net::FieldList::kMax;
 
-/// A request made of a description, and what its views point into.
+/// A request made of a description, and the memory of its views.
 struct Made {
   Request request;
   policies::Instant at{};

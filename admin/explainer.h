@@ -9,7 +9,7 @@
 namespace weir::admin {
 
 /// Drivers of the control thread's own, for dry judgements on the live counters, those of all
-/// replicas included. Its statistics are its own too: what is only explained is counted nowhere.
+/// replicas included. Its statistics are its own too: explanations are counted nowhere.
 class Explainer {
  public:
   explicit Explainer(const Stores& stores);

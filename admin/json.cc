@@ -15,7 +15,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t kNameShown = 64;  // of a member, in what is wrong with it
+constexpr std::size_t kNameShown = 64;  // of a member, in an error about it
 
 }  // namespace
 

@@ -37,7 +37,7 @@ boost::json::array texts(const std::vector<std::string>& from);
 /// The value must be a string, and outlive the view.
 std::string_view text_of(const boost::json::value& value);
 /// The threshold `name` of a body: a number that fits into 64 bits; a whole one stays exact, also
-/// one that is written as 2e1 or 20.0. Returns what is wrong with it; empty: nothing.
+/// one that is written as 2e1 or 20.0. Returns its error; empty: none.
 std::string read_threshold(const boost::json::value& value, std::string_view name, Number& out);
 /// Integers stay exact; a threshold that nothing reaches is "unlimited".
 boost::json::value number_value(Number number);

@@ -12,7 +12,7 @@ namespace weir::admin {
 
 inline constexpr std::size_t kKeyPartBytesMax = 4096;
 
-/// The parts in canonical text: addresses masked and spelt as everywhere. Else what is wrong, in
+/// The parts in canonical text: addresses masked and spelt as everywhere. Else the error, in
 /// words. `slots`: of the policy's or list's first binding; `names`: of the parts.
 std::variant<std::vector<std::string>, std::string> canonical_parts(
     const std::vector<std::string_view>& given, const std::vector<policies::KeySlot>& slots,

@@ -12,7 +12,7 @@ namespace weir::admin {
 std::vector<const policies::List*> lists_named(const policies::PolicySet& set,
                                                std::string_view name);
 
-/// Whether replicas share one of them, so that what is done here is done on all.
+/// Whether replicas share one of them, so that a change here is a change on all.
 bool any_shared(const std::vector<const policies::List*>& lists);
 /// The same of the list whose entries are kept under this name.
 bool shares_entries(const policies::PolicySet& set, std::string_view kept_as);

@@ -25,7 +25,7 @@ constexpr std::size_t kSearchMax = 20'000;
 constexpr std::size_t kSearchPiece = 1000;
 constexpr std::size_t kSearchBytesMax = 256;
 
-// Where a page goes on: in which of the lists, among its entries for the very key that is searched
+// The start of a page: in which of the lists, among its entries for the very key that is searched
 // for (an offset), its static entries (an offset) or its dynamic ones (the last key shown). As text
 // `0k1`, `0s12` or `1d<32 hex digits>`: opaque to callers.
 struct Cursor {

@@ -49,7 +49,7 @@ struct LoadReport {
   static constexpr std::size_t kProblemsMax = 100;
 };
 
-/// A verdict, or a key that a rung has put on a list: what `weir ctl tail` shows.
+/// A verdict, or a key that a rung has put on a list: a row of `weir ctl tail`.
 struct VerdictRow {
   bool listed = false;
   bool created = false;  ///< listed: a new entry
@@ -86,7 +86,7 @@ struct SharedListFacts {
   std::size_t lists = 0;
   std::uint64_t entries = 0;  ///< keys that Redis holds, removed ones included
   std::uint64_t pending = 0;  ///< changes that it does not have yet
-  milliseconds lag{0};        ///< how old at most what is known of other replicas is
+  milliseconds lag{0};        ///< the most age of the knowledge about other replicas
   std::uint64_t sent = 0, learned = 0, rounds = 0, failures = 0, dropped = 0, refused = 0;
 };
 
@@ -152,7 +152,7 @@ struct TableRecord {
     std::optional<Number> before, after;  ///< none: there was, or is, no limit
   };
   std::string id, table, state, reason;
-  std::string by, decided_by;  ///< who asked; who approved, rejected or took back
+  std::string by, decided_by;  ///< the author; the person who approved, rejected or took back
   TimePoint at{}, decided{};   ///< decided: epoch, no decision yet
   /// The decision of another replica that came too late: "rejected by cleo"; empty: none.
   std::string overtaken;
@@ -205,7 +205,7 @@ struct StoreRequest {
 struct ReplicaFacts {
   std::string name, admin;  ///< `admin`: the address of its admin door
   std::string version, hash, state;
-  std::string problem;  ///< why it is not up, or what it could not put in force
+  std::string problem;  ///< why it is not up, or the part that it could not put in force
   TimePoint loaded{}, started{};
   std::size_t overrides = 0;
   milliseconds silent{0};  ///< time since its last message
@@ -217,7 +217,7 @@ struct FleetFacts {
   std::string name;                    ///< of this one
   bool up = false;                     ///< the members below are some seconds old at most
   std::string why;                     ///< why it is not
-  std::optional<milliseconds> age;     ///< of what follows; none: no answer has come yet
+  std::optional<milliseconds> age;     ///< of the members below; none: no answer has come yet
   std::size_t unsent = 0;              ///< changes that Redis does not have yet
   std::uint64_t strangers = 0;         ///< texts of others that had a wrong seal
   std::string newest;                  ///< the configuration that the fleet came to last
@@ -255,7 +255,7 @@ class Operations {
   /// Counters of all replicas; those that are not shared have no reading. Takes a second at most,
   /// and more only on a machine that is late itself.
   virtual boost::asio::awaitable<StoreAnswer> ask_store(StoreQuestion question) = 0;
-  /// The same for a request to the store: why it has no replies, or what is wrong with them.
+  /// The same for a request to the store: why it has no replies, or the error in them.
   virtual boost::asio::awaitable<std::string> run_store_request(
       std::shared_ptr<StoreRequest> /*request*/) {
     co_return "nothing is shared";
@@ -279,7 +279,7 @@ struct Stores {
   const HashSecret& secret;
   limiter::PatternBank* patterns = nullptr;
   const telemetry::Latency* latency = nullptr;  ///< null: there are no histograms
-  std::string_view upstream = {};               ///< what they call the app
+  std::string_view upstream = {};               ///< their name for the app
   /// How keys are spelt in the shared store, with an origin of its own; null: nothing is shared.
   const policies::Sharing* sharing = nullptr;
 };

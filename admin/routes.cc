@@ -87,7 +87,7 @@ constexpr std::array kRoutes{
     Route{"GET", "/v1/audit", false, get_audit, nullptr, "the last changes: who, what, why"},
 };
 
-// Whether the segments have the form of a pattern; what stands in its braces goes into `names`.
+// Whether the segments have the form of a pattern; the segments at its braces go into `names`.
 bool matches(std::string_view pattern, const std::vector<std::string>& segments,
              std::vector<std::string>& names) {
   names.clear();

@@ -18,7 +18,7 @@ struct Route {
   net::HttpReply (*handler)(Call&);
   boost::asio::awaitable<net::HttpReply> (*waiting)(Call&);  ///< instead, where it has to wait
   std::string_view help;
-  std::string_view change = {};  ///< what the audit log calls it; empty: it changes nothing
+  std::string_view change = {};  ///< its name in the audit log; empty: it changes nothing
   /// AdminServer::lets_in() lets every caller use it. So it needs no `Origin`, takes nothing of the
   /// limit of changes, and is in the audit log only if it has succeeded.
   bool is_public = false;

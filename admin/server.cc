@@ -108,7 +108,7 @@ AdminServer::AdminServer(boost::asio::io_context& io, const AdminSettings& setti
 
 AdminServer::~AdminServer() = default;
 
-/// The other replicas can take back what was changed in a list that they share: whole, or not at
+/// The other replicas can take back the change of a list that they share: whole, or not at
 /// all.
 void AdminServer::tell_others(const UndoChange& change, bool undone) {
   const auto set = operations_.policies();

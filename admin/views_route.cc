@@ -11,7 +11,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kWindowsDefault = 12;
 
-/// How a shared view stands with the other replicas.
+/// The state of a shared view with the other replicas.
 json::object sharing_of(const policies::LiveView& view, TimePoint now) {
   const limiter::ViewSharing sharing = view.sharing();
   json::object out;

@@ -225,7 +225,7 @@ EventReader::Wrong EventReader::preset(const policies::PolicySet& set, SlotId id
   const policies::Slot& slot = set.slots[id];
   if (slot.kind != policies::Slot::Kind::attribute && slot.kind != policies::Slot::Kind::computed &&
       slot.kind != policies::Slot::Kind::column) {
-    return std::nullopt;  // `event` under another name: it is what it is
+    return std::nullopt;  // `event` under another name: it has its own type
   }
   const auto wrong_type = [&](std::string_view wanted) {
     return JsonWrong{member.at, quoted(member.name) + " is " + std::string(wanted) + ", not " +
@@ -281,8 +281,8 @@ EventReader::Wrong EventReader::preset(const policies::PolicySet& set, SlotId id
   return std::nullopt;
 }
 
-// A list or map in a record: expressions look into it, and it is no part of a key, as where the
-// record stands in a file.
+// A list or map in a record: expressions look into it, and it cannot be part of a key, as with a
+// record in a file.
 Value EventReader::nested(const Member& member) {
   const policies::PathStep name{std::string(member.name), 0, false};
   return whole_.find(arena_, BodyState::complete, text_, {&kJson, 1}, {&name, 1}).value;

@@ -61,7 +61,7 @@ class EventReader {
   Wrong check_says_something() const;
   Wrong check_status(const policies::PolicySet& set);
 
-  // event_words.cc: what the built-in words mean.
+  // event_words.cc: the meaning of the built-in words.
   Wrong read_time(const Member& member);
   Wrong read_record_time(std::optional<EpochUnit> unit, const Member& member);
   Wrong read_ip(const Member& member);
@@ -83,7 +83,7 @@ class EventReader {
   void take_body(const Member& member, bool& json, BodyState& state, std::string_view& body);
 
   std::string_view keep(std::string_view text);
-  /// The text that a text, a number or a boolean stands for; nullopt: it is something else.
+  /// The text of a text, a number or a boolean; nullopt: it is something else.
   std::optional<std::string_view> text_of(const Member& member);
 
   JsonMembers members_, inner_, innermost_;

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-/// One JSON object, read in place: its members, and the byte at which each of them stands, so that
-/// an error of an event has a column. (Boost.JSON and simdjson do not report where a member stood,
+/// One JSON object, read in place: its members, and the byte offset of each, so that
+/// an error of an event has a column. (Boost.JSON and simdjson do not report a member's offset,
 /// and simdjson's lazy reader does not check that skipped text is JSON at all.)
 namespace weir::api {
 
@@ -30,7 +30,7 @@ struct JsonWrong {
 
 /// Strict RFC 8259: one object and blanks around it, valid UTF-8, no lone surrogates, no name twice
 /// in the outermost object, at most kDepthMax levels and kMembersMax members. Numbers without
-/// fraction and exponent are integers, others doubles; what 64 bits or a double do not hold is
+/// fraction and exponent are integers, others doubles; numbers beyond 64 bits or a double are
 /// null. Keeps its memory. Not thread-safe.
 class JsonMembers {
  public:

@@ -45,7 +45,7 @@ class LineJudge {
     workers_ = workers;
   }
 
-  /// Appends the answer, a JSON object; or says what is wrong with the event and appends nothing;
+  /// Appends the answer, a JSON object; or returns the event's error and appends nothing;
   /// or lets the asker wait, and appends nothing.
   std::optional<JsonWrong> judge(std::string_view object, Ask ask, TimePoint now, std::string& out,
                                  Asker& asker);

@@ -132,7 +132,7 @@ std::shared_ptr<ApiServer::Task> ApiServer::begin(net::HttpRequest& request, boo
   return task;
 }
 
-// One slice on the worker's thread; what is left comes after whatever else waits there.
+// One slice on the worker's thread; the rest comes after all other tasks that wait there.
 void ApiServer::step(std::size_t worker, std::shared_ptr<Task> task) {
   workers_.post(worker, [this, worker, task](LineJudge& judge, TimePoint now) {
     if (task->abandoned.load(std::memory_order_relaxed)) return judge.give_up(*task, now);

@@ -54,7 +54,7 @@ std::string_view action_word(Action action) noexcept {
   return row.verdict.empty() ? row.name : row.verdict;
 }
 
-/// Whether the answer is known by now, and matched: then the event counts.
+/// Whether the answer is already known, and matched: then the event counts.
 bool has_come(const policies::Plan& plan, const policies::Standing& standing) noexcept {
   return std::any_of(plan.policies.begin(), plan.policies.end(),
                      [&](const policies::PlannedPolicy& planned) {

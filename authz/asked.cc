@@ -9,7 +9,7 @@
 namespace weir::authz {
 namespace {
 
-/// The value of a field that must stand there once.
+/// The value of a field that must occur exactly once.
 std::string_view only_field(std::span<const HeaderField> fields, std::string_view name) noexcept {
   std::string_view found;
   for (const HeaderField& field : fields) {

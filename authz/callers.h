@@ -42,8 +42,8 @@ struct Door {
   int refusal_status(int status) const noexcept;
 };
 
-/// The door of a target, or null. The text behind the prefix of ext_authz is the request's own
-/// target; behind the prefix of the others only a query may follow.
+/// The door of a target, or null. The text after the prefix of ext_authz is the request's own
+/// target; after the prefix of the others only a query may follow.
 const Door* find_door(const std::vector<Door>& doors, std::string_view target) noexcept;
 
 }  // namespace weir::authz

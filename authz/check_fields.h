@@ -14,7 +14,7 @@ namespace weir::authz {
 /// The fields of Envoy's CheckRequest that weir reads, as views into its bytes. Generated messages
 /// would copy every header into a hash table, which took half of the time of a check. The metadata
 /// of filters, which few Envoys send, are generated messages. Not thread-safe; allocates nothing
-/// once its vectors have grown, but for metadata.
+/// once its vectors have grown, except for metadata.
 class CheckFields {
  public:
   using Metadata = envoy::config::core::v3::Metadata;
@@ -26,8 +26,8 @@ class CheckFields {
 
   /// False: the bytes are no CheckRequest, a text that is read is not UTF-8, or there are too many
   /// headers. `bytes` and `memory`, which holds the metadata, outlive what is read. A part that
-  /// stands there twice counts as protobuf says: fields that come later replace those before, lists
-  /// are joined. A header that stands twice in the map is two.
+  /// is repeated counts as protobuf says: later fields replace earlier ones, lists
+  /// are joined. A header that is repeated in the map is two.
   bool read(std::string_view bytes, Messages& memory);
   /// Drops what was read. Gives lists back that are longer than most calls have.
   void clear() noexcept;

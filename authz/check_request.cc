@@ -131,7 +131,7 @@ std::string_view CheckReader::read(std::string_view client_word, const CheckRule
 
   std::optional<Address> source;
   if (fields_.source)
-    source = net::parse_hop(*fields_.source);  // a zone (fe80::1%2) may stand there
+    source = net::parse_hop(*fields_.source);  // the address may have a zone (fe80::1%2)
   const HeaderField word{rules.client.header(), client_word};
   const bool told = client_word.data() != nullptr;
   const bool ours = rules.client.header().starts_with("x-weir-");

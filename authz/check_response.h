@@ -7,8 +7,8 @@
 #include "envoy/service/auth/v3/external_auth.pb.h"
 #include "gate/unsettled.h"
 
-/// An Effect as Envoy's CheckResponse. Whatever stands in the effect, Envoy can read what is made
-/// of it: texts are UTF-8, and header values have no control characters. Pure.
+/// An Effect as Envoy's CheckResponse. Envoy can read the result of every effect:
+/// texts are UTF-8, and header values have no control characters. Pure.
 namespace weir::authz {
 
 using CheckResponse = envoy::service::auth::v3::CheckResponse;

@@ -41,8 +41,8 @@ class CheckService final : public net::grpc::Method {
   gate::Unsettled& unsettled_;
   net::Wheel& wheel_;
   telemetry::MetricCells& metrics_;
-  TargetRoom room_;    ///< of all calls: what one waits with is read again
-  std::string plain_;  ///< the answer that allows and says nothing: most are
+  TargetRoom room_;    ///< of all calls: a call that waited reads its target again
+  std::string plain_;  ///< the answer that allows without any fields: the usual one
   Spares<CheckCall> calls_;
 };
 

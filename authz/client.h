@@ -9,7 +9,7 @@
 
 namespace weir::authz {
 
-/// `authz.client_ip`: who the client is of a request about which a proxy asks. A proxy that has
+/// `authz.client_ip`: the client of a request about which a proxy asks. A proxy that has
 /// asked is believed; before it there may be others. Immutable; thread-safe.
 class ClientRules {
  public:

@@ -56,7 +56,7 @@ std::size_t DoorSession::on_head(std::span<char> input) {
   if (!door_->caller->brings_body || !ctx_.judge.wants_body(request))
     return judge(request, head_bytes_, true);
 
-  // Envoy says so where it has cut the body off; where it says nothing it may not have sent one.
+  // Envoy reports a body that it has cut off; without that, it may not have sent any.
   const HeaderField* const partial = check.fields.find("x-envoy-auth-partial-body");
   const bool cut = partial != nullptr && net::same_ignoring_case(partial->value, "true");
   const bool coded = net::content_coding(check.fields) != net::ContentCoding::identity;
@@ -235,7 +235,7 @@ void DoorSession::release_held() {
   if (state_ != State::closed) in_.consume(std::min(size, in_.size()));
 }
 
-// Called by the judge for one waiter after the other: going on is left to the server's own end of
+// Called by the judge for one waiter after the other: the work resumes at the server's own end of
 // the turn.
 void DoorSession::resume(TimePoint now) {
   if (state_ != State::parked) return;

@@ -13,7 +13,7 @@
 
 namespace weir::authz {
 
-/// One connection of a proxy that asks over HTTP, and the check that is under way on it: what
+/// One connection of a proxy that asks over HTTP, and the check in progress on it, which
 /// net::ClientConnection calls a request. A connection whose first request is for no door is handed
 /// over; a body that no policy reads is drained.
 ///
@@ -25,7 +25,7 @@ class DoorSession final : net::ClientConnection, gate::Waiter {
 
   void open(net::Fd fd, const Address& peer);
   void stop_if_idle();  ///< no further check will be taken
-  void abort();         ///< whatever is under way is cut
+  void abort();         ///< cuts the check in progress
   /// Closes it if it has neither a check that is whole nor an answer on its way. False: it is not
   /// closed.
   bool recycle();

@@ -17,9 +17,9 @@ class LimitadorHttp {
   /// Told once for each call, at once or from a later turn of the worker's loop.
   using Answered = std::function<void(net::HttpReply)>;
   enum class Ask : std::uint8_t {
-    check,             ///< says what would be, and counts nothing
+    check,             ///< reports the result, and counts nothing
     report,            ///< counts, and refuses nothing
-    check_and_report,  ///< counts what is within all limits
+    check_and_report,  ///< counts a call that is within all limits
   };
 
   /// `counters`: of all workers.

@@ -24,7 +24,7 @@ class Messages {
   M& make() {
     return *google::protobuf::Arena::CreateMessage<M>(&arena_);
   }
-  /// Call it at the end of a call: whatever is larger than usual is given back.
+  /// Call it at the end of a call: returns memory beyond the usual.
   void clear() noexcept;
 
   /// Completes the call with this message. Its texts must be UTF-8: Envoy cannot read a message

@@ -12,7 +12,7 @@
 namespace weir::authz {
 
 /// One call of the rate limit service, judged descriptor by descriptor through the worker's gate;
-/// what needs the shared store is asked for all of them together. Knows no wire format: the gRPC
+/// all of them together ask the shared store. Knows no wire format: the gRPC
 /// door, `/json` and limitador's paths fill it and read it. Reused: keeps its memory, see clear().
 ///
 /// The call holds views of the texts that it is filled with; the texts must live until it is done.
@@ -29,7 +29,7 @@ class RateLimitCall {
   class Waiting {
    public:
     virtual void judged(RateLimitCall& call, TimePoint now) = 0;
-    /// There was no memory to go on: nothing of it is judged any more.
+    /// There was no memory to continue: nothing of it is judged any more.
     virtual void failed(RateLimitCall& call) = 0;
 
    protected:
@@ -47,8 +47,8 @@ class RateLimitCall {
   };
   enum class Mode : std::uint8_t {
     count,
-    insist,  ///< counts also what it refuses, in all counters
-    look,    ///< says what would be, and counts nothing
+    insist,  ///< counts also a refused call, in all counters
+    look,    ///< reports the result, and counts nothing
   };
 
   /// `meter`: of the worker.
@@ -80,7 +80,7 @@ class RateLimitCall {
 
   // Once it is done:
   struct Status {
-    policies::DescriptorStatus what;  ///< but for its name:
+    policies::DescriptorStatus what;  ///< without its name:
     std::string name;
   };
   std::size_t size() const noexcept { return descriptors_.size(); }
@@ -116,7 +116,7 @@ class RateLimitCall {
   const std::vector<std::string>& metadata() const noexcept { return metadata_; }
 
  private:
-  /// One descriptor; of a look it keeps what the counters show.
+  /// One descriptor; for a look it keeps the counters' readings.
   struct Part final : gate::Waiter, policies::Trace {
     RateLimitCall* call = nullptr;
     std::size_t index = 0;

@@ -31,8 +31,8 @@ static_assert(kUnits.size() == static_cast<std::size_t>(RateUnit::week) + 1);
 constexpr auto kCodes = std::to_array<std::string_view>({"UNKNOWN", "OK", "OVER_LIMIT"});
 static_assert(kCodes.size() == static_cast<std::size_t>(rls::RateLimitResponse::OVER_LIMIT) + 1);
 
-/// Finds a member that stands twice in one object, in either of its spellings (`hitsAddend`,
-/// `hits_addend`): protobuf's JSON takes no such text, and of two values neither is the right one.
+/// Finds a member that occurs twice in one object, in either of its spellings (`hitsAddend`,
+/// `hits_addend`): protobuf's JSON rejects such a text, and neither of two values is the right one.
 class Twice {
  public:
   // The interface that boost::json::basic_parser requires; texts may come in parts.
@@ -305,7 +305,7 @@ std::string to_json(const rls::RateLimitResponse& response) {
     std::string coded(sodium_base64_encoded_len(body.size(), kPlain), '\0');
     sodium_bin2base64(coded.data(), coded.size(),
                       reinterpret_cast<const unsigned char*>(body.data()), body.size(), kPlain);
-    coded.pop_back();  // the zero behind it
+    coded.pop_back();  // the zero after it
     out["rawBody"] = coded;
   }
   if (response.has_dynamic_metadata())

@@ -7,8 +7,8 @@
 
 #include "policies/set/bulk_text.h"
 
-/// How long a list of millions of addresses takes to load, how large it is, and what a lookup
-/// costs. `weir_bulk_list_bench [MILLIONS]`, 5 unless said.
+/// The load time of a list of millions of addresses, its size, and the cost of a
+/// lookup. `weir_bulk_list_bench [MILLIONS]`, default 5.
 namespace {
 
 using Steady = std::chrono::steady_clock;

@@ -36,7 +36,7 @@ std::string ask(const std::string& command) {
   return out;
 }
 
-/// The sum of what stands behind `name` in the lines of INFO that begin with `line`; those of
+/// The sum of the numbers after `name` in the lines of INFO that begin with `line`; those of
 /// commands that weir's scripts call.
 double info(const std::string& section, const std::string& line, const std::string& name) {
   std::istringstream in(ask("INFO " + section));

@@ -25,7 +25,7 @@ using namespace weir::limiter;
 constexpr int kPasses = 7;
 constexpr std::size_t kDecisions = 2'000'000;
 
-/// CPU time of this thread: the machine is shared, and who waits for a core is not slow.
+/// CPU time of this thread: the machine is shared, and waiting for a core is not slowness.
 double seconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -4,7 +4,7 @@
 //
 // weir_view_sharing [EVENTS A SECOND [SECONDS [ITEMS [SKEW [REPLICAS]]]]]
 // Prints, after the first ten seconds: the CPU time of Redis as a part of a core; commands, and
-// bytes to and from Redis, a second, an event and a replica; what the view holds there; and whether
+// bytes to and from Redis, a second, an event and a replica; the view's size there; and whether
 // the top ten of each replica is that of all events.
 #include <algorithm>
 #include <chrono>

@@ -29,7 +29,7 @@ void check_request(Reader& reader, const Member& m, const Text& line) {
 
 void take_form(Reader& reader, const Member& m, CaseStep& out) {
   std::string body;
-  // `<` and `>` stand: `<n>` is replaced later, and the reader of forms takes them as they are.
+  // `<` and `>` stay bare: `<n>` is replaced later, and the reader of forms takes them as they are.
   constexpr std::string_view kBare = "-._~<>";
   for (const auto& [name, value] : read_text_map(reader, m)) {
     if (!body.empty()) body += '&';
@@ -99,7 +99,7 @@ void read_call_descriptors(Reader& reader, const Member& m, CaseStep& out) {
       if (node.is_map()) {
         add(entry);
       } else if (entry.value->is_map() && entry.value->items.size() == 1) {
-        add(entry.value->items[0]);  // a key that stands twice
+        add(entry.value->items[0]);  // a key that is given twice
       } else {
         reader.error(*entry.value, "an entry is a map with one key",
                      "write [{path: /a}, {path: /b}]");

@@ -9,8 +9,8 @@
 #include "config/text/problem.h"
 #include "config/text/reader.h"
 
-/// The case files of `weir test` (docs/testing.md): events with times and answers, and what is
-/// expected of them. In every text of a step `<n>` stands for the number of the repetition, from 1.
+/// The case files of `weir test` (docs/testing.md): events with times and answers, and the results
+/// expected. In every text of a step `<n>` stands for the number of the repetition, from 1.
 namespace weir::config {
 
 /// A key that should be on a list: the list's name (or a policy's name, for any of its own lists),

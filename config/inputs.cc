@@ -96,7 +96,7 @@ std::string would_be_match(const std::string& directory, const std::string& patt
   return join(directory, pattern.substr(0, wild) + (wild < pattern.size() ? "x" : ""));
 }
 
-/// The hash that stands for what was read, or for why nothing could be read.
+/// The hash of the text, or of the reason why nothing could be read.
 std::string hash_of(const std::string& text, const std::string& why) {
   return content_hash(why.empty() ? text : "unreadable: " + why);
 }
@@ -120,7 +120,7 @@ std::string join(const std::string& directory, const std::string& path) {
 /// Where a change may put another file behind this path.
 struct Inputs::Places {
   std::set<std::string> directories;  // as they are written
-  std::set<std::string> links;        // where symbolic links stand, and what they lead to
+  std::set<std::string> links;        // symbolic links, and their targets
 
   void add(const std::string& path) {
     directories.insert(directory_of(path));

@@ -16,7 +16,7 @@ std::string directory_of(const std::string& path);
 /// A path that is relative to `directory`, as one that can be opened from here.
 std::string join(const std::string& directory, const std::string& path);
 
-/// Whether a path is that of cases for `weir test`, which stand beside the policies that they test:
+/// Whether a path is that of cases for `weir test`, in files beside the policies that they test:
 /// `x_test.yaml` or `x_test.yml`.
 bool is_case_file(std::string_view path) noexcept;
 
@@ -27,7 +27,7 @@ class Inputs {
  public:
   struct Read {
     std::string text;
-    std::string hash;  ///< content_hash() of the text, or of what there is instead
+    std::string hash;  ///< content_hash() of the text, or of its substitute
     std::string why;   ///< why there is no text; empty: there is
   };
   /// Reads `most` bytes of a regular file at most. A pipe or device would block or never end.
@@ -51,7 +51,7 @@ class Inputs {
 
   /// Directories of every file and pattern, as they are written.
   std::vector<std::string> directories() const;
-  /// To watch (config/text/watch.h): these, and where symbolic links on the way to the files stand
+  /// To watch (config/text/watch.h): these, and where symbolic links on the way to the files are
   /// or lead now.
   std::vector<std::string> watched() const;
 

@@ -33,7 +33,7 @@ std::string name_in_hash(const std::string& path, const std::string* directory) 
   return path.starts_with(before) ? path.substr(before.size()) : path;
 }
 
-/// Adds a file to what the configuration's hash is made of.
+/// Adds a file to the input of the configuration's hash.
 void add_to_hash(std::string& all, const std::string& path, const std::string* directory,
                  const std::string& hash) {
   const std::string name = name_in_hash(path, directory);
@@ -88,7 +88,7 @@ void drop_mark(std::string& text) {
 }
 
 /// Reads the file of limitador's limits as policies. Their YAML is a file of its own, so that
-/// problems show what they are about.
+/// problems show their lines.
 void read_limitador(const std::string& main_path, const Text& file, const LimitsReader& limits,
                     Included& out, Inputs& inputs, Problems& problems) {
   const std::string path = join(directory_of(main_path), file.value);
@@ -98,7 +98,7 @@ void read_limitador(const std::string& main_path, const Text& file, const Limits
   Imported imported = limits ? limits(text) : import_limitador(text);
   if (imported.error.empty()) imported.error = imported.broken;
   if (!imported.error.empty()) {
-    // Another mistake is another version: a reload that tries only what has changed must see it.
+    // Another mistake is another version: a reload that skips unchanged files must see it.
     out.texts.push_back({path + " (as policies)", "# of " + hash + "\n", false, {}});
     return problems.error(file.where, quoted(path) + ": " + imported.error);
   }

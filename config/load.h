@@ -40,9 +40,9 @@ struct IncludePattern {
 /// to.
 struct Loaded {
   std::optional<Model> model;  ///< only without errors
-  /// With errors: what could be read, to look for more of them in it; never run.
+  /// With errors: the readable parts, to look for more errors in them; never run.
   std::optional<Model> draft;
-  Problems problems;              ///< sorted; warnings stand here beside a model too
+  Problems problems;              ///< sorted; holds warnings beside a model too
   std::vector<SourceFile> files;  ///< the main file first; indices are those of Where::file
   std::string hash;               ///< over names and contents of all files, 32 hex digits
   std::vector<IncludePattern> includes;
@@ -51,10 +51,10 @@ struct Loaded {
   std::vector<FileView> views() const;  ///< for render.h; valid as long as this
 };
 
-/// Reads the main file and what it includes. Blocks on file I/O: call it off the workers. Patterns
+/// Reads the main file and its includes. Blocks on file I/O: call it off the workers. Patterns
 /// are those of glob(3), relative to the main file's directory, sorted by bytes; hidden files and
 /// `*_test.yaml` (cases of `weir test`) are left out.
-/// `remote`: for what is included from elsewhere; without it that is an error. `limits`: none:
+/// `remote`: for remote includes; without it they are errors. `limits`: none:
 /// import_limitador().
 Loaded load_file(const std::string& path, const Environment& environment,
                  const RemoteReader& remote = {}, const LimitsReader& limits = {});

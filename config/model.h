@@ -55,7 +55,7 @@ inline Where within(const Text& text, std::size_t offset, std::size_t length) {
 struct FieldDef {
   Text name;
   Text expression;
-  bool sound = true;  ///< false: what it is could not be read
+  bool sound = true;  ///< false: it could not be read
 };
 
 /// The form of an event's records in a file: `source:`.
@@ -97,12 +97,12 @@ struct DescriptorDef {
     std::string metadata;      ///< a JSON object; empty: none
   };
   Text domain;
-  bool whole_domain = false;  ///< without `descriptors`: whatever is asked in the domain
+  bool whole_domain = false;  ///< without `descriptors`: every call in the domain
   std::vector<Entry> entries;
   bool ordered = false;        ///< a list: the entries in this order; else in any
   std::vector<Text> replaces;  ///< events that a call with this one does not make
   bool quota = false;          ///< refuses a call only where all its events with quota refuse
-  /// Built in: a descriptor that brings a limit of this unit along, whatever its entries.
+  /// Built in: a descriptor that brings a limit of this unit along, with any entries.
   std::optional<RateUnit> brings;
   std::optional<Rule> rule;
 };
@@ -250,7 +250,7 @@ struct Rung {
   std::variant<std::monostate, Located<Number>, Text> limit;
   std::optional<Text> condition;         ///< `if`
   std::optional<Located<WindowDef>> in;  ///< a window of its own
-  Located<Action> action;           ///< `do`; none if only `score` or `clear` or `notify` stands
+  Located<Action> action;           ///< `do`; none if there is only `score` or `clear` or `notify`
   std::vector<Duration> durations;  ///< `for`; several = escalation
   bool for_window = false;          ///< `for: window`: until the fixed or calendar window ends
   std::optional<Duration> forget;
@@ -293,7 +293,7 @@ struct PatternDef {
   std::optional<Duration> after;   ///< pair: how much later; both none: the end of input
   bool strict = false;
   bool overlap = true;
-  std::vector<Text> among;  ///< strict: events that may not stand between the steps
+  std::vector<Text> among;  ///< strict: events that may not occur between the steps
   Where where;
 };
 
@@ -301,20 +301,20 @@ struct PatternDef {
 struct ShareDef {
   static constexpr milliseconds kSyncMin{10}, kSyncMax{10'000};
   Where where;
-  /// Set: the counts are judged by what is known here, and exchanged with other replicas at this
+  /// Set: judgements use the counts known here, which are exchanged with other replicas at this
   /// interval. None: each judgement asks the store.
   std::optional<Duration> sync;
 };
 
-/// How envoyproxy/ratelimit names in Redis what a policy counts.
+/// The names that envoyproxy/ratelimit gives in Redis to the counts of a policy.
 struct PeerKey {
   struct Entry {
     std::string key;
-    std::string value;   ///< its only one, or the pattern that stands for all of them
-    bool fixed = false;  ///< else `value` is empty, and the call's own stands there
+    std::string value;   ///< its only one, or the pattern of all of them
+    bool fixed = false;  ///< else `value` is empty: the call's own applies
   };
   std::string prefix, domain;
-  std::vector<Entry> entries;  ///< none: a limit that a call brings along, whatever its entries
+  std::vector<Entry> entries;  ///< none: a limit that a call brings along, with any entries
   milliseconds unit{0};        ///< whole seconds
 };
 
@@ -423,7 +423,7 @@ struct Server {
     std::optional<Text> token_file;
     std::vector<std::string> hosts;     ///< lower case, without port
     std::vector<std::string> replicas;  ///< HOST or HOST:PORT of the other replicas' admin doors
-    bool approval = false;              ///< what one operator changes in a table waits for another
+    bool approval = false;              ///< a table change by one operator waits for another
   } admin;
   struct Health {
     Located<Endpoint> listen;
@@ -501,7 +501,7 @@ struct Server {
   /// A limit of a file of limitador, with the file's values; a policy counts it.
   struct LimitadorLimit {
     Text policy;  ///< its name
-    /// A hash of what identifies a limit in limitador: the namespace, the seconds, the conditions
+    /// A hash of the identity of a limit in limitador: the namespace, the seconds, the conditions
     /// and the variables. A reload that moves the limit in the file does not change the hash.
     std::string identity;
     std::optional<std::string> id, name;
@@ -529,7 +529,7 @@ struct Server {
     std::string limit_header, remaining_header, reset_header;
   } ratelimit;
   struct AccessLog {
-    bool is_on = false;           ///< the section stands there
+    bool is_on = false;           ///< the section is present
     std::string path = "stdout";  ///< or `stderr`, or of a file
     telemetry::AccessSettings wants;
   } access_log;

@@ -44,7 +44,7 @@ bool is_threshold(const Rung& rung, std::string_view compare) {
   return rung.compare != Compare::none && name_of(rung.compare) == compare;
 }
 
-// The rung that stood at a position when the override was set; a reload may have moved it. Null:
+// The rung that was at a position when the override was set; a reload may have moved it. Null:
 // the rung cannot be identified.
 Rung* find_moved(const Override::Limit& change, const RungName& name, PolicyDef& policy) {
   std::vector<Rung*> alike, same;
@@ -57,7 +57,7 @@ Rung* find_moved(const Override::Limit& change, const RungName& name, PolicyDef&
     same.push_back(&rung);
   }
   if (same.size() == 1) return same.front();
-  // The files may have another threshold by now.
+  // The files may have another threshold now.
   return alike.size() == 1 && change.alone ? alike.front() : nullptr;
 }
 
@@ -71,7 +71,7 @@ std::vector<Rung*> named(const RungName& name, PolicyDef& policy) {
   return out;
 }
 
-// The rung that a change means, or what is wrong with it.
+// The rung that a change means, or the error in the change.
 std::string find_rung(const Override::Limit& change, PolicyDef& policy, Rung*& found) {
   const RungName name(change.rung);
   const std::string there = thresholds_text(policy);
@@ -202,7 +202,7 @@ std::string limit_beyond_window(const Override& change, Model files) {
   std::string beyond;
   for (PolicyDef& policy : files.policies) {
     if (policy.name.value == change.policy)
-      static_cast<void>(set_limits(change.limits, policy, beyond));  // apply() says what is wrong
+      static_cast<void>(set_limits(change.limits, policy, beyond));  // apply() reports the errors
   }
   return beyond;
 }

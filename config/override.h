@@ -54,7 +54,7 @@ std::string find_threshold(std::string_view name, PolicyDef& policy, Rung*& foun
 /// `1.over=5 (flag), 2.over=10 (deny)`: the thresholds of a policy; empty: it has none.
 std::string thresholds_text(const PolicyDef& policy);
 
-/// `shadow`, `over=20, deny.over=50`: what it sets.
+/// The settings of a change: `shadow`, `over=20, deny.over=50`.
 std::string override_text(const Override& change);
 
 }  // namespace weir::config

@@ -118,7 +118,7 @@ constexpr Row<FileDraft> kFile[] = {
     {{"clock", "", "", "", "Event time."}, nullptr},
 };
 
-/// Wherever they stand in the file, policies are read with them.
+/// Policies are read with the defaults, wherever these are in the file.
 void read_defaults_first(Reader& reader, const Node& root, FileDraft& draft) {
   if (!draft.main || !root.is_map()) return;
   for (const Member& m : root.items) {

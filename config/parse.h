@@ -15,8 +15,8 @@ namespace weir::config {
 struct SourceText {
   std::string name;  ///< as the user named it
   std::string text;
-  bool rate_limits = false;  ///< a file of envoyproxy/ratelimit, not of weir's words
-  std::vector<Server::LimitadorLimit> limits{};  ///< of limitador, if its policies stand for them
+  bool rate_limits = false;  ///< a file of envoyproxy/ratelimit, not in weir's language
+  std::vector<Server::LimitadorLimit> limits{};  ///< of limitador, if its policies implement them
 };
 
 /// Names and values, as `environ` has them; only WEIR_* are looked at.
@@ -31,11 +31,11 @@ Model parse(const std::vector<SourceText>& texts, const Environment& environment
 /// The patterns of other files in a main file, unresolved, with their places.
 struct FilePatterns {
   std::vector<Text> included;      ///< `include:`
-  std::vector<RemoteDef> remotes;  ///< of `include:`, what is fetched
+  std::vector<RemoteDef> remotes;  ///< of `include:`, the remote texts
   std::vector<Text> rate_limits;   ///< `ratelimit: {files: ...}`
   std::vector<Text> limitador;     ///< `ratelimit: {limitador: ...}`: one or none
 };
-/// Says nothing about what is wrong with the text: parse() does.
+/// Does not report errors in the text: parse() does.
 FilePatterns file_patterns(std::string_view main_text);
 
 }  // namespace weir::config

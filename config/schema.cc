@@ -76,7 +76,7 @@ std::string schema_json() {
   out += ",\n  \"$defs\": {";
   out += kSharedDefinitions;
   for (std::size_t i = 1; i < tables.size(); ++i) {
-    if (tables[i].id == "server") continue;  // its keys stand in the file itself
+    if (tables[i].id == "server") continue;  // its keys are those of the file itself
     out += ",\n    \"" + std::string(tables[i].id) + "\": {";
     append_table(out, tables[i]);
     out += "}";

@@ -10,7 +10,7 @@
 namespace weir::config {
 
 /// A limit of a table: the values of its fields, outermost first (`*`: any other), fewer than it
-/// has fields where one limit stands for all that follow.
+/// has fields where one limit applies to all that follow.
 struct TableCell {
   std::vector<std::string> path;
   std::optional<Number> limit;  ///< plus infinity: `unlimited`; none: there is none
@@ -28,8 +28,8 @@ struct TableEdit {
   friend bool operator==(const TableEdit&, const TableEdit&) = default;
 };
 
-/// Puts the edit over its table. Returns what is wrong, for people; empty: it is done. A cell that
-/// takes out what is not there is done as well.
+/// Puts the edit over its table. Returns the error, for people; empty: it is done. A cell that
+/// removes a missing limit is done as well.
 std::string apply(const TableEdit& edit, Model& model);
 
 /// All limits of a table, in the order of the file.
@@ -40,7 +40,7 @@ bool same_limit(const std::optional<Number>& a, const std::optional<Number>& b);
 /// Puts a cell into the list in the place of one of the same path.
 void merge_cell(std::vector<TableCell>& cells, TableCell cell);
 
-/// `baidu,android` as a path: commas between the values, or `/` or `.` where no comma stands and
+/// `baidu,android` as a path: commas between the values, or `/` or `.` if there is no comma and
 /// the table has several fields.
 std::vector<std::string> read_path(const TableDef& table, std::string_view text);
 std::string path_text(const std::vector<std::string>& path);

@@ -54,7 +54,7 @@ class Zone final : public TimeZone {
   }
 
   /// An hour ends early, or begins late, where clocks are changed by half of one (Lord Howe
-  /// Island): `edge`, or the second nearer to `inside` at which hours begin to stand elsewhere.
+  /// Island): `edge`, or the second nearer to `inside` at which the hours shift.
   std::int64_t cut(std::int64_t edge, std::int64_t inside, bool begin) const noexcept {
     const std::int64_t offset = offset_at(inside);
     const auto same_hours = [&](std::int64_t second) {

@@ -9,7 +9,7 @@
 
 namespace weir {
 
-/// One header field, as it stood on the wire (value without surrounding blanks).
+/// One header field, as received on the wire (value without surrounding blanks).
 struct HeaderField {
   std::string_view name;
   std::string_view value;
@@ -37,7 +37,7 @@ struct Request {
   TimePoint time;
   std::string_view method;  ///< "GET"
   std::string_view target;  ///< origin-form in normal form, with the query: `url`
-  std::string_view path;    ///< normal form (RFC 3986), without the query: what is matched
+  std::string_view path;    ///< normal form (RFC 3986), without the query: policies match it
   /// `path` with the letters as the app gets them, where proxy.path folds them. Empty: as in
   /// `path`.
   std::string_view cased_path;

@@ -68,7 +68,7 @@ class KeyBuilder {
     std::memcpy(at, &kSize, sizeof kSize);
     std::memcpy(at + sizeof kSize, address.bytes().data(), kSize);
   }
-  /// Stands for a missing part; equal to no text, whatever a client sends.
+  /// Adds a missing part, which equals no text that a client can send.
   void add_missing() { std::memset(extend(4), 0xff, 4); }
   /// Adds the canonical text of any scalar (1 and "1" are one part; doubles shortest). Returns
   /// false for null, errors, lists and JSON objects: these cannot be key parts.

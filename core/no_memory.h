@@ -5,8 +5,8 @@
 
 namespace weir {
 
-/// Runs `step`. False: the step ended early because an allocation failed. The owner of what the
-/// step worked on then ends that (a connection, a call, a reload), and the process goes on.
+/// Runs `step`. False: the step ended early because an allocation failed. The owner of all that the
+/// step worked on then ends it (a connection, a call, a reload), and the process continues.
 template <class Step>
 bool survives_no_memory(Step&& step) noexcept {
   try {

@@ -9,7 +9,7 @@
 
 namespace weir {
 
-/// `proxy.path`: what of a path means the same, and what has no one meaning.
+/// `proxy.path`: which spellings of a path are equal, and which are ambiguous.
 struct PathRules {
   bool fold_case = false;  ///< policies match ASCII letters in lower case; the app gets its own
   /// Escapes that make no path ambiguous: weir matches them undecoded.
@@ -19,8 +19,8 @@ struct PathRules {
 
 /// How servers may read one path. The views lie where its maker put them.
 struct PathReadings {
-  std::string_view path;     ///< normal form, without what servers fold: what policies match
-  std::string_view forward;  ///< normal form (RFC 3986): what the app gets
+  std::string_view path;     ///< normal form, without parts that servers fold: policies match it
+  std::string_view forward;  ///< normal form (RFC 3986): the app gets it
   /// `path` with the letters as the app gets them, byte for byte beside it. Empty: `path` has them.
   std::string_view cased_path;
   /// The path as a lax server reads it: `%2F`, `%5C` and `\` are slashes, overlong forms are the
@@ -67,8 +67,8 @@ constexpr bool is_php_script(std::string_view segment) noexcept {
   return false;
 }
 
-/// Calls `use(end)` with where each script of a path ends that has further segments behind it,
-/// until it returns true; whether it did.
+/// Calls `use(end)` with the end of each script of a path that is followed by further segments,
+/// until it returns true. Returns whether it did.
 template <class F>
 constexpr bool any_php_script(std::string_view path, F use) noexcept(noexcept(use(std::size_t{}))) {
   for (std::size_t dot = path.find('.'); dot != std::string_view::npos;) {

@@ -73,7 +73,7 @@ struct Cursor {
     for (; digits < 3; ++digits) ms *= 10;
     return ms;
   }
-  /// Index of the name that stands here, its first three letters or all of it.
+  /// Index of the name at this position, its first three letters or all of it.
   template <std::size_t N>
   int name(const std::array<std::string_view, N>& names) noexcept {
     if (end - at < 3) return -1;

@@ -168,7 +168,7 @@ enum class Metric : std::uint8_t {
   maximum,    ///< of amounts; no value without events
   exists,     ///< 1 if an earlier event of the window had this member, else 0
   last,       ///< the datum of the previous event of the window; no value without one
-  score,      ///< of the request: what the rungs of all policies give it; no counter, no window
+  score,      ///< of the request: the score that all rungs give it; no counter, no window
 };
 
 /// The input that a metric reads from each event.
@@ -237,7 +237,7 @@ constexpr const Row* find_word(const std::array<Row, N>& rows, std::string_view 
   return nullptr;
 }
 
-/// Whether each row stands where its enumerator points.
+/// Whether each row is at the index of its enumerator.
 template <class Rows, class Of>
 constexpr bool rows_in_order(const Rows& rows, Of of) noexcept {
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -42,7 +42,7 @@ void CountExchange::flush(TimePoint now) {
 }
 
 /// Begins a round. Keys that are due join a round that is still under way: together they send at
-/// most what one round may send.
+/// most as much as one round may.
 void CountExchange::begin_round(bool all) {
   bank_.begin_round(now_, all);
   if (all) {

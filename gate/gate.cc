@@ -127,7 +127,7 @@ Gate::Decided Gate::go_on(const policies::Occurrence& occurrence, policies::Inst
   }
 }
 
-/// Ends a judgement that has no memory to go on, without a verdict. Takes back what it has counted,
+/// Ends a judgement that has no memory to continue, without a verdict. Takes back its counts
 /// and its ticket.
 void Gate::cut_short(Ticket& ticket) noexcept {
   driver_.cut_short(ticket);

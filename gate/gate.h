@@ -188,7 +188,7 @@ class Gate final : public Judge {
   SettlementReader settlements_seen_;
   std::size_t held_ = 0;
   std::vector<std::uint8_t> routes_;  // class of each event of the set
-  bool announces_ = false;            // some policy shows callers what they have left
+  bool announces_ = false;            // some policy shows callers their remaining quota
   Spares<Ticket> tickets_;
   policies::Sharing sharing_;
   std::optional<StoreOutbox> outbox_;  // none: no shared policies

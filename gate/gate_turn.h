@@ -15,8 +15,8 @@ namespace weir::gate {
 ///
 ///   1. GateTurn: requests whose wait is over are judged, and their sessions note that they go on.
 ///   2. The doors (proxy::Server, authz::DoorServer, net::grpc::Server), in any order: resumed
-///      sessions go on, answers are put out, closed sessions are reused.
-///   3. store::RedisStore, registered by start(): what all of these have asked the store leaves in
+///      sessions continue, answers are put out, closed sessions are reused.
+///   3. store::RedisStore, registered by start(): all their operations leave in
 ///      one write.
 ///
 /// Construct it before the worker runs or on its thread; destroy it after the worker has stopped,

@@ -131,7 +131,7 @@ void PatternPost::take_in(Batch& batch) {
   const policies::Instant now = instant(now_);
   const bool all_refused = is_refused_whatever_the_key(batch);
   bool away = false, held = false;
-  for (std::size_t i = batch.messages.size(); i-- > 0;) {  // from behind: see put_by_turn()
+  for (std::size_t i = batch.messages.size(); i-- > 0;) {  // from the end: see put_by_turn()
     const limiter::SharedReply& reply = batch.replies[i];
     const limiter::SharedRetry retry = limiter::row_of(reply.error).retry;
     if (retry == limiter::SharedRetry::none || retry == limiter::SharedRetry::never) continue;

@@ -26,7 +26,7 @@ struct Shared;
 ///
 /// An error of no known kind says nothing of the store: it may be the state of one key that brings
 /// it about. As in all other calls, it concerns the event that got it. That event waits, with those
-/// of its key behind it, and all others go on. Only where a batch of several keys got nothing but
+/// of its key after it, and all others continue. Only where a batch of several keys got nothing but
 /// such errors is the store taken to be away. Used by the worker's thread alone.
 class PatternPost final : private net::Timer {
  public:
@@ -93,7 +93,7 @@ class PatternPost final : private net::Timer {
   std::uint64_t turns_ = 0;                       // messages taken so far
   std::deque<Message> kept_;                      // by their turns
   TimePoint retry_{};                             // of the refused ones: not before
-  std::deque<Message> refused_;                   // and what came later of their keys, by turns
+  std::deque<Message> refused_;                   // and later ones of their keys, by turns
   std::set<std::string, std::less<>> held_keys_;  // of the refused ones
   Spares<Batch> batches_;
 };

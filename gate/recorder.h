@@ -61,7 +61,7 @@ class Recorder {
   /// Ends the row and queues it.
   void write(Row& row);
 
-  /// Appends what was written since the last time. Any thread.
+  /// Appends the text that was written since the last call. Any thread.
   void take(std::string& into);
 
  private:

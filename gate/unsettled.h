@@ -69,7 +69,7 @@ class Unsettled final : net::Timer {
   HashSecret secret_;
   std::uint64_t next_ = 0;   // number of the next one
   std::uint64_t first_ = 0;  // place of the oldest, which is open and ends first
-  std::uint64_t last_ = 0;   // place behind the newest
+  std::uint64_t last_ = 0;   // place after the newest
   std::size_t open_ = 0;     // of them, those that are not settled
   std::vector<Entry> ring_;
 };

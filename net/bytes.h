@@ -53,7 +53,7 @@ class BlockPool {
   /// At most 1 GiB. Throws std::bad_alloc over the limit.
   Block* take(std::size_t at_least);
   void give_back(Block* block) noexcept;
-  void trim() noexcept;  ///< gives what is kept to the system
+  void trim() noexcept;  ///< returns the kept blocks to the system
 
   /// Counts bytes that a caller keeps elsewhere as in use here. False: over the limit.
   bool charge(std::size_t bytes) noexcept;
@@ -92,7 +92,7 @@ class BlockPool {
   BlockPool* whole_ = nullptr;
 };
 
-/// A queue of bytes in one block: appended behind, consumed in front; holds no block while empty.
+/// A queue of bytes in one block: filled at the end, read at the front; holds no block while empty.
 /// 16 bytes, because every connection has some.
 class Bytes {
  public:
@@ -123,11 +123,11 @@ class Bytes {
   void append(BlockPool& pool, std::string_view bytes) {
     if (!bytes.empty()) append_some(pool, bytes);
   }
-  /// Room behind the bytes for at least `at_least`; fill it and call added(). Views become invalid.
+  /// Room after the bytes for at least `at_least`; fill it and call added(). Views become invalid.
   std::span<char> room(BlockPool& pool, std::size_t at_least);
   void added(std::size_t n) noexcept { end_ += static_cast<std::uint32_t>(n); }
   void consume(std::size_t n) noexcept;      ///< from the front; the last byte gives the block back
-  void truncate(std::size_t size) noexcept;  ///< from behind
+  void truncate(std::size_t size) noexcept;  ///< from the end
   void clear() noexcept {                    ///< gives the block back
     if (block_ != nullptr) give_back();
   }

@@ -211,7 +211,7 @@ void Reactor::end_turn() {
 
 void Reactor::set_alarm() noexcept {
   auto next = wheel_.next();
-  // A handler that goes on later has asked outside a round: without this alarm, no other event may
+  // A handler has called go_on_later() outside a round: without this alarm, no other event may
   // start one.
   if (going_on_ != nullptr && !in_round_) next = now_;
   if (!next || *next >= alarm_at_) return;  // an alarm that rings too early is harmless

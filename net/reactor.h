@@ -33,8 +33,8 @@ class EventHandler {
 
  private:
   friend class Reactor;
-  EventHandler* next_ = nullptr;  // among those that go on later
-  std::uint32_t asked_in_ = 0;    // the turn in which it asked for that last, cut to 32 bits
+  EventHandler* next_ = nullptr;  // among those that continue later
+  std::uint32_t asked_in_ = 0;    // the last turn in which it asked to, cut to 32 bits
   bool goes_on_ = false;          // it is among them
 };
 
@@ -52,8 +52,8 @@ class TurnHook {
 /// re-armed. (Asio's own sockets try every read at once: 1.8 failed recv per proxied request.) One
 /// turn: read the clock, deliver up to 256 events, run due timers, run the hooks. Not thread-safe.
 ///
-/// Long streams take turns: one that has used up its share goes on in the next round (go_on_later),
-/// behind what else has come, so that small requests wait for a share of each, not for the streams.
+/// Long streams take turns: one that has used up its share waits for the next round (go_on_later),
+/// behind all other events, so that small requests wait for a share of each, not for the streams.
 ///
 /// Events are delivered in batches, step by step: first everything is received, then handled, then
 /// sent. A request runs through more code than the first-level instruction cache holds, most of it
@@ -94,7 +94,7 @@ class Reactor {
   /// socket does not show them any more.
   bool has_received(const EventHandler& reader) const noexcept;
   /// Gives this handler an event without a flag in the next round, after those that epoll has: for
-  /// who has used up its share of a turn and still has something to read. The handler must live
+  /// a handler that has used up its share of a turn and still has data to read. It must live
   /// until then, and be able to ignore it.
   void go_on_later(EventHandler& handler) noexcept;
   /// For output while events are handled.
@@ -139,7 +139,7 @@ class Reactor {
   bool waiting_ = false;  // something of the io_context will call drain()
   bool in_round_ = false;
   std::vector<TurnHook*> hooks_;
-  EventHandler* going_on_ = nullptr;  ///< the first of those that go on later
+  EventHandler* going_on_ = nullptr;  ///< the first of those that continue later
   EventHandler** going_on_end_ = &going_on_;
   Outbox outbox_;
   std::unique_ptr<std::array<Ahead, kBatch>> received_;

@@ -72,7 +72,7 @@ void Wheel::arm(Timer& timer, TimePoint deadline) noexcept {
 }
 
 void Wheel::run_slot(Slot& slot, TimePoint now) {
-  Slot due;  // taken off first: what on_timer links lands in the slots, never in this list
+  Slot due;  // taken off first: new timers of on_timer go into the slots, never into this list
   if (slot.next_ != &slot) {
     due.next_ = slot.next_;
     due.previous_ = slot.previous_;

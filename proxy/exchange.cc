@@ -188,8 +188,8 @@ void Exchange::pump_request() {
 }
 
 // The client has sent its request and closed its sending side, or has left: the two look the same.
-// The app gets the end as if it were connected to the client directly. Most apps go on; an app that
-// stops work without a client gives up. If an answer comes, it goes to the client.
+// The app gets the end as if it were connected to the client directly. Most apps continue; one that
+// stops work without a client stops. If an answer comes, it goes to the client.
 void Exchange::pass_client_end() {
   if (end_passed_ || websocket_ || !in_.empty() || !upstream_->writable()) return;
   char next = 0;
@@ -415,7 +415,7 @@ void Exchange::drop_upstream() noexcept {
   upstream_ = nullptr;
 }
 
-// Whether the connection can go on after an answer that comes before the request's end.
+// Whether the connection stays usable after an answer that comes before the request's end.
 bool Exchange::can_drain() const noexcept {
   if (body_.done()) return true;
   // A client that waits for a 100 may send its body or not: the body would look like the next

@@ -13,7 +13,7 @@ namespace weir::proxy {
 
 /// The text of a head that is being written. It keeps its memory from head to head, and leaves new
 /// room unwritten; std::string would fill it with zeros first. Its size is bounded by the heads
-/// that are copied into it (HeadLimits) and by what policies add.
+/// that are copied into it (HeadLimits) and by the additions of policies.
 class HeadText {
  public:
   std::string_view view() const noexcept { return {bytes_.get(), size_}; }
@@ -26,7 +26,7 @@ class HeadText {
     std::memcpy(room(text.size()), text.data(), text.size());
     size_ += text.size();
   }
-  /// Room behind the text for that many bytes. Fill some of it, and call end_at() with the new end
+  /// Room after the text for that many bytes. Fill some of it, and call end_at() with the new end
   /// of the text. Views become invalid.
   char* room(std::size_t most) {
     if (capacity_ - size_ < most) grow(most);

@@ -32,7 +32,7 @@ inline char* copy_text(char* to, const char* from, std::size_t size) noexcept {
   return to + size;
 }
 
-/// Appends to a head through one growth: `room` bytes are an upper bound of what will be put.
+/// Appends to a head through one growth: `room` bytes are an upper bound of all that is put.
 class Writer {
  public:
   Writer(HeadText& out, std::size_t room) : out_(out), p_(out.room(room)), end_(p_ + room) {}

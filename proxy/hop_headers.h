@@ -10,8 +10,8 @@
 namespace weir::proxy {
 
 /// The one place that writes heads: the request that goes upstream and the response that goes
-/// downstream, each built from what the parsers decided. Hop-by-hop fields and those named in
-/// Connection stay behind, and exactly one framing field is written, from the decided framing.
+/// downstream, each built from the decisions of the parsers. Hop-by-hop fields and those named in
+/// Connection are dropped, and exactly one framing field is written, from the decided framing.
 /// Functions append to `out`, a buffer that is reused from request to request (no allocation once
 /// it has grown). Thread-safe for distinct arguments.
 
@@ -23,18 +23,18 @@ struct UpstreamHeadOptions {
   /// The peer is a trusted hop: its forwarding fields are kept, and extended.
   bool peer_trusted = false;
   /// The field in which trusted peers name the client, if it is not X-Forwarded-For (lower case):
-  /// from others it does not go on, for the app believes it.
+  /// from others it is dropped, because the app believes it.
   std::string_view client_header;
   /// The client that a trusted peer names in another field than X-Forwarded-For, as canonical text.
   /// No trusted peer vouches for X-Forwarded-For then, so weir writes that field again. Empty: the
   /// field is X-Forwarded-For, or the peer is not trusted.
   std::string_view client_text;
   std::string_view request_id;    ///< from choose_request_id; empty: the field is not written
-  std::string_view traceparent;   ///< stands for the client's; empty: the client's goes on
-  bool new_trace = false;         ///< that is no part of the client's trace, whose state ends here
+  std::string_view traceparent;   ///< replaces the client's; empty: the client's is forwarded
+  bool new_trace = false;         ///< traceparent begins a trace; the client's state is dropped
   std::string_view default_host;  ///< Host of an HTTP/1.0 request that has none
   std::string_view extra_lines;   ///< Effect::upstream_headers: whole lines
-  /// Names (lower case, with `-`) of the fields that policies read: they go on although a hop
+  /// Names (lower case, with `-`) of the fields that policies read: they are kept although a hop
   /// should set them (X-Real-IP) and the peer is not trusted. A field with `_` or `.` in its name
   /// that aliases one of them, or a field weir itself reads or sets, is dropped: an app behind CGI,
   /// WSGI or Rack could not distinguish the two.
@@ -44,10 +44,10 @@ struct UpstreamHeadOptions {
   /// sets false.
   bool forward_expect = true;
   /// A policy reads the body of the answer, so that all of it must come, in a coding that weir can
-  /// decode: `codings` stands for the client's Accept-Encoding (empty: no such field is written),
+  /// decode: `codings` replaces the client's Accept-Encoding (empty: no such field is written),
   /// and the fields that ask for a part (Range, If-Range), for a difference (A-IM) or, of GET and
-  /// HEAD, for nothing where the client has it already (If-None-Match, If-Modified-Since) stay
-  /// behind. A server may ignore each of them, so clients must take the whole answer.
+  /// HEAD, for nothing where the client has it already (If-None-Match, If-Modified-Since) are
+  /// dropped. A server may ignore each of them, so clients must accept the whole answer.
   bool whole_answer = false;
   std::string_view codings;
 };

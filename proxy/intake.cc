@@ -190,7 +190,7 @@ void Intake::release_held(bool client_left) {
   ctx_.judge.end_hold();
   if (client_left) return finish(gate::End::not_sent);
   parse_kept_head();
-  Request request;  // only its target is of use: what the app gets
+  Request request;  // only its target is used: the app gets it
   to_event(ctx_.request, ctx_.settings, ctx_.path_rules, peer_, time_, ctx_.path_room, ctx_.target,
            request);
   const std::size_t used = begin_exchange(kept_.view(), {}, {in_.data(), in_.size()});

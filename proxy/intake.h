@@ -10,8 +10,8 @@
 namespace weir::proxy {
 
 /// The request as it comes in: its head, its body as far as a policy reads it, the judgement, and
-/// what the effect asks for. That is the exchange with the app, a wait, or an answer of our own,
-/// behind which the rest of the body is thrown away.
+/// the effect: the exchange with the app, a wait, or an answer of our own,
+/// after which the rest of the body is thrown away.
 class Intake : public Tunnel, protected gate::Waiter {
  protected:
   explicit Intake(Context& context) noexcept : Tunnel(context) {}

@@ -29,7 +29,7 @@ void append_answer(HeadText& out, const LocalAnswer& answer, std::string_view da
 /// The answer for an error of the path itself (400, 408, 502 ...): a short problem+json body
 /// (RFC 9457). `lines` and the flags stay as they are.
 void fill_problem(LocalAnswer& answer, int status) noexcept;
-/// The answer to what the parser refuses: as fill_problem, with a detail that says what is wrong.
+/// The answer to a refusal by the parser: as fill_problem, with a detail that names the error.
 void fill_refusal(LocalAnswer& answer, net::HttpRefusal refusal);
 
 /// An Effect of kind answer, as it goes out.

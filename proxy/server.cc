@@ -111,7 +111,7 @@ bool Server::recycle_idlest() {
     while (!idlest_.empty()) {
       const Idle idle = idlest_.back();
       idlest_.pop_back();
-      // It may have been busy since, or be another connection by now.
+      // It may have been busy since, or be another connection now.
       if (idle.session->idle_since() == idle.since && idle.session->recycle()) return true;
     }
     const bool silent = context_->silent_from <= context_->worker.now();

@@ -282,7 +282,7 @@ void Session::take_timer() {
   advance();
 }
 
-// Called by the judge for one waiter after the other: going on is left to the server's own end of
+// Called by the judge for one waiter after the other: the work resumes at the server's own end of
 // the turn, because it may park or end other sessions.
 void Session::resume(TimePoint now) {
   if (state_ != State::parked) return;

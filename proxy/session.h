@@ -35,7 +35,7 @@ class Session final : public Intake {
   /// connection that has not sent anything yet has until Settings::silence.
   void stop_if_idle();
   void abort();
-  /// At the drain's deadline: what is under way is not waited for any longer. True: a request was.
+  /// At the drain's deadline: stops waiting for the request in progress. True: there was one.
   bool cut_at_drain();
 
   /// Between two requests or before its first byte, with nothing on its way either way.

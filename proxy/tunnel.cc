@@ -91,7 +91,7 @@ bool Tunnel::tunnel_down() {
         return false;
       }
       if (!send_put_off()) return false;
-      if (!out_.empty()) break;  // the end comes after what is still to be sent
+      if (!out_.empty()) break;  // the end comes after the unsent bytes
       down_shut_ = progress_ = true;
       ::shutdown(fd_.get(), SHUT_WR);
       break;

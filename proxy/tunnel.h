@@ -13,7 +13,7 @@ class Tunnel : public Exchange {
   explicit Tunnel(Context& context) noexcept : Exchange(context) {}
   ~Tunnel() = default;
 
-  /// `first`: what came behind the 101's head.
+  /// `first`: the bytes after the 101's head.
   void begin_tunnel(std::span<char> first) final;
   void tunnel();
 

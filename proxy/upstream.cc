@@ -235,7 +235,7 @@ UpstreamConnection* UpstreamPool::open(UpstreamUser& user) {
   return nullptr;
 }
 
-/// Begins to connect to its address, or to one behind it.
+/// Begins to connect to its address, or to a later one.
 bool UpstreamPool::reach(UpstreamConnection& connection) noexcept {
   const auto count = static_cast<std::uint32_t>(addresses_.size());
   for (; connection.tried_ < count; ++connection.tried_) {

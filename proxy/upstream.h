@@ -50,7 +50,7 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   /// After EPOLLOUT or an error while connecting: 0, or the errno of the failure.
   int finish_connect() noexcept;
   void note(std::uint32_t events) noexcept;  ///< notes the events of epoll
-  /// Sends at the end of the batch of events, or keeps what does not go (or everything, while
+  /// Sends at the end of the batch of events, or keeps the unsent rest (or everything, while
   /// connecting).
   void send(const Parts& parts);
   void flush();
@@ -58,7 +58,7 @@ class UpstreamConnection final : net::EventHandler, net::Timer, net::Sender {
   net::IoResult receive(std::span<char> into) noexcept;
   /// Ends our side once all that was sent has left; nothing may be sent after it.
   void shutdown_write() noexcept;
-  /// The app's socket has taken everything, but for what is put off to the end of the batch.
+  /// The app's socket has taken everything, except data held until the end of the batch.
   bool all_sent() const noexcept { return broken_ || out_.empty(); }
   std::size_t held() const noexcept { return in.held() + out_.held(); }  ///< bytes of the pool
   void look_again() noexcept;  ///< an event in the next round, in which there may still be
@@ -122,8 +122,8 @@ class UpstreamPool {
   };
   /// Null: no connection can be opened now (refused at once, no descriptors).
   UpstreamConnection* take(UpstreamUser& user, Want want);
-  /// It could not be connected: begins again with the app's next address, and keeps what is to be
-  /// sent. False: there is none left that was not tried.
+  /// It could not be connected: begins again with the app's next address, and keeps the unsent
+  /// bytes. False: all addresses have been tried.
   bool try_next(UpstreamConnection& connection) noexcept;
   /// Sets the addresses of the app; none: unknown. Closes idle connections to other addresses.
   void use(std::vector<net::SocketAddress> addresses);

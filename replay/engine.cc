@@ -64,7 +64,7 @@ const policies::Verdict& Engine::judge(const Row& row, std::uint64_t line, Kind 
   options.own_time = row.time;
   const policies::Instant at{now, now};
   if (row.recorded) {
-    // As the gate did: what names no time of its own has that at which it was judged.
+    // As the gate did: an event without a time of its own has the time of its judgement.
     options.own_time.reset();
     if (row.own_time != row.time) options.own_time = row.own_time;
   }

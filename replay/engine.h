@@ -46,7 +46,7 @@ class Engine {
   std::optional<Kind> find_event(std::string_view name) const;
 
   /// Judges an event and, if it passed, lets its logged answer follow at the same instant. `now`
-  /// never goes back from one call to the next. `line`: where it stands in its file.
+  /// never goes back from one call to the next. `line`: its number in its file.
   const policies::Verdict& judge(const Row& row, std::uint64_t line, Kind kind, TimePoint now,
                                  policies::RowSink* rows);
 
@@ -86,7 +86,7 @@ class Engine {
   /// Within judge(): the results that the sinks get depend on the logged answer.
   bool answering() const noexcept { return answering_; }
   const HashSecret& secret() const noexcept { return secret_; }
-  /// The room that counts and lists use of what they may use, and how much found no room.
+  /// The room that counts and lists use, their limits, and how much found no room.
   struct Room {
     std::uint64_t keys = 0, keys_most = 0, memory = 0, memory_most = 0;
     std::uint64_t patterns = 0, patterns_most = 0;  ///< bytes

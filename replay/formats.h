@@ -50,14 +50,14 @@ class Format {
   virtual ~Format() = default;
   enum class Got : std::uint8_t {
     row,
-    more,  ///< the record goes on in the next line (a line feed between quotes)
+    more,  ///< the record continues in the next line (a line feed between quotes)
     skip,  ///< no row, and nothing wrong: a line of column names
     bad,   ///< fault() says why
   };
   /// Whether these lines can be parsed independently of the lines before and after them: they
   /// change no state of the reader, and no record continues in the text that follows.
   virtual bool stands_alone(std::string_view) const { return true; }
-  /// `text`: a line, or several if it asked for more. 64 bytes behind it can be read.
+  /// `text`: a line, or several if it asked for more. 64 bytes after it can be read.
   virtual Got read(std::string_view text, Row& row) = 0;
   struct Fault {
     std::size_t column = 1;  ///< from 1, in bytes
@@ -98,7 +98,7 @@ struct MappedColumns {
 /// The reader of JSON lines, or of csv with a line of column names, as HTTP requests.
 std::unique_ptr<Format> make_mapped(std::shared_ptr<MappedColumns> columns,
                                     const policies::PolicySet& set);
-/// The reader of what `weir serve --record` has written. `set` must outlive it.
+/// The reader of recordings of `weir serve --record`. `set` must outlive it.
 std::unique_ptr<Format> make_recording(const policies::PolicySet& set);
 
 // The formats.

@@ -26,7 +26,7 @@ class Input::Decoder {
   virtual State decode(std::span<const char>& from, std::span<char>& to) = 0;
   virtual void restart() = 0;
   virtual std::string_view name() const = 0;
-  /// Zeros behind a frame, with which tapes and blocks are filled up, mean nothing.
+  /// Zeros after a frame, with which tapes and blocks are filled up, mean nothing.
   virtual bool padded() const { return false; }
 };
 
@@ -106,7 +106,7 @@ Input::~Input() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-/// More raw bytes behind those that are there. False: there are none.
+/// Reads more raw bytes after those that are there. False: there are none.
 bool Input::fill() {
   if (raw_begin_ > 0) {
     std::memmove(raw_.get(), raw_.get() + raw_begin_, raw_end_ - raw_begin_);
@@ -144,7 +144,7 @@ void Input::look_at_magic() {
   if (starts("\x28\xb5\x2f\xfd")) decoder_ = std::make_unique<Zstd>();
 }
 
-/// Between frames: whether another one follows, behind any padding.
+/// Between frames: whether another one follows, after any padding.
 bool Input::find_frame() {
   do {
     while (decoder_->padded() && raw_begin_ < raw_end_ && raw_[raw_begin_] == '\0') ++raw_begin_;

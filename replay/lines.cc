@@ -18,7 +18,7 @@ LineReader::LineReader(const std::string& path) : input_(path), buffer_(kChunk +
   if (std::string_view(buffer_.data(), end_).starts_with(kMark)) at_ = record_ = kMark.size();
 }
 
-/// Reads more behind what is there, moving the record in hand to the front. False: there is no
+/// Reads more after the present bytes, moving the current record to the front. False: there is no
 /// more.
 bool LineReader::refill() {
   if (ended_) return false;
@@ -39,7 +39,7 @@ bool LineReader::refill() {
   return got != 0;
 }
 
-/// The offset of the line feed at or behind `from`, relative to the record. False: the input ended.
+/// The offset of the line feed at or after `from`, relative to the record. False: the input ended.
 bool LineReader::find_end(std::size_t from, std::size_t& end) {
   std::size_t searched = from - record_;
   for (;;) {

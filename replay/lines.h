@@ -13,7 +13,7 @@ namespace weir::replay {
 class LineReader {
  public:
   static constexpr std::size_t kLineMax = std::size_t{1} << 20;
-  /// Bytes behind every line that may be read, whatever they hold (vector instructions do).
+  /// Bytes after every line that may be read, whatever they hold (vector instructions do).
   static constexpr std::size_t kPadding = 64;
 
   explicit LineReader(const std::string& path);
@@ -25,15 +25,15 @@ class LineReader {
   std::uint64_t number() const noexcept { return number_; }           ///< of it, from 1
   std::uint64_t last() const noexcept { return number_ + further_; }  ///< of its record's last line
 
-  /// The record goes on in the following line: `text` becomes both, with the end between them as it
-  /// stands. False: there is none, or both are too long; nothing has changed.
+  /// The record continues in the next line: `text` becomes both, with the end between them as it
+  /// is. False: there is none, or both are too long; nothing has changed.
   bool extend(std::string_view& text);
-  /// Takes all extensions back: the next line is the one behind that of next().
+  /// Takes all extensions back: the next line is the one after that of next().
   void retract();
 
   /// The whole lines that come next, with their ends, up to `most` bytes; at least one. Empty: the
-  /// next one is longer, or has no end. next() still gives them, unless they are passed over:
-  /// pass() leaves out so many bytes of them, and does not count their lines. Valid until another
+  /// next one is longer, or has no end. next() still returns them, unless they are skipped:
+  /// pass() skips so many bytes of them, and does not count their lines. Valid until another
   /// call.
   std::string_view ahead(std::size_t most);
   void pass(std::size_t bytes) noexcept { second_ = at_ += bytes; }
@@ -51,8 +51,8 @@ class LineReader {
   std::vector<char> overlong_;  // the beginning of a line that is cut
   std::size_t record_ = 0;      // of the line that next() gave, and of its extensions
   std::size_t at_ = 0;          // of the next line
-  std::size_t end_ = 0;         // of what has been read
-  std::size_t second_ = 0;      // where the line behind that of next() begins
+  std::size_t end_ = 0;         // of the bytes that have been read
+  std::size_t second_ = 0;      // where the line after that of next() begins
   std::uint64_t number_ = 0, further_ = 0;
   bool ended_ = false, cut_ = false;
 };

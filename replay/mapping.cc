@@ -105,7 +105,7 @@ bool begins_time_pattern(std::string_view text) {
   return find_word(kEpochUnits, form) == nullptr;
 }
 
-/// Whether the text behind a comma is another part, and not more of the pattern of a time: words
+/// Whether the text after a comma is another part, and not more of the pattern of a time: words
 /// without directives before a `=`.
 bool begins_part(std::string_view text) {
   if (text.starts_with('"') || begins_time_form(text)) return true;
@@ -121,7 +121,7 @@ struct Piece {
 };
 
 /// The pieces of a mapping, one after another. A comma ends a piece, and its first `=` the part;
-/// but the pattern of a time may contain both, and so may what stands in double quotes.
+/// but the pattern of a time may contain both, and so may a text in double quotes.
 class Pieces {
  public:
   Pieces(std::string_view text, std::string& problem) : text_(text), problem_(problem) {}
@@ -191,7 +191,7 @@ class Pieces {
     }
   }
 
-  /// Reads a text between double quotes; two double quotes stand for one in the text.
+  /// Reads a text between double quotes; two double quotes mean one in the text.
   bool read_quoted(std::string& out) {
     for (++at_;; ++at_) {
       const std::size_t quote = text_.find('"', at_);

@@ -35,7 +35,7 @@ struct Mapping {
     std::string source;             ///< of the member or column
     std::optional<TimeForm> form;   ///< of time; nothing: found out row by row
   };
-  std::vector<Field> fields;  ///< members of one object of a body stand side by side
+  std::vector<Field> fields;  ///< members of one object of a body are adjacent
 
   bool has(Part part) const noexcept;
   /// Nothing: `problem` says why.

@@ -244,7 +244,7 @@ void ParallelReader::parse(File& file, Block& block, unsigned reader) {
     if (block.count == block.items.size()) block.items.emplace_back();
     Item& item = block.items.data()[block.count];
     const Format::Got got = format.read(line, item.row);
-    WEIR_ASSERT(got != Format::Got::more);  // the text stands alone
+    WEIR_ASSERT(got != Format::Got::more);  // the text is one whole record
     if (got == Format::Got::bad)
       block.bad.add(block.lines, format.fault().column, format.fault().why);
     if (got != Format::Got::row) continue;
@@ -270,7 +270,7 @@ void ParallelReader::own(File& file, Block& block, unsigned reader) {
   }
 }
 
-/// In a second pass: rows point to what is found of them, and all items have their places now.
+/// In a second pass: rows point to their prepared parts, and all items have their places now.
 void ParallelReader::prepare(Block& block, unsigned reader) {
   policies::Preparing& preparing = *preparings_[reader];
   for (Item& item : std::span(block.items).first(block.count)) {

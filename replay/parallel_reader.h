@@ -22,7 +22,7 @@ namespace weir::replay {
 /// threads, and a judge that is ahead of the others reads for them.
 ///
 /// Memory is bounded: a file has so many blocks as there are threads, twice, and a block is read
-/// again only when all judges have left it. Thread-safe but for open() and share_out(), which come
+/// again only when all judges have left it. Thread-safe, except open() and share_out(), which come
 /// first; streams and all readers end before it.
 class ParallelReader {
  public:

@@ -32,7 +32,7 @@ std::optional<TimePoint> RecordTime::read_front(std::string_view text, std::size
     while (used < text.size() && (text[used] == '.' || ascii::is_digit(text[used]))) ++used;
     return read(text.substr(0, used));
   }
-  // A digit right behind could belong to a longer fraction, so the next character must be the same
+  // A digit right after could belong to a longer fraction, so the next character must be the same
   // kind of end.
   if (text.size() >= last_size_ && is_last(text.substr(0, last_size_)) &&
       (text.size() == last_size_ || text[last_size_] == ' ' || text[last_size_] == ']')) {

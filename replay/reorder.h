@@ -28,7 +28,7 @@ class Reorder {
            std::string_view text);
   /// The next event that the watermark has passed; at the end of input, any.
   std::optional<Held> release(bool all);
-  /// Alive until the next add(); 64 bytes behind it can be read.
+  /// Alive until the next add(); 64 bytes after it can be read.
   std::string_view text(const Held& held) const { return texts_[held.text]; }
 
   TimePoint watermark() const noexcept { return watermark_; }

@@ -23,7 +23,7 @@ struct Plan {
   };
   std::vector<Source> sources;
   std::optional<milliseconds> lateness;  ///< none: order of arrival
-  std::optional<TimePoint> from, to;     ///< rows outside [from, to) are passed over
+  std::optional<TimePoint> from, to;     ///< rows outside [from, to) are skipped
   bool flush = false;                    ///< windows and timers beyond the watermark end too
   std::string log_format;                ///< of files that are HTTP requests; empty: as they come
   std::optional<Mapping> mapping;        ///< of files that are HTTP requests; none: access logs
@@ -115,7 +115,7 @@ class Replay {
   void end();
   void write_timed();
   void show(std::size_t view, const limiter::ViewWindow& window);
-  /// An event: where it stands, and whether it is ours.
+  /// The position of an event, and whether it is ours.
   struct At {
     std::size_t stream = 0;
     std::uint64_t line = 0;

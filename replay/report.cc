@@ -19,7 +19,7 @@ constexpr std::size_t kKeysShown = 10;
 
 std::string shown(double value) { return Number::real(value).to_string(); }
 
-/// Bars by powers of two: 1, 2, 3-4, 5-8, ...; what is at most 0 is one bar.
+/// Bars by powers of two: 1, 2, 3-4, 5-8, ...; values of at most 0 are one bar.
 void fill_bars(const PolicyTally& tally, PolicyReport& out) {
   std::map<int, std::uint64_t> counts;  // exponent of the upper bound; -1000: 0 or less
   bool whole = true;

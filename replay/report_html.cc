@@ -304,7 +304,7 @@ class Page {
     out_ += "</ul>\n";
   }
 
-  /// Bars of the events of each column of time: what passed below, what did not above it.
+  /// Bars of the events of each column of time: those that passed below, the others above.
   void timeline() {
     const auto& columns = report_.timeline.columns();
     if (columns.size() < 2) return;

@@ -9,7 +9,7 @@
 
 namespace weir::replay {
 
-/// Rows that one of several threads has made, in pieces: each knows what stands before it. A step
+/// Rows that one of several threads has made, in pieces: each knows the position before it. A step
 /// is one thing that happens to all threads alike: an event is judged, or the watermark moves.
 struct RowPieces {
   struct Piece {

@@ -184,7 +184,7 @@ void RowWriter::rung_row(std::string& out, std::string_view type, const Row& row
   } else {
     out += "null";
   }
-  // Enforced ones are as documented; what only a shadow finds must not pass for one.
+  // Enforced ones are as documented; a shadow's verdict must not look like one.
   if (rung.shadow) out += ",\"shadow\":true";
   out += "}\n";
 }

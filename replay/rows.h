@@ -14,7 +14,7 @@
 namespace weir::replay {
 
 /// Writes rows of NDJSON or csv (docs/replay.md): for every event its readings, then its verdicts,
-/// what is remembered without one, the refusals by policies' own lists, then the matches that it
+/// keys remembered without one, the refusals by policies' own lists, then the matches that it
 /// completes; csv has no rows of views and no summary. Also a RowSink. Gives whole lines, some 64
 /// KiB at a time.
 class RowWriter final : public policies::RowSink {
@@ -54,10 +54,10 @@ class RowWriter final : public policies::RowSink {
 
  private:
   enum class Kind : std::uint8_t { reading, verdict, remembered, listed, pattern };
-  /// Where a row of this kind is written.
+  /// The text to which a row of this kind is appended.
   std::string& place_of(Kind kind);
-  /// It has been, from `begin` on. Readings and verdicts stand in the order of policies, those that
-  /// an answer brings about behind the others.
+  /// The row begins at `begin`. Readings and verdicts are in the order of policies, those that
+  /// an answer causes after the others.
   void written(Kind kind, std::size_t begin, std::size_t policy, bool answered);
   void head(std::string& out, std::string_view type, const Row& row) const;
   void rung_row(std::string& out, std::string_view type, const Row& row, const policies::Rung& rung,

@@ -44,7 +44,7 @@ bool asks_lists(const Policy& policy) {
   });
 }
 
-/// Whether some expression asks a list of whatever fields it names.
+/// Whether some expression asks a list about fields of its choice.
 bool asks_lists(const PolicySet& set) {
   for (std::size_t id = 0; id < set.slots.size(); ++id) {
     if (set.slots[static_cast<policies::SlotId>(id)].text.find("inList(") != std::string::npos)
@@ -56,7 +56,7 @@ bool asks_lists(const PolicySet& set) {
                      [](const Policy& policy) { return asks_lists(policy); });
 }
 
-/// Looks for a field that stands in the key of all that is remembered.
+/// Looks for a field that is in the key of everything that is remembered.
 class RowSplit {
  public:
   RowSplit(const PolicySet& set, std::string_view field, bool gives_rows)
@@ -286,7 +286,7 @@ std::vector<Load> loads_of(const PolicySet& set) {
     for (const std::uint16_t counter : policy.counters)
       groups.join(by_counter.try_emplace(counter, policy.index).first->second, policy.index);
     for (const policies::PolicyIndex meter : policy.meters) groups.join(policy.index, meter);
-    // Matches stand in the order in which their events came, whichever pattern they are of.
+    // Matches of all patterns are in the order in which their events came.
     if (policy.pattern) groups.join(pattern.value_or(policy.index), policy.index);
     if (policy.pattern) pattern = policy.index;
   }
@@ -317,7 +317,7 @@ struct Shares {
 };
 
 /// The dearest first, each to the thread that has the least. The first one counts whole events, and
-/// what the policies of all find.
+/// the findings of all policies.
 Shares share_out(const PolicySet& set, unsigned threads) {
   constexpr double kTelling = 3;
   Shares out;
@@ -336,7 +336,7 @@ Shares share_out(const PolicySet& set, unsigned threads) {
   return out;
 }
 
-/// A policy whose keys have a table of their own: what room is left there is not looked at.
+/// A policy whose keys have a table of their own: its free room is not checked.
 const Policy* with_own_table(const PolicySet& set) {
   const auto found =
       std::find_if(set.policies.begin(), set.policies.end(), [&](const Policy& policy) {
@@ -368,7 +368,7 @@ std::optional<Split> split_policies(const PolicySet& set, const PolicySet* other
   Shares ours, theirs;
   unsigned used = 1;
   double before = longest(1, ours, theirs);
-  for (unsigned n = 2; n <= threads; ++n) {  // a judge more must be worth what it does again
+  for (unsigned n = 2; n <= threads; ++n) {  // another judge must be worth the repeated work
     const double now = longest(n, ours, theirs);
     if (now > before * kWorth) continue;
     before = now;

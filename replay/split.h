@@ -28,7 +28,7 @@ struct Split {
 
   // rows
   std::string field;
-  /// Where the field stands: by the event's source, empty for requests.
+  /// The slot of the field: by the event's source, empty for requests.
   std::map<std::string, policies::KeySlot> places;
 
   // policies: the thread that reports each, by index

@@ -17,7 +17,7 @@ FileStream::FileStream(std::string path, std::unique_ptr<Format> format, bool he
 }
 
 /// The rest of a record of several lines. If that makes no good row, its first line alone is bad,
-/// and reading goes on behind it: a stray quote must not swallow what follows.
+/// and reading continues after it: a stray quote must not swallow what follows.
 bool FileStream::extend(std::string_view& text) {
   const Format::Fault open = format_->fault();
   Format::Got got = Format::Got::more;

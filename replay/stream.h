@@ -11,7 +11,7 @@
 
 namespace weir::replay {
 
-/// One `--event NAME=FILE`: the rows of a file, bad ones counted and passed over. Not thread-safe.
+/// One `--event NAME=FILE`: the rows of a file, bad ones counted and skipped. Not thread-safe.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -58,8 +58,8 @@ class FileStream final : public Stream {
   // For readers of blocks of the file, several at a time.
 
   /// The lines that come next, with their ends, up to `most` bytes, if another reader of the same
-  /// make can read them by themselves. They are passed over, and not counted as lines. Empty:
-  /// next() has to read on. Valid until the next call of either.
+  /// make can read them by themselves. They are skipped, and not counted as lines. Empty:
+  /// next() must read. Valid until the next call of either.
   std::string_view take_lines(std::size_t most);
   std::uint64_t lines() const noexcept { return lines_.last(); }  ///< counted so far
   /// Returns the bad rows since the last call.

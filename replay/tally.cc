@@ -171,7 +171,7 @@ void Tally::pattern(const policies::MatchedPattern& match) {
   }
   const std::uint64_t key = std::hash<std::string>{}(text);
   tally.maxima.add(Hash128{key, key}, -std::numeric_limits<double>::infinity());
-  // Where pairs are wanted, what found its partner has done nothing.
+  // If pairs are wanted, a pair that is complete has no effect.
   const bool pairs =
       set_.patterns[*match.policy->pattern].spec.kind == limiter::PatternSpec::Kind::pair;
   if (pairs && match.kind == limiter::MatchKind::matched) return;

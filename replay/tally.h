@@ -51,7 +51,7 @@ struct PolicyTally {
   std::uint64_t remembered = 0;  ///< events that it listed or notified of without a verdict
   std::uint64_t unread = 0;  ///< events that the policy refused for a missing or unreadable field
   std::set<std::string_view> confirmed;  ///< labels that a rung held
-  /// Verdicts of rungs whose limit stands in a table, by rung and limit: no more than the table
+  /// Verdicts of rungs whose limit is in a table, by rung and limit: no more than the table
   /// has.
   std::map<std::pair<std::size_t, double>, std::uint64_t> cells;
 

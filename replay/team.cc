@@ -67,7 +67,7 @@ void Team::share_out_rows() {
 }
 
 /// Routes and keys mean the same to all judges, and are found once for all of them. Where rows are
-/// shared out, each row has one judge, who finds them as well as its reader does. Rows that are
+/// shared out, each row has one judge, which finds them as well as its reader does. Rows that are
 /// sorted are read again when they are judged.
 void Team::prepare_requests() {
   if (task_.plan.lateness) return;

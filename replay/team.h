@@ -41,7 +41,7 @@ struct Task {
 /// A replay by one thread or by several, with one result. They read the files together
 /// (ParallelReader). Each judge moves all clocks, and judges by its part of the policies, or its
 /// part of the rows (Split); threads that have nothing to judge only read. Judges go slice by
-/// slice; behind each their rows are put in order. Where the counts of all judges together might
+/// slice; after each their rows are put in order. Where the counts of all judges together might
 /// not have found room in the tables of one, the replay begins again with one judge. For the
 /// caller's thread; models and labels must outlive it.
 class Team {
@@ -103,7 +103,7 @@ class Team {
   std::vector<std::unique_ptr<Member>> members_;  // the first runs on the caller's thread
   std::unique_ptr<ParallelReader> reader_;        // null: one thread does all
   std::optional<RowWriter> rows_;                 // of all
-  std::uint64_t given_ = 0, again_ = 0;  // bytes of rows; of them, what had been given before
+  std::uint64_t given_ = 0, again_ = 0;           // bytes of rows; of them, those given before
   std::string restarted_, failed_;
 
   std::mutex mutex_;

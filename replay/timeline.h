@@ -39,7 +39,7 @@ class Timeline {
   milliseconds width_{1'000};
   std::int64_t first_ = 0;  // number of the first column since 1970
   std::vector<Counts> columns_;
-  TimePoint last_time_{};  // of what was added last, and its column
+  TimePoint last_time_{};  // of the latest addition, and its column
   std::size_t last_ = kColumns;
 };
 

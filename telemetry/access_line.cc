@@ -95,15 +95,15 @@ using Sixteen [[gnu::vector_size(16)]] = signed char;
 static_assert(sizeof(Sixteen) == kTextStep);
 
 /// Not zero in each place whose character JSON does not take as it is: controls, quotes, DEL, and
-/// what is negative here, the bytes beyond ASCII.
+/// the bytes beyond ASCII, which are negative here.
 inline Sixteen odd_places(const char* text) noexcept {
   Sixteen some;
   std::memcpy(&some, text, sizeof some);
   return (some < ' ') | (some == '"') | (some == '\\') | (some == 0x7f);
 }
 
-/// A member whose text needs no escapes takes less: its name, the longest text, quotes, and what
-/// is copied beyond the end of a text.
+/// A member whose text needs no escapes takes less: its name, the longest text, quotes, and the
+/// bytes copied beyond the end of a text.
 constexpr std::size_t kMemberMax = 640;
 
 /// State that is kept from line to line: memory, and texts that seldom change.
@@ -147,7 +147,7 @@ struct Kept {
   kept.second_text.add(iso_time(std::chrono::floor<milliseconds>(time), room).substr(0, 20));
 }
 
-/// Puts members one behind the other into memory that was made large enough once: a call of
+/// Puts members one after the other into memory that was made large enough once: a call of
 /// std::string::append for each of some forty pieces would cost as much as all else of a line.
 class MemberWriter {
  public:
@@ -155,7 +155,7 @@ class MemberWriter {
 
   void put(AccessField field, const RequestFacts& facts);
 
-  /// Ends the line: what would be the first comma is its brace.
+  /// Ends the line: the place of the first comma gets the brace.
   std::string_view end() noexcept {
     char* const begin = kept_.room.data();
     if (p_ == begin) ++p_;  // no member
@@ -187,7 +187,7 @@ class MemberWriter {
     char* const begin = p_;
     quote();
     p_ = value.copy_to(p_);
-    // Looked at where they lie, with quiet ones behind the last.
+    // Examined in place, with blanks after the last.
     std::memset(p_, ' ', sizeof(Sixteen));
     Sixteen odd{};
     for (const char* at = begin + 1; at < p_; at += sizeof(Sixteen)) odd |= odd_places(at);

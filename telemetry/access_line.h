@@ -56,11 +56,11 @@ struct AccessSettings {
   double sample = 1;           ///< 0 to 1: which part of the requests
   bool always_refused = true;  ///< refused and held requests are logged in addition
   bool always_errors =
-      false;  ///< and what weir or the app answered with 400 or 5xx of its own, or cut
+      false;  ///< and answers of weir or the app with 400 or 5xx of its own, or cut ones
   std::vector<AccessField> fields = default_access_fields();
 };
 
-/// Writes lines of JSON with these fields, in their order; what is not known is left out. No
+/// Writes lines of JSON with these fields, in their order; unknown values are left out. No
 /// allocation once its memory has grown. Not thread-safe.
 class AccessLine {
  public:
@@ -68,7 +68,7 @@ class AccessLine {
   ~AccessLine();
   AccessLine(const AccessLine&) = delete;
   AccessLine& operator=(const AccessLine&) = delete;
-  /// A line with its newline; lives until the next call. The text behind `facts.upstream` may
+  /// A line with its newline; lives until the next call. The text of `facts.upstream` may
   /// not change while there are lines to write.
   std::string_view write(const RequestFacts& facts);
 

@@ -22,9 +22,9 @@ class LoggedKey {
     text_.clear();
     count_ = 0;
   }
-  /// The parts with ", " between them: what the log prints, or hashes.
+  /// The parts with ", " between them: the text that the log prints or hashes.
   std::string_view view() const noexcept { return text_.view(); }
-  /// None: of a policy without a key. A part that was cut ends with `…`, one behind it is `…`.
+  /// None: of a policy without a key. A part that was cut ends with `…`, one after it is `…`.
   std::vector<std::string> parts() const;
 
  private:

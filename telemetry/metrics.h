@@ -27,7 +27,7 @@ enum class MetricKind : std::uint8_t { counter, gauge, histogram };
 
 struct MetricRow {
   MetricKind kind;
-  std::string_view name, labels, help;  // help stands in the first row of a name
+  std::string_view name, labels, help;  // help is in the first row of a name
 };
 const MetricRow& metric_row(Metric metric) noexcept;
 

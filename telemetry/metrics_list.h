@@ -1,6 +1,6 @@
 #pragma once
 
-/// Every metric of fixed labels once: X(id, kind, name, labels, help). Rows of one name stand
+/// Every metric of fixed labels once: X(id, kind, name, labels, help). Rows of one name are
 /// together. The Prometheus page and tests/telemetry walk this table; docs/metrics.md is written
 /// from the page. Metrics that carry the name of a policy, list or field are families
 /// (policies/judgement/stats.h). No client value is ever a label.

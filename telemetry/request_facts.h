@@ -16,7 +16,7 @@ enum class RequestEnd : std::uint8_t {
   aborted,   ///< the client left first
   drained,   ///< weir ended before the request did
   refused,   ///< a policy's or list's answer
-  local,     ///< weir's own answer: what is wrong with the request, or the app was not to be had
+  local,     ///< weir's own answer: the request is bad, or the app is unavailable
   cut,       ///< the app broke its answer off
   complete,  ///< the app's answer went through
 };

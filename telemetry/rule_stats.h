@@ -14,7 +14,7 @@ namespace weir::telemetry {
 /// The hits of one rule of envoyproxy/ratelimit, by their result. Any thread writes and reads.
 class RuleRow {
  public:
-  /// `after`: what the rule's counter shows with these hits; `limit`: what it admits; `near`: hits
+  /// `after`: the rule's counter with these hits; `limit`: the hits that it admits; `near`: hits
   /// above this are near the limit. Of hits that come over a border in one step each side gets its
   /// part. `shadow`: the rule refuses no request.
   void count(std::uint64_t hits, std::uint64_t after, std::uint64_t limit, std::uint64_t near,

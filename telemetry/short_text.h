@@ -22,7 +22,7 @@ class ShortText {
   }
   void clear() noexcept { size_ = 0; }
   std::string_view view() const noexcept { return {bytes_.data(), size_}; }
-  /// Returns the end of the copy. Up to kTextStep - 1 bytes behind it are overwritten: a short text
+  /// Returns the end of the copy. Up to kTextStep - 1 bytes after it are overwritten: a short text
   /// is one step, where a call of memcpy would first look how long it is.
   char* copy_to(char* out) const noexcept {
     for (std::size_t at = 0; at < size_; at += kTextStep)

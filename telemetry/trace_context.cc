@@ -40,7 +40,7 @@ std::optional<TraceContext> parse_traceparent(std::string_view text) noexcept {
                     read_hex(text.substr(36, 16), out.span_id.data()) &&
                     read_hex(text.substr(53, 2), &flags);
   if (!form || is_zero(out.trace_id) || is_zero(out.span_id)) return std::nullopt;
-  // A later version may add to the end, behind another `-`.
+  // A later version may add to the end, after another `-`.
   if (text.size() > kTraceparentSize && (version == 0 || text[kTraceparentSize] != '-')) {
     return std::nullopt;
   }

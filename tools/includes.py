@@ -36,7 +36,7 @@ NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'
 # A call, not a member's and not a declaration (`Type name(`); a type is a word that begins with a capital letter.
 CALL = re.compile(r"(?:^|[^\w\s.>&*:~]|\b(?:return|co_await|co_return|co_yield|else|weir::)\s*)\s*([a-z]\w*_\w+)\(", re.M)
 TYPE_USE = re.compile(r"(?<![\w.>:])([A-Z][a-z]\w+)\b")
-# What the file itself declares in a class or a function.
+# Names that the file itself declares in a class or a function.
 INSIDE = re.compile(r"\b(?:enum class|class|struct|enum|union|using|typename|auto) (\w+)|[\w>&*] (\w+)\(")
 TYPE = re.compile(r"^(?:template <[^;{]*>\s*)?(?:class|struct|enum class|enum|union|concept) (?:\[\[\w+\]\] )?(\w+)(?: final)?\s*(?:[:{=]|$)", re.M)
 ALIAS = re.compile(r"^using (\w+) =", re.M)

@@ -57,7 +57,7 @@ def main() -> int:
             header.write(f'#include "{name}"\n')
             header.flush()
             source = header.name if name.endswith(".h") else str(ROOT / name)
-            # What stands in an unchanged header is not of this change.
+            # Faults in an unchanged header are not of this change.
             command = ["clang-tidy-16", "--quiet", f"--config-file={ROOT / '.clang-tidy'}", f"--header-filter=/{name}$", source, "--", *arguments]
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
         return name, done.returncode, done.stdout or done.stderr

@@ -140,7 +140,7 @@ def check_keys(tree: Tree, report) -> None:
             for name, help_text, later in pattern.findall(collapsed(tree.text(file))):
                 count += 1
                 if later:
-                    continue  # a word of a later version, refused where it stands
+                    continue  # a word of a later version, refused at its place
                 if not help_text.strip():
                     report(file, 1, f'the key "{name}" has no help')
                 if not re.search(rf"\b{name}\b", tests):

@@ -57,7 +57,7 @@ ROOMS = {
 # Rooms that never wait, never read a clock and know no sockets.
 PURE = ["core", "config", "limiter", "policies"]
 
-# What has more files or functions than these has become two ideas, however small its files are.
+# A folder or class beyond these has become two ideas, however small its files are.
 FILES_MOST = 45  # of a folder
 CLASS_FUNCTIONS_MOST = 60
 CLASS_FILES_MOST = 3  # sources that define members of one class
@@ -300,7 +300,7 @@ def check_test_namespaces(report) -> None:
             report(path.relative_to(ROOT).as_posix(), 1, f"a test's namespace ends with the file's name: ::{path.stem}")
 
 
-# What allocates without being able to say that it could not. `catch` and survives_no_memory() can.
+# Calls that allocate and cannot report a failure. `catch` and survives_no_memory() can.
 ALLOCATES = re.compile(r"std::make_(shared|unique)\b|std::to_string\(|\bnew (?!\()|boost::json::serialize\(|std::o?stringstream")
 
 

@@ -23,7 +23,7 @@ def main() -> None:
     rules, out = sys.argv[1:]
     index, data, places = [], bytearray(), {}
     with tempfile.TemporaryDirectory() as folder:
-        # The fat form: cctz 2.3 does not read zones whose last rule stands in the file's last line only, as zic writes them by default.
+        # The fat form: cctz 2.3 does not read zones whose last rule is in the file's last line only, as zic writes them by default.
         path = os.environ["PATH"] + ":/usr/sbin"
         subprocess.run(["zic", "-b", "fat", "-r", "@0", "-d", folder, rules], check=True, env={**os.environ, "PATH": path})
         names = sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, files in os.walk(folder) for name in files)

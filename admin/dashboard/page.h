@@ -7,11 +7,11 @@
 
 namespace weir::admin {
 
-/// Whether a file of the dashboard lies at this path: the same for everybody, with nothing secret
+/// Whether a file of the dashboard is at this path: the same for everyone, with nothing secret
 /// in it.
 bool is_page_file(std::string_view path) noexcept;
 
-/// The file at the path; nullopt: there is none. Compressed for who takes that.
+/// The file at the path; nullopt: there is none. Compressed for clients that accept it.
 std::optional<net::HttpReply> page_file(const net::HttpRequest& request);
 
 }  // namespace weir::admin

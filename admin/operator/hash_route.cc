@@ -9,7 +9,7 @@
 #include "core/key.h"
 #include "telemetry/logged_key.h"
 
-/// GET /v1/hash: what the log prints for a key, so that a line and a customer can be matched.
+/// GET /v1/hash: the form of a key in the log, so that a line and a customer can be matched.
 namespace weir::admin {
 namespace {
 

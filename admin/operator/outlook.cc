@@ -200,7 +200,7 @@ std::string shell_words(const std::vector<std::string>& words) {
 
 namespace {
 
-// A key that looks like a flag stands behind `--`.
+// A key that looks like a flag is written after `--`.
 std::string command_of(const char* verb, std::string_view name, const std::vector<std::string>& key,
                        std::string_view flag) {
   bool dashed = false;

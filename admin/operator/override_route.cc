@@ -88,7 +88,7 @@ bool always_holds(const config::Override::Limit& limit) {
 }
 
 /// The entries of a policy that no longer lists: those of its own lists sleep, those on named lists
-/// go on acting, because others may have put them there, too.
+/// stay active, because others may have put them there, too.
 std::string note_on_entries(const policies::PolicySet& set, std::string_view name,
                             const policies::Policy* policy) {
   bool own = policy != nullptr && !policy->lists_asleep.empty();

@@ -16,7 +16,7 @@
 #include "core/text.h"
 #include "policies/set/describe.h"
 
-/// GET /v1/policies/{policy}/readings: what all keys of a policy read now, as a histogram with the
+/// GET /v1/policies/{policy}/readings: of all keys of a policy now, as a histogram with the
 /// policy's rungs, to see how many keys another threshold would hit.
 namespace weir::admin {
 namespace {
@@ -140,7 +140,7 @@ class RungHits {
   std::vector<Hits> rungs_;
 };
 
-/// The rungs of one counter, with what it takes to change them.
+/// The rungs of one counter, with the name of each for an override and its keys.
 json::array rungs_with_keys(const Call& call, const policies::Policy& policy,
                             const RungHits& hits) {
   json::array out;

@@ -24,7 +24,7 @@ namespace json = boost::json;
 constexpr std::size_t kSampleMax = 20;
 constexpr std::size_t kPage = 1000;
 
-/// A policy, or one of its metrics, that counts for what stands on a list.
+/// A policy, or one of its metrics, whose counts put keys on a list.
 struct Writer {
   const policies::Policy* policy = nullptr;  ///< with the rungs
   const policies::Policy* counts = nullptr;  ///< itself, or its metric
@@ -102,7 +102,7 @@ boost::asio::awaitable<json::array> what_remains(const Call& call,
   co_return out;
 }
 
-// Empties what counts for this key; `emptied` names the counters, `others` the policies that list
+// Empties the counters of this key; `emptied` names the counters, `others` the policies that list
 // here by another key. Returns why a store did not answer.
 boost::asio::awaitable<std::string> forgive(const Call& call,
                                             const std::vector<const policies::List*>& lists,

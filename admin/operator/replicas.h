@@ -17,7 +17,7 @@ struct Scope {
   bool board = false;  ///< on all that share a Redis, through it
   bool peers = false;  ///< and at the addresses of `admin.replicas`: `replicas=all`
 };
-/// By the call's `replicas`; or what is wrong with it.
+/// By the call's `replicas`; or the refusal.
 std::variant<Scope, net::HttpReply> scope_of(const Call& call);
 /// The `note` of a change of list entries: that it holds here alone, where replicas share the list
 /// (`call.entry.shared`) and Redis is away; else empty. After a dry run (no `call.entry.action`) it

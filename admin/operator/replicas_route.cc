@@ -6,7 +6,7 @@
 #include "admin/operator/replicas.h"
 #include "admin/routes.h"
 
-/// GET /v1/replicas: which configuration each replica runs, and who is behind.
+/// GET /v1/replicas: the configuration of each replica, and which are behind.
 namespace weir::admin {
 namespace {
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// The values of a table's dimensions that stand in the key of every event.
+/// The values of a table's dimensions that are in the key of every event.
 std::vector<std::optional<std::string_view>> known_dimensions(const policies::Policy& policy,
                                                               std::size_t rung,
                                                               const policies::ThresholdTable& table,

@@ -68,7 +68,7 @@ std::optional<UndoLog::Undone> UndoLog::undo(std::string_view token, limiter::Li
                                              TimePoint now) {
   forget(now, 0);
   std::optional<Undone> out;
-  // The last piece first: a key may stand in several.
+  // The last piece first: a key may be in several.
   for (std::size_t i = changes_.size(); i-- > 0;) {
     if (changes_[i].token != token) continue;
     const bool is_last = !out;

@@ -39,7 +39,7 @@ class Inquiry {
 
   void look_at_lists() {
     for (const policies::List& list : call_.set->lists) {
-      if (list.of.empty()) {  // of a keyless policy: its one entry is everybody's
+      if (list.of.empty()) {  // of a keyless policy: its one entry applies to everyone
         look_at_list(list, {});
         continue;
       }
@@ -108,7 +108,7 @@ class Inquiry {
   }
 
   /// A policy whose key is another one than was asked for concerns it all the same, if it made one
-  /// of the entries: who wants it silenced needs its name.
+  /// of the entries: silencing it needs its name.
   void add_maker(const policies::Policy& policy) {
     const auto found = makers_.find(policy.name);
     if (found != makers_.end()) policies_.push_back(policy_row(policy, found->second));

@@ -67,7 +67,7 @@ void ConfigWatch::look_when_over(asio::steady_timer& wait, std::chrono::millisec
   });
 }
 
-// After whatever may have left a directory unwatched: the watch finds that out by itself too.
+// Called if a directory may be unwatched; the watch also finds that out by itself.
 void ConfigWatch::poll_if_need_be() {
   if (polling_ || !watch_.must_poll()) return;
   polling_ = true;

@@ -196,15 +196,15 @@ void Fleet::tell_override(const config::Override& change) {
 void Fleet::tell_end(const std::string& policy) {
   const TimePoint now = clock_.now();
   for (store::BoardItem& item : board_.items(std::string(kOverrides) + policy + ":", now)) {
-    // The end stands on the board for as long as the override would have: a replica that comes
+    // The end stays on the board for as long as the override would have: a replica that comes
     // late cannot bring the override back.
     item.value = end_words(policy);
     board_.put(item, false, now);
   }
 }
 
-/// A rolling change takes a policy from one replica after the other: what operators have set on it
-/// holds where it still is, and ends when it is nowhere.
+/// A rolling change takes a policy from one replica after the other: overrides on it
+/// hold where it still is, and end when no replica has it.
 void Fleet::end_what_fits_nowhere() {
   const TimePoint now = clock_.now();
   bool any = false;

@@ -41,7 +41,7 @@ class Fleet {
   /// The overrides of the fleet, in force here or not.
   std::vector<config::Override> overrides() const;
   /// From now on, overrides of other replicas are put in force here. Other replicas receive the
-  /// limits that are set in tables here, and what `here` returns.
+  /// limits that are set in tables here, and the values of `here`.
   void serve(OperatorChanges& changes, TableChanges& tables, Audit& audit,
              std::function<Here()> here);
   /// Announces that this replica leaves.

@@ -30,7 +30,7 @@ std::vector<std::string> board_keys(const HashSecret& secret) {
 
 }  // namespace
 
-/// Lives on the worker's thread, but for prepare(), while it does not fly.
+/// Lives on the worker's thread, except prepare(), which is called while it is not in flight.
 class FleetBoard::Call final : public store::ScriptCall {
  public:
   explicit Call(const HashSecret& secret) {
@@ -92,7 +92,7 @@ FleetBoard::Heard FleetBoard::start(milliseconds limit, const Clock& clock) {
   calling_ = true;
   call_->prepare(sync_, clock.now());
   worker_.post([this, first, late, deliver] {
-    // Either start() gives up first, or the answer comes first: `late` shows which.
+    // Either start() times out first, or the answer comes first: `late` shows which.
     call_->then = [first, late, deliver](Answer told) {
       if (late->exchange(true)) return deliver(std::move(told));
       first->set_value(std::move(told));

@@ -74,7 +74,7 @@ class FleetBoard {
   bool calling_ = false, stopped_ = false;
   int follow_ups_ = 0;  // calls since the last tick, because there was more
   std::uint64_t strangers_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what was posted
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for posted tasks
 };
 
 }  // namespace weir::app

@@ -19,7 +19,7 @@ struct InForce {
 };
 
 /// A directory that is not mounted (yet), a ConfigMap without its keys, a copy that is under way:
-/// each reads as a sound configuration without policies, and would open the door in silence. So a
+/// each reads as a sound configuration without policies, and would silently open the door. So a
 /// reload is refused (errors are added, the set is dropped) where a pattern that matched files
 /// matches none any more, and where no policies are left of some. An operator who wants this
 /// removes the pattern from `include`, or writes `policies: []`.

@@ -40,7 +40,7 @@ class OperatorChanges {
   void started_with(const Configuration& files, std::vector<config::TableEdit> edits = {},
                     std::vector<config::Override> overrides = {});
 
-  /// The right to put something in use. Whatever is awaited below takes it, but for use_files().
+  /// The right to put something in use. All coroutines below take it, except use_files().
   boost::asio::awaitable<TurnQueue::Turn> turn() { return turns_.take(); }
   /// Puts other files in use, with the changes that fit them; within a turn(). Empty: they are.
   /// Otherwise the reason, and nothing has changed.

@@ -259,7 +259,7 @@ std::vector<admin::TableFacts> TableChanges::tables() const {
   return out;
 }
 
-/// A record of what the request would change; none: `why` says what is wrong.
+/// A record of the change that the request asks for; none: `why` has the error.
 std::optional<TableRecord> TableChanges::record_of(const TableRequest& asked,
                                                    TableAnswer& wrong) const {
   const std::vector<config::TableDef> tables = changes_->tables();
@@ -459,10 +459,10 @@ const TableRecord* TableChanges::to_undo(const TableRequest& asked, TableAnswer&
 }
 
 /// The limit that a change has replaced: the one that an operator had set before, or else the one
-/// of the files, which may be another by now.
+/// of the files, which may have changed.
 std::optional<Number> TableChanges::limit_before(const TableRecord& undone,
                                                  const TableRecord::Change& change) const {
-  // Where old records are gone, who set the limit is not known.
+  // If old records are gone, the author of the limit is not known.
   bool by_operator = history_.records().size() >= TableHistory::kRecordsMax;
   for (const TableRecord& record : history_.records()) {
     if (record.id == undone.id) break;

@@ -81,10 +81,10 @@ asio::awaitable<void> TableChanges::take(std::string table, std::string text) {
   tell_let_go(before);
   note_same();
   log_.write(Level::info, LogLine("a table is as another replica has it").add("table", table));
-  if (history_.has_unsent(table)) tell(table);  // what was changed here meanwhile lies over it
+  if (history_.has_unsent(table)) tell(table);  // unsent changes of this replica go on top
 }
 
-/// Logs that a decision was overtaken: its author was told that it took effect.
+/// Logs that a decision was overtaken: its author saw it take effect.
 void TableChanges::tell_overtaken(const std::vector<admin::TableRecord>& records) {
   for (const admin::TableRecord& record : records) {
     log_.write(Level::warn,

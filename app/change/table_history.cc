@@ -351,7 +351,7 @@ bool TableHistory::merge(const std::string& table, std::string_view text,
     }
     untold.emplace(table, ours.id);
   }
-  // An id is a record's for good: one of a record that is kept is not given to another.
+  // An id belongs to one record forever: that of a kept record is never given to another.
   std::erase_if(kept, [&](const TableRecord& old) {
     return std::any_of(records.begin(), records.end(),
                        [&](const TableRecord& each) { return each.id == old.id; });
@@ -373,7 +373,7 @@ bool TableHistory::merge(const std::string& table, std::string_view text,
 std::string TableHistory::load(const std::string& path) {
   const auto text = read_file(path, kFileMax);
   if (!text) {
-    // Where the directory itself is of no use, weir runs without one, and says so.
+    // If the directory itself is unusable, weir runs without one, and reports it.
     return ::access(path.c_str(), F_OK) != 0 ? std::string() : text.error().message();
   }
   return from_json(*text) ? std::string() : "it does not hold tables";

@@ -14,8 +14,8 @@
 namespace weir::app {
 
 /// The changes of people to tables: the values in force, the changes that wait for a second person,
-/// and the history. Several replicas have books of their own, which merge. Kept as JSON in a file
-/// of `state.dir`, written anew with each change. Pure but for load() and save(). On the control
+/// and the history. Each replica has a history of its own; they merge. Kept as JSON in a file
+/// of `state.dir`, written anew with each change. Pure, except load() and save(). On the control
 /// thread.
 class TableHistory {
  public:
@@ -51,7 +51,7 @@ class TableHistory {
   /// as made after those of the message, so for each cell the change that was sent last wins.
   /// False: the message can't be read, and nothing has changed. If two replicas approved and
   /// rejected the same change, the decision that was sent first wins. A record whose decision here
-  /// is overtaken says so, and is put into `overtaken`.
+  /// is overtaken is marked so, and put into `overtaken`.
   bool merge(const std::string& table, std::string_view text,
              std::vector<admin::TableRecord>* overtaken = nullptr);
   /// Records of the table are changed here, and others do not know it.
@@ -63,7 +63,7 @@ class TableHistory {
   std::string to_json() const;
   /// False: the text is not a history.
   bool from_json(std::string_view text);
-  /// A file that is not there is an empty history. The message says what is wrong, for people.
+  /// A missing file is an empty history. The message is the error, for people.
   std::string load(const std::string& path);
   std::string save(const std::string& path) const;
 

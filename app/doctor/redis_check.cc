@@ -25,7 +25,7 @@ constexpr milliseconds kSkewNoted{1'000}, kSkewBad{60'000};
 /// Tries every command of weir's scripts on a key of its own, which it removes. Gives first why the
 /// server takes no writes (empty: it does), then the names of the commands that the user may not
 /// call, or that the server does not know.
-/// The first write is one that takes memory: after another one a full Redis lets a script go on.
+/// The first write is one that takes memory: after another one a full Redis lets a script continue.
 constexpr std::string_view kTryRights = R"(
 local key, why, refused = KEYS[1], '', {}
 local function try(...)
@@ -55,7 +55,7 @@ try('DEL', key)
 return {why, unpack(refused)}
 )";
 
-/// The value behind `name:` in an answer to INFO; empty if it is not there.
+/// The value after `name:` in an answer to INFO; empty if it is not there.
 std::string_view info_of(const Reply& reply, std::string_view name) {
   const std::string_view text = reply.is_error() ? std::string_view{} : reply.text();
   for (std::size_t at = 0; (at = text.find(name, at)) != std::string_view::npos; ++at) {
@@ -188,7 +188,7 @@ class ServerCheck {
     if (version.empty()) {
       return out_.ok("redis", seen + "; its version can't be asked (+info would allow it)");
     }
-    // A fork may have letters behind the digits: `6.2-fork`.
+    // A fork may have letters after the digits: `6.2-fork`.
     int major = 0, minor = 0;
     const auto read = std::from_chars(version.data(), version.data() + version.size(), major);
     if (read.ptr != version.data() + version.size())
@@ -305,7 +305,7 @@ class ServerCheck {
     return number.has_value();
   }
 
-  /// The key of the test belongs to another node: only that node shows what the user may do.
+  /// The key of the test belongs to another node: only that node shows the user's rights.
   void follow(const std::string& moved) {
     if (settings_.mode != store::Settings::Mode::cluster) {
       return out_.problem("redis", name_ + " is a node of a Cluster: " + moved,

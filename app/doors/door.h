@@ -20,11 +20,11 @@ namespace weir::app {
 struct DoorParts {
   net::Worker& worker;
   gate::Gate& gate;
-  gate::Unsettled& unsettled;  ///< keeps what the door passes, if it does not see the answer
+  gate::Unsettled& unsettled;  ///< keeps passed events, if the door does not see the answers
   telemetry::MetricCells& metrics;
 };
 
-/// The part of a front door that one worker runs. All calls are on the worker's thread, but for
+/// The part of a front door that one worker runs. All calls are on the worker's thread, except
 /// construction and destruction.
 class WorkerDoor {
  public:
@@ -43,7 +43,7 @@ class WorkerDoor {
   virtual void finish_by(TimePoint deadline, std::function<void()> stopped) = 0;
 };
 
-/// A front door beside the proxy, with an address of its own: what its parts in all workers have in
+/// A front door beside the proxy, with an address of its own: all that its workers' parts have in
 /// common. Outlives them. Lives on the control thread.
 class FrontDoor {
  public:

@@ -95,7 +95,7 @@ admin::AuditEntry Audit::overtaken(const admin::TableRecord& record) {
   entry.from = kItself;
   entry.target = record.table;
   entry.before = {{"change", record.id}, {"decision", record.overtaken}};
-  // If a change was taken back since, its record no longer has who approved it.
+  // If a change was taken back since, its record no longer names the approver.
   const char* const decision = record.state == admin::TableRecord::kRejected ? "rejected by "
                                : record.state == admin::TableRecord::kUndone
                                    ? "approved, and taken back by "

@@ -8,7 +8,7 @@
 
 namespace weir::app {
 
-/// A file that others move aside (logrotate): what is written goes to the end of the file that has
+/// A file that others move aside (logrotate): writes go to the end of the file that has
 /// the name now. Mode 0600. The descriptor's number stays the same, so that a thread which is about
 /// to write needs to know nothing. Thread-safe.
 class ReopenedFile {

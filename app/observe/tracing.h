@@ -14,7 +14,7 @@ namespace weir::app {
 
 /// Sends the spans of sampled requests to a collector, by OTLP over HTTP in JSON, from a thread of
 /// its own. A collector that is slow or away holds up that thread alone: the workers' queues fill
-/// meanwhile, and what finds no room is counted. The functions are for the control thread.
+/// meanwhile, and spans without room are counted. The functions are for the control thread.
 class Tracing {
  public:
   static constexpr milliseconds kEvery{500};

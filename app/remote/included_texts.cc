@@ -280,7 +280,7 @@ void IncludedTexts::run() {
       tell();
     }));  // the next round asks again
     if (wanted.empty()) continue;
-    static_cast<void>(survives_no_memory([this] { prepare(); }));  // what is not there is a problem
+    static_cast<void>(survives_no_memory([this] { prepare(); }));  // a missing text is a problem
     for (const auto& done : wanted) static_cast<void>(survives_no_memory(done));
   }
 }

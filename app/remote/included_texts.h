@@ -16,8 +16,8 @@
 
 namespace weir::app {
 
-/// Loads a configuration with what it includes from elsewhere: URLs, keys of Redis. Texts are
-/// fetched on a thread of its own; a load takes what is there. If the configuration loads with the
+/// Loads a configuration with its remote includes: URLs, keys of Redis. Texts are
+/// fetched on a thread of its own; a load takes the last ones. If the configuration loads with the
 /// previous text and not with the new one, the new text is refused and reported. The previous text
 /// stays in use.
 ///

@@ -21,8 +21,8 @@
 namespace weir::app {
 
 /// Entries of lists that come from files and URLs, perhaps by the million. They are read on a
-/// thread of its own, at a low priority, and put in force by a change of one pointer; what
-/// they replace is freed there as well, once no worker looks at it any more. A text that can't be
+/// thread of its own, at a low priority, and put in force by a change of one pointer; the
+/// replaced ones are freed there as well, once no worker reads them any more. A text that can't be
 /// fetched, or that has a wrong line, changes nothing.
 ///
 /// attach(), load_new() and facts() on the control thread.
@@ -91,8 +91,8 @@ class ListFeeds {
   std::thread thread_;
 };
 
-/// For commands: the entries of each list's file, at once. URLs are left out unless `fetch`. What
-/// is wrong, for people, by the list's name.
+/// For commands: the entries of each list's file, at once. URLs are left out unless `fetch`. Gives
+/// the errors, for people, by the list's name.
 std::vector<std::pair<std::string, std::string>> fill_lists(policies::PolicySet& set,
                                                             const HashSecret& secret, TimePoint now,
                                                             bool fetch);

@@ -19,7 +19,7 @@
 namespace weir::app {
 namespace {
 
-/// The call, and who waits for it.
+/// The call, and the coroutine that waits for it.
 class KeyRead final : public store::ScriptCall {
  public:
   explicit KeyRead(const std::string& key) {

@@ -70,7 +70,7 @@ bool is_web_page(std::string_view text) noexcept {
   });
 }
 
-/// Why an answer is not what was asked for, whatever its body should be; empty: it is.
+/// Why an answer does not fit the request, for any kind of body; empty: it fits.
 std::string wrong_answer(const Fetched& fetched) {
   if (fetched.status == 0) return fetched.error;
   if (fetched.status / 100 == 3 && fetched.status != 304) {
@@ -225,7 +225,7 @@ std::string RemoteText::wrong_with(const std::string& body, milliseconds deadlin
     ask.url = *parsed;
     ask.bytes_max = kSmall;
     std::string why;
-    // A checksum may stand at another server, which the token is not for.
+    // A checksum may be on another server, which must not get the token.
     const auto own = Url::parse(def_.url.value);
     const bool same_server =
         own && own->tls == parsed->tls && own->host == parsed->host && own->port == parsed->port;

@@ -68,7 +68,7 @@ class RemoteText {
   std::string text_, fresh_, why_, refused_why_, unkept_;
   bool has_text_ = false;
   std::string etag_, last_modified_;              // of the last text that was fetched
-  std::string fresh_etag_, fresh_last_modified_;  // of what is looked at
+  std::string fresh_etag_, fresh_last_modified_;  // of the text in examination
   std::string last_digest_;                       // of that text, good or not
 };
 

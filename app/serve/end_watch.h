@@ -13,7 +13,7 @@ class EndWatch {
  public:
   /// The log outlives it: there it says why the process ends.
   explicit EndWatch(Log& log);
-  ~EndWatch();  ///< what was begun has come to its end
+  ~EndWatch();  ///< the end that was begun is complete
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
 

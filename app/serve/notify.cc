@@ -148,7 +148,7 @@ void Notifier::tick(TimePoint now) {
       log_.write(Level::warn,
                  LogLine("notifications left out").add("notification", name).add("count", count));
     }
-    // The summary goes before whatever comes next; it waits for room itself.
+    // The summary precedes the next message; it waits for room itself.
     if (channel->waiting.size() >= kWaitingMax) continue;
     const std::int64_t left_out = channel->quota.summary(now);
     if (left_out == 0 || !channel->url) continue;

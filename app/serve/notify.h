@@ -46,7 +46,7 @@ class Notifier {
   Notifier(boost::asio::io_context& control, Log& log, telemetry::MetricCells& cells);
   ~Notifier();
 
-  /// The channels from now on; those that keep their name keep their quota and what waits.
+  /// The channels from now on; those that keep their name keep their quota and their queue.
   void use(const std::vector<config::NotifyDef>& channels);
   /// `shown_key`: the key in the form of the log. A webhook gets the plain key: the operator names
   /// its receiver, which has to act on the key.

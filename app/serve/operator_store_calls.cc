@@ -59,8 +59,8 @@ class OperatorStoreCalls::Question final : public Visit {
   policies::PolicyIndex policy_;
 };
 
-/// Takes the operations as they are; only an average that is exchanged has to be put together, of
-/// the two sums that stand in the store.
+/// Takes the operations as they are; only an average that is exchanged has to be computed, from
+/// the two sums in the store.
 class OperatorStoreCalls::Execution final : public Visit {
  public:
   Execution(std::shared_ptr<admin::StoreRequest> request, Tell tell)

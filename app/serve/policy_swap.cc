@@ -118,7 +118,7 @@ asio::awaitable<std::string> PolicySwap::replace(std::shared_ptr<policies::Polic
     co_return "there is no memory for its policies beside those that are running";
   }
   if (!attached) {
-    close_unused(*in_force);  // what it has opened before it found no room
+    close_unused(*in_force);  // that it opened before room ran out
     co_return no_room_text(*in_force, *next, step, attached.error());
   }
   if (std::string refusal = co_await feeds_.feed(*next); !refusal.empty()) {

@@ -18,7 +18,7 @@ namespace weir::app {
 class WorkerTeam;
 
 /// Puts another policy set in the place of the one in force: its counters, lists, patterns and
-/// views are opened beside those that are there, every worker takes it, and what it does not use is
+/// views are opened beside those in use, every worker takes it, and those that it does not use are
 /// closed. On the control thread. Everything given must outlive the swap.
 class PolicySwap {
  public:

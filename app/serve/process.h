@@ -52,7 +52,7 @@ namespace weir::app {
 /// The rooms of the running process and its state. Startup fills it from top to bottom; its end
 /// destroys it from bottom to top, after the workers have stopped.
 ///
-/// On the control thread, but for what its members allow other threads.
+/// On the control thread, except for calls that its members allow to other threads.
 struct Process {
   struct Options {
     Loader load;
@@ -121,7 +121,7 @@ struct Process {
   boost::asio::steady_timer tick_timer;
   net::TaskGroup tasks;
   std::unique_ptr<Report> report;
-  std::unique_ptr<ListSharing> sharing;       // null: no redis; goes after the workers, who list
+  std::unique_ptr<ListSharing> sharing;       // null: no redis; outlives the workers, which list
   std::unique_ptr<ViewSharing> shared_views;  // null: no redis
   std::unique_ptr<ListFeeds> feeds;
   std::unique_ptr<Recording> recording;  // null: nothing is recorded
@@ -129,7 +129,7 @@ struct Process {
   std::unique_ptr<OperatorChanges> changes;  // null: weir is not running yet
   std::unique_ptr<Reload> reload;            // the same
   std::unique_ptr<TableChanges> tables;
-  std::unique_ptr<Fleet> fleet;  // null: no redis; goes before what it steers
+  std::unique_ptr<Fleet> fleet;  // null: no redis; destroyed before its targets
   std::unique_ptr<net::ConnectionBudget> connections;
   proxy::Settings proxy_settings;
   authz::DoorSettings door_settings;
@@ -149,7 +149,7 @@ struct Process {
   AppFailures app_failures;
   struct Drain {
     bool by_api = false;
-    TimePoint since{};       // of `by_api`: what `drain.delay` counts from
+    TimePoint since{};       // of `by_api`: the start of `drain.delay`
     bool by_signal = false;  // weir ends
     bool is_on() const noexcept { return by_api || by_signal; }
   };

@@ -22,7 +22,7 @@ class RotatedFile {
 
   RotatedFile(std::string path, std::uint64_t size, unsigned kept)
       : path_(std::move(path)), size_(size), kept_(kept) {}
-  /// Goes on at the end of what is there.
+  /// Continues at the end of the file.
   [[nodiscard]] Result<void> open();
   /// Whole lines. An error loses what had not been written yet.
   [[nodiscard]] Result<void> write(std::string_view lines);
@@ -61,7 +61,7 @@ class Recording {
   [[nodiscard]] Result<void> open() { return file_.open(); }
   /// The recorder of one more worker.
   gate::Recorder& add(telemetry::MetricCells& cells);
-  /// Says in the log what of these policies' events is written plainly, and what hashed.
+  /// Logs which fields of these policies' events are written plainly, and which hashed.
   void tell(const policies::PolicySet& set);
   void start();
   /// After the workers have ended: writes the rest. Also the second time.

@@ -24,7 +24,7 @@ namespace weir::app {
 /// Tells people what the workers decide: the verdict lines of the log, notifications, the live view
 /// of `weir dev`.
 ///
-/// A worker copies an entry into a queue of its own (512 entries; what finds no room is counted)
+/// A worker copies an entry into a queue of its own (512 entries; others are counted)
 /// and rings once; the control thread empties all queues 20 ms later, so that a flood costs 50
 /// wake-ups a second. Above `log.verdicts_per_second` verdicts the workers stop copying until the
 /// next second; list entries have a limit of their own, the same. The log and a metric say how many
@@ -64,7 +64,7 @@ class Report {
   void drain();              ///< empties the queues now
   void stop();               ///< the last entries; then nothing wakes any more
 
-  /// The line of the log for an entry. Pure but for the secret.
+  /// The line of the log for an entry. Pure, given the secret.
   LogLine line_of(const News& news) const;
   /// A key as the log has it: its text with `log.keys: readable`, else its mark.
   std::string shown_key(std::string_view key) const;

@@ -25,7 +25,7 @@ struct ServeFlags {
   Recording::Options record;
 };
 
-/// A flag stands in for a setting's variable; but it is what is wrong, if something is.
+/// A flag takes the place of a setting's variable; errors name the flag, not the variable.
 template <class T>
 bool is_good(const char* flag, const std::string& given,
              config::Parsed<T> (*parse)(std::string_view)) {

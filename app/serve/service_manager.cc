@@ -15,7 +15,7 @@
 namespace weir::app {
 namespace {
 
-// The manager reads at once, or is in trouble itself: then the control thread goes on without it.
+// The manager reads at once, or is in trouble itself: then the control thread continues without it.
 constexpr suseconds_t kPatienceUs = 200'000;
 
 std::optional<std::int64_t> number(const char* text) noexcept {
@@ -23,7 +23,7 @@ std::optional<std::int64_t> number(const char* text) noexcept {
   return parse_whole<std::int64_t>(text);
 }
 
-/// A line ends the value: what follows it would be another word of the protocol.
+/// A line ends the value: the next line would be another word of the protocol.
 std::string one_line(std::string_view text) {
   std::string out(text);
   std::replace(out.begin(), out.end(), '\n', ' ');

@@ -32,7 +32,7 @@ class ServiceManager {
 
   void ready(std::string_view status) noexcept;  ///< also after a reload, good or not
   void reloading() noexcept;
-  /// `within`: the time that the stop may take, whatever the unit's own limit is.
+  /// `within`: the time that the stop may take, regardless of the unit's limit.
   void stopping(std::string_view status, milliseconds within) noexcept;
   void status(std::string_view status) noexcept;
   void alive() noexcept;

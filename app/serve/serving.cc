@@ -28,7 +28,7 @@ constexpr milliseconds kLogFlush{500};  // where its reader may have stalled
 constexpr milliseconds kLastExchangeStep{10};
 
 /// From the signal on: the grace of the api, admin and health doors, and the limits of all that
-/// comes behind them. `delay`: what is left of drain.delay.
+/// comes after them. `delay`: the rest of drain.delay.
 milliseconds longest_end(milliseconds delay, milliseconds timeout) {
   return delay + timeout + end_limits::kAll;
 }
@@ -217,7 +217,7 @@ void Serving::tick() {
   if (process_.redis_watch != nullptr) process_.redis_watch->tick();
   process_.full_lists.tell(*set_, *process_.lists, now, log_);
   if (!options_.viewer)
-    process_.app_failures.tell(*process_.metrics, now, log_);  // `weir dev` says so itself
+    process_.app_failures.tell(*process_.metrics, now, log_);  // `weir dev` reports them itself
   if (process_.names != nullptr && process_.names->tick(now)) take_upstreams();
   if (options_.every_second) options_.every_second(*process_.metrics, *process_.stats);
 }
@@ -298,7 +298,7 @@ void Serving::loaded(const std::string& cause, const std::string& before,
                      const admin::LoadReport& report) {
   if (report.ok) process_.tables->files_changed();
   if (process_.fleet != nullptr) process_.fleet->take_again();
-  if (cause == ProcessOperations::kByApi) return;  // whose door says who asked
+  if (cause == ProcessOperations::kByApi) return;  // its door reports the caller
   process_.audit->tell_of_reload(cause, before, report);
 }
 

@@ -45,7 +45,7 @@ class Serving final : app::Swap, Reload::Observer {
   ProcessOperations operations_{process_};  // the doors of process_ use it until they are gone
   Process process_;
 
-  // Of the process: what many functions use.
+  // Members of the process that many functions use.
   const Process::Options& options_ = process_.options;
   Log& log_ = process_.log;
   config::Server& settings_ = process_.settings;

@@ -23,7 +23,7 @@
 
 namespace weir::app {
 
-/// One worker's front doors and what they ask.
+/// One worker's front doors and the parts that they use.
 struct ServingWorker {
   ServingWorker(net::Worker& in, std::size_t index, std::size_t workers, gate::Shared& shared,
                 const config::Server& settings, const proxy::Settings& proxy,
@@ -57,7 +57,7 @@ struct ServingWorker {
   }
 
   ~ServingWorker() {
-    checks.reset();  // what they have passed but not answered is still to be released
+    checks.reset();  // their events without an answer are released below
     doors.clear();
     unsettled.release_all(thread.now());
   }

@@ -5,7 +5,7 @@
 namespace weir::app {
 
 /// Builds a Process, bottom-up, until its doors are open. On the control thread, before it waits.
-/// It is gone when the process serves: what it builds holds on to the process alone.
+/// It is gone when the process serves: the parts that it builds refer to the process alone.
 class Startup {
  public:
   /// Both outlive the doors that the steps open.
@@ -16,7 +16,7 @@ class Startup {
   int run();
 
  private:
-  // In this order; each gives an exit code, 0 = go on.
+  // In this order; each gives an exit code, 0 = continue.
   int load();
   int fit_into_machine();
   int open_state();
@@ -43,7 +43,7 @@ class Startup {
   Process& process_;
   admin::Operations& operations_;
 
-  // Of the process: what many steps use.
+  // Members of the process that many steps use.
   const Process::Options& options_;
   Log& log_;
   boost::asio::io_context& control_;

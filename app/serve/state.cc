@@ -152,7 +152,7 @@ std::string state_obstacle(const std::string& path) {
     return errno == ENOENT ? std::string() : because("it can't be made");
   }
   if (!S_ISDIR(about.st_mode)) return "it is not a directory";
-  // As this user; of a read-only or immutable one the kernel says so, too.
+  // As this user; the kernel also rejects a read-only or immutable one.
   if (::access(path.c_str(), W_OK | X_OK) != 0) return because("nothing can be written there");
   for (const char* const name : {"lock", "secret"}) {
     const std::string file = path + "/" + name;
@@ -392,7 +392,7 @@ void State::flush(TimePoint now) {
            : Result<void>(boost::system::error_code(errno, boost::system::system_category()));
   appended_ = true;
   if (done) return;
-  // Half a record may stand there now, and later records would be lost: write the whole file again.
+  // It may now end in half a record, and later records would be lost: write the whole file again.
   rewrite_ = true;
   cells_.add(Metric::state_failures);
   tell(entries_why_, "list entries can't be written: " + done.error().message());
@@ -469,7 +469,7 @@ void State::start(const Clock& clock) {
 void State::run(const Clock& clock) {
   TimePoint next_snapshot = clock.now() + kSnapshotEvery;
   TimePoint next_try{};  // of a snapshot, while something could not be written
-  // The process goes on, and what could not be written is, at the next turn.
+  // The process continues, and the next turn writes what could not be written.
   const auto lacks_memory = [this](std::string& part) {
     cells_.add(Metric::state_failures);
     static_cast<void>(survives_no_memory([&] { tell(part, "no memory"); }));
@@ -486,7 +486,7 @@ void State::run(const Clock& clock) {
       was_well = entries_why_.empty() && counts_why_.empty();
     }
     if (!survives_no_memory([&] { flush(now); })) {
-      rewrite_ = true;  // what it had taken is in the lists alone
+      rewrite_ = true;  // the taken changes are in the lists alone
       lacks_memory(entries_why_);
     }
     bool entries_are_well = false, patterns_are_well = false;

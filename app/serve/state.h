@@ -32,8 +32,8 @@
 /// is older than a second survives SIGKILL. Both are rewritten beside themselves and renamed. A
 /// file that can't be read is kept as *.bad and weir starts without it; where it can't be kept so,
 /// it stays as it is and nothing is written in its place. Of a journal that is spoilt in the middle
-/// the good records count, and it is kept so, too; its torn end is what was being written when the
-/// process died, and is left out.
+/// the good records count, and it is kept so, too; its torn end, which was being written when the
+/// process died, is left out.
 namespace weir::app {
 
 /// The directory: created if necessary, locked, with its secret read or made. Files of another
@@ -43,7 +43,7 @@ namespace weir::app {
 /// weir: readable files count, and claim() tries again. Not thread-safe.
 class StateDirectory {
  public:
-  /// The message says what is wrong, for people.
+  /// The message is the error, for people.
   struct Opened;
   static Opened open(const std::string& path);
 
@@ -100,7 +100,7 @@ class State {
   /// Keeps the open matches of patterns as well. Before restore().
   void keep_patterns(limiter::PatternBank& patterns) noexcept { patterns_ = &patterns; }
 
-  /// Takes in what an earlier process left. Once, after the counters have been opened and before
+  /// Imports the state of an earlier process. Once, after the counters have been opened and before
   /// any request.
   void restore(TimePoint now, TimePoint wall);
 

@@ -100,7 +100,7 @@ Result<void> WorkerTeam::listen(std::vector<net::Fd> sockets,
   for (std::size_t i = 0; i < members_.size(); ++i) {
     std::promise<Result<void>> listening;
     auto done = listening.get_future();
-    // Once the promise is kept, this function goes on: what it lent is not touched afterwards.
+    // Once the promise is kept, this function continues: its references are not used afterwards.
     members_[i]->thread.post([&, fd = std::move(sockets[i])]() mutable {
       listening.set_value(on(*members_[i], std::move(fd)));
     });

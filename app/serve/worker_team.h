@@ -36,7 +36,7 @@ class WorkerTeam final : public admin::WorkerProbe, public api::Workers {
       std::function<std::unique_ptr<ServingWorker>(net::Worker& thread, std::size_t index)>;
   void make(std::size_t count, const Make& one);
   void start();
-  /// Ends the threads; what was posted and has not begun is dropped. May be called again.
+  /// Ends the threads; posted tasks that have not begun are dropped. May be called again.
   void stop();
 
   std::size_t size() const noexcept { return members_.size(); }

@@ -47,7 +47,7 @@ std::string completions(const CLI::App& root, const std::vector<std::string>& wo
 
 /// Prints to stdout; a reader that has left (`weir check | head`) is not an error.
 void print(std::string_view text);
-/// The same of data that is meant for a file, and holds what clients have sent: exact there and in
+/// The same of data that is meant for a file, and holds texts of clients: exact there and in
 /// a pipe; on a terminal hidden characters are escaped, for they could command it.
 void print_data(std::string_view text);
 /// Why something that was printed could not be written, if so: a full disk. main() says so.

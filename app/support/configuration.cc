@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kSystemConfig = "/etc/weir/weir.yaml";
 
-/// Whether an error stands within the other's text: it may follow from it.
+/// Whether an error is within the other's text: it may follow from it.
 bool overlaps(const config::Where& a, const config::Where& b) {
   return a.file == b.file && a.line == b.line && a.column < b.column + b.length &&
          b.column < a.column + a.length;
@@ -87,7 +87,7 @@ void look_at_disabled(Configuration& configuration) {
 
 namespace {
 
-/// Whether some condition on this line is no expression, whatever it reads.
+/// Whether some condition on this line is not an expression.
 bool is_broken(const config::Model& model, std::uint32_t line) {
   const auto broken = [line](const std::optional<config::Text>& condition) {
     return condition && condition->where.line == line && !policies::is_expression(*condition);

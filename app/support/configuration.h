@@ -15,7 +15,7 @@ namespace weir::app {
 
 /// A configuration, loaded and compiled, with all its problems.
 struct Configuration {
-  config::Loaded loaded;                     ///< compile's problems stand with the loader's
+  config::Loaded loaded;                     ///< compile's problems are with the loader's
   std::shared_ptr<policies::PolicySet> set;  ///< null: there are errors
 
   bool good() const noexcept { return set != nullptr; }
@@ -30,8 +30,8 @@ Configuration compile(config::Loaded loaded);
 /// policy.
 void look_at_disabled(Configuration& configuration);
 
-/// Limits of another program, but for those whose conditions weir cannot compile: they are left
-/// out, with what is wrong with them.
+/// Limits of another program, except those whose conditions weir cannot compile: they are left
+/// out, with their errors.
 config::Imported import_what_compiles(
     std::string_view text,
     const std::function<config::Imported(std::string_view text,
@@ -59,7 +59,7 @@ void print_problems(const Configuration& configuration, bool colours);
 /// How the last load went, for the admin API.
 admin::LoadReport report_of(const Configuration& configuration, TimePoint at);
 
-/// Where a problem stands: `policies/login.yaml:14:5`, or the file alone.
+/// The place of a problem: `policies/login.yaml:14:5`, or the file alone.
 std::string place_of(const Configuration& configuration, const config::Where& where);
 
 /// The header fields that policies read, in lower case, as proxy::Server::use() wants them.

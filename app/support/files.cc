@@ -113,7 +113,7 @@ Result<FileReplacement> FileReplacement::begin(std::string path, mode_t mode) {
   net::Fd fd(
       ::open(draft_of(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd) return last_error();
-  if (::fchmod(fd.get(), mode) != 0) return last_error();  // whatever umask and leftovers say
+  if (::fchmod(fd.get(), mode) != 0) return last_error();  // regardless of umask and leftovers
   return FileReplacement(std::move(path), std::move(fd));
 }
 

@@ -17,7 +17,7 @@ namespace weir::app {
 /// Writes everything, however many calls it takes; EINTR is not an error.
 [[nodiscard]] Result<void> write_all(int fd, std::string_view bytes) noexcept;
 [[nodiscard]] Result<void> rename_file(const std::string& from, const std::string& to) noexcept;
-/// Another name for the file, in place of what had it.
+/// Another name for the file, taken from its former owner.
 [[nodiscard]] Result<void> link_file(const std::string& path, const std::string& name) noexcept;
 /// Creates the directory (its parent must be there) unless it is there.
 [[nodiscard]] Result<void> make_directory(const std::string& path, mode_t mode) noexcept;

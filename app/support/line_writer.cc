@@ -48,7 +48,7 @@ struct LineWriter::State {
   std::mutex mutex;
   std::condition_variable work, idle;
   std::string waiting;           // guarded by `mutex`, as all below
-  std::uint64_t unreported = 0;  // lost behind what waits; the notice is still to be written
+  std::uint64_t unreported = 0;  // lost after the waiting lines; the notice is still to be written
   bool writing = false;
   bool stopping = false;
   bool ended = false;

@@ -21,11 +21,11 @@ class LineWriter {
   static constexpr std::size_t kBytes = std::size_t{512} << 10;
   /// How long the destructor waits for a reader.
   static constexpr milliseconds kLastWords{1'000};
-  /// A line, with its newline, that says how many lines were lost where it stands. Called on the
+  /// A line, with its newline, that says how many lines were lost at its place. Called on the
   /// writer's thread, also after the LineWriter has gone: it owns what it uses.
   using Notice = std::function<std::string(std::uint64_t lost)>;
 
-  /// `bytes`: what may wait at most, >= 4.
+  /// `bytes`: the most that may wait, >= 4.
   LineWriter(int descriptor, Notice notice, std::size_t bytes = kBytes);
   ~LineWriter();  ///< flush(kLastWords); the rest is dropped
   LineWriter(const LineWriter&) = delete;

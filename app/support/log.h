@@ -20,7 +20,7 @@ enum class Level : std::uint8_t { trace, debug, info, warn, error };
 /// By its name in `log.level`; info for anything else.
 Level level_named(std::string_view name) noexcept;
 
-/// One line of the log: a message and named values. Text may come from anybody: it is escaped.
+/// One line of the log: a message and named values. Text may come from any client: it is escaped.
 class LogLine {
  public:
   explicit LogLine(std::string_view message) : message_(message) {}
@@ -63,7 +63,7 @@ class Log {
   /// A line that no level leaves out, and that has room where others have none: of the audit.
   /// False: it is lost all the same.
   bool write_always(const LogLine& line);
-  /// The same, but for lines with this message at most one per `interval`, which then shows how
+  /// The same, but at most one line with this message per `interval`, which then shows how
   /// many were left out. For failures that may occur a hundred times a second.
   void write_seldom(Level level, LogLine line, std::string_view what,
                     milliseconds interval = milliseconds{10'000});

@@ -191,7 +191,7 @@ std::uint64_t always_open(std::size_t workers, const OpenDoors& doors) noexcept 
 
 ConnectionShares share_connections(std::uint64_t wanted, std::uint64_t open_files,
                                    std::size_t workers, const OpenDoors& doors) noexcept {
-  // Kept idle: of all workers together a quarter of what clients may use, and one each.
+  // Kept idle: for all workers together a quarter of the clients' connections, and one each.
   const auto idle_of = [&](std::uint64_t clients) {
     return std::min(kIdleMax, clients / (4 * workers) + 1);
   };

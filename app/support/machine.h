@@ -40,8 +40,8 @@ struct Machine {
   std::optional<std::uint64_t> memory;  ///< the same for memory
   std::uint64_t installed = 0;          ///< bytes of memory that the machine has; 0: unknown
 };
-/// Reads the cgroups of version 1 and 2 (below /sys/fs/cgroup) and the affinity mask; what can't be
-/// read is no limit, and where both versions have one, the tighter counts. `root`: stands before
+/// Reads the cgroups of version 1 and 2 (below /sys/fs/cgroup) and the affinity mask; an unreadable
+/// one is no limit, and where both versions have one, the tighter counts. `root`: the prefix of
 /// `/proc` and `/sys`.
 Machine look_at_machine(const std::string& root = {});
 

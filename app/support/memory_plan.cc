@@ -15,7 +15,7 @@
 namespace weir::app {
 namespace {
 
-// Without `threads` and a quota of CPU time, and what a large machine may have with one.
+// Without `threads` and a quota of CPU time, and the most with one.
 constexpr unsigned kUsualThreads = 2, kManyThreads = 64;
 
 // The program itself and its lists: beside the counters and the connections' buffers.
@@ -24,7 +24,7 @@ constexpr std::uint64_t kProgram = std::uint64_t{24} << 20;
 /// Bytes of a key's name in the store: 22 letters, unless keys are readable.
 constexpr std::size_t kNameBytes = 32;
 
-/// Bytes of a request that waits for its answer, with its plan and what it has charged: measured
+/// Bytes of a request that waits for its answer, with its plan and its charges: measured
 /// with two policies that count answers.
 constexpr std::uint64_t kUnsettledBytes = 3 << 10;
 

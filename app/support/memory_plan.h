@@ -72,7 +72,7 @@ std::uint64_t body_bytes(std::optional<std::uint64_t> granted) noexcept;
 /// The requests that a worker keeps until their answers are reported (gate/unsettled.h): 16,384. If
 /// a cgroup grants less than some 1.5 GiB for two workers, as many as fit into a sixteenth of that
 /// for all workers, and 64 at least. A power of two. Where only the gRPC door is open that no file
-/// names, 1,024 at most: their 3 MiB are part of what the program takes.
+/// names, 1,024 at most: their 3 MiB are part of the program's own.
 std::size_t unsettled_most(const config::Server& server, std::size_t threads,
                            std::optional<std::uint64_t> granted) noexcept;
 

@@ -41,7 +41,7 @@ struct News {
   telemetry::ShortText<64> list_name;    ///< listed
   telemetry::ShortText<64> notify;       ///< listed: empty: no notification
   telemetry::LoggedKey key;              ///< listed: printable parts
-  telemetry::CutText<64> field;          ///< verdict: what of the request could not be read
+  telemetry::CutText<64> field;          ///< verdict: the part of the request that is unreadable
   telemetry::CutText<64> why;            ///< and why
   telemetry::ShortText<128> request_id;  ///< verdict: of a request; else empty
   limiter::ListId shared_list;           ///< listed: if replicas share it; then also `hash`

@@ -126,7 +126,7 @@ void publish(const store::RedisStats& stats, telemetry::MetricCells& metrics) {
     set(static_cast<Metric>(kBucket + i), stats.round_trips.calls[i]);
   }
   set(Metric::redis_round_trip_sum, stats.round_trips.total_us);
-  // The rows stand in the order of SharedError, after `none`.
+  // The rows are in the order of SharedError, after `none`.
   constexpr auto kFirst = static_cast<std::size_t>(Metric::redis_error_unavailable);
   static_assert(static_cast<std::size_t>(Metric::redis_error_refused) - kFirst + 2 ==
                 limiter::kSharedErrors);

@@ -22,7 +22,7 @@ struct SharedStoreSettings {
   policies::Sharing sharing;  ///< without an origin: each worker has its own
 };
 
-/// False: `message` says what is wrong, for people.
+/// False: `message` is the error, for people.
 bool read_shared_store(const config::Server& server, SharedStoreSettings& out,
                        std::string& message);
 

@@ -38,7 +38,7 @@ std::string text_diff(std::string_view before, std::string_view after) {
   const std::size_t n = a.size() - head - tail, m = b.size() - head - tail;
   if (n > kLinesMax || m > kLinesMax) return "(too much has changed to be shown)\n";
 
-  // Longest common subsequence of what lies between, from the end.
+  // Longest common subsequence of the lines between, from the end.
   std::vector<std::uint16_t> table((n + 1) * (m + 1), 0);
   const auto at = [&](std::size_t i, std::size_t j) -> std::uint16_t& {
     return table[i * (m + 1) + j];

@@ -7,7 +7,7 @@
 
 namespace weir::app {
 
-/// Stands in place of the key if the entry is made by a policy without a key.
+/// Shown in place of the key if the entry is made by a policy without a key.
 inline constexpr std::string_view kEverybody = "(everybody)";
 
 /// One line for people, as `weir dev` shows it: time, address, request, effect, and the policy that

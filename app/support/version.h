@@ -6,7 +6,7 @@
 /// Which weir this is.
 namespace weir::app {
 
-/// The commit that it was built from: 12 hex digits, with `-dirty` behind them if the tree had
+/// The commit that it was built from: 12 hex digits, with `-dirty` after them if the tree had
 /// other changes; `unknown` outside of a repository. Generated (cmake/write_commit.cmake).
 std::string_view commit() noexcept;
 

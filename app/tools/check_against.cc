@@ -111,7 +111,7 @@ std::string against_text(const std::vector<policies::ReloadEffect>& changes, boo
     const bool warns = loses(change.fate);
     out += "reload: ";
     if (warns && colours) out += "\033[33m";
-    append_plain(out, policies::text_of(change));  // what the running weir says
+    append_plain(out, policies::text_of(change));  // text of the running weir
     if (warns && colours) out += "\033[0m";
     out += "\n";
   }

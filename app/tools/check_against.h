@@ -7,7 +7,7 @@
 #include "app/tools/ctl/ctl_call.h"
 #include "policies/set/lineage.h"
 
-/// `weir check --against URL|FILE`: what a reload of the checked file would empty.
+/// `weir check --against URL|FILE`: the counts that a reload of the checked file would empty.
 namespace weir::app {
 
 /// The running configuration: of the admin API of a weir (`http://HOST:PORT`, `unix:/path`), or

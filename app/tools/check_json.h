@@ -8,8 +8,8 @@
 namespace weir::app {
 
 /// Reads an Envoy CheckRequest from JSON, as protobuf spells it (`contextExtensions` or
-/// `context_extensions`; `rawBody` in base64), as far as weir looks at it; the rest is passed over.
-/// The attributes may stand alone. Returns what is wrong; empty: nothing.
+/// `context_extensions`; `rawBody` in base64), as far as weir reads it; the rest is ignored.
+/// The attributes alone are accepted. Returns the error; empty: none.
 std::string read_check(std::string_view text, envoy::service::auth::v3::CheckRequest& out);
 
 }  // namespace weir::app

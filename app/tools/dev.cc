@@ -43,7 +43,7 @@ struct DevFlags {
   bool envoy = false;
 };
 
-/// Explains a target that is neither a port nor a URL, and what the user probably means. Empty: the
+/// Explains a target that is neither a port nor a URL, and suggests the probable one. Empty: the
 /// target is valid.
 std::string wrong_app(const DevFlags& flags) {
   const std::string& app = flags.target;
@@ -61,7 +61,7 @@ std::string wrong_app(const DevFlags& flags) {
          weir_line({"dev", "http://" + app}) + " (port 80)";
 }
 
-/// `over 5: flag; over 10: graylist for 15m (the last 10m)`: what a policy waits for.
+/// `over 5: flag; over 10: graylist for 15m (the last 10m)`: the rungs of a policy.
 std::string rungs_of(const policies::PolicySet& set, const policies::Policy& policy) {
   std::string out;
   for (std::size_t i = 0; i < policy.rungs.size(); ++i)

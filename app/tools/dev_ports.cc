@@ -44,7 +44,7 @@ int try_to_listen(const addrinfo& at) {
 std::uint16_t free_port_of(const addrinfo& at) {
   sockaddr_storage address{};
   std::memcpy(&address, at.ai_addr, at.ai_addrlen);
-  // The port stands at the same place for both families.
+  // The port is at the same offset for both families.
   reinterpret_cast<sockaddr_in*>(&address)->sin_port = 0;
   const net::Fd fd(::socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   socklen_t size = at.ai_addrlen;

@@ -43,7 +43,7 @@ constexpr std::string_view kExplainExamples =
     "what\n"
     "only the app's answer can tell stays open. Exit codes: 0 it passes, 1 it is refused.";
 
-/// The header lines of the flags as names and values; `wrong` says what is wrong with one.
+/// The header lines of the flags as names and values; `wrong` is the error in one.
 std::vector<std::pair<std::string, std::string>> headers_of(const ExplainFlags& flags,
                                                             std::string& wrong) {
   std::vector<std::pair<std::string, std::string>> out;

@@ -11,7 +11,7 @@
 
 namespace weir::app {
 
-/// A call of Envoy's rate limit service, from a file, and what becomes of it: the call is judged
+/// A call of Envoy's rate limit service, from a file, and its outcome: the call is judged
 /// and counted as the service does it, and each descriptor is explained as the ones before it left
 /// the counters.
 class CallExplanation final : authz::RateLimitCall::Waiting, authz::RateLimitCall::Watching {

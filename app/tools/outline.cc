@@ -41,7 +41,7 @@ void append_list(std::string& out, const json::array& list, std::size_t indent) 
   }
   out += '\n';
   for (const json::value& item : list) {
-    // The first line of an item begins with a dash, the others stand below it.
+    // The first line of an item begins with a dash, the others are below it.
     std::string lines;
     append_lines(lines, item, indent + 2);
     if (lines.size() > indent) lines[indent] = '-';

@@ -12,7 +12,7 @@ from . import conditions, load, products
 from .process import Child, favour, free_port, pinned, scratch
 
 ALONE = "Envoy alone"
-WAYS = {  # label: (gRPC, Unix socket); None: nobody is asked
+WAYS = {  # label: (gRPC, Unix socket); None: no weir is asked
     ALONE: None,
     "gRPC, TCP": (True, False),
     "gRPC, Unix socket": (True, True),

@@ -46,7 +46,7 @@ class Backend {
     int fd = -1;
     std::uint64_t generation = 0;  // timers of a former life carry an older one
     std::uint64_t body_left = 0;
-    std::string in, out;  // what is incomplete; empty in the common case
+    std::string in, out;  // incomplete data; empty in the common case
     std::size_t out_sent = 0;
   };
   struct Acceptor final : Reactor::Handler {

@@ -19,7 +19,7 @@ namespace weir::load {
 struct Counts {
   std::uint64_t sent = 0, answered = 0;
   std::array<std::uint64_t, 6> by_class{};  ///< [2] = answers 200..299; [0] unused
-  std::uint64_t wrong_status = 0;           ///< answered, but not with what was expected
+  std::uint64_t wrong_status = 0;           ///< answered, but not as expected
   std::uint64_t wrong_length = 0;           ///< a body of another length than expected
   std::uint64_t malformed = 0;              ///< not HTTP, or bytes after the answer
   std::uint64_t closed = 0;                 ///< the connection ended before its answer did

@@ -1,7 +1,7 @@
 // weir's own handlers behind grpc++: CheckService and RateLimitService, with the same policies,
 // over one gate with its counters in memory. Only what carries the calls is another: grpc++ with
 // one thread, one completion queue and messages as bytes, which is its way that costs least. So
-// what `scripts/bench doors --peers` shows between this and weir is weir's gRPC server.
+// the difference to weir in `scripts/bench doors --peers` is weir's gRPC server.
 //
 //   weir_behind_grpcpp PORT WEIR.YAML
 #include <grpcpp/generic/async_generic_service.h>

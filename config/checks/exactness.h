@@ -37,7 +37,7 @@ std::size_t keep_most(const PolicyDef& policy);
 /// least kKeepDefault, at most keep_most.
 std::size_t keep_of(const PolicyDef& policy, const WindowDef* window);
 
-/// The largest value that a policy's own metric can read, and what bounds it.
+/// The largest value that a policy's own metric can read, and its bound.
 struct LargestReading {
   enum class By : std::uint8_t { events, keep, exists, bucket, rate };
   double value = 0;

@@ -60,8 +60,8 @@ void check_keep(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// Metrics with bounds of their own. Only events in flight can be on top of what a leaky bucket
-/// reads.
+/// Metrics with bounds of their own. Only events in flight can come on top of a leaky bucket's
+/// reading.
 void check_bounds(Reader& reader, const PolicyDef& policy) {
   using Kind = Metric;
   const Kind kind = policy.metric.kind;
@@ -84,7 +84,7 @@ void check_bounds(Reader& reader, const PolicyDef& policy) {
       why = "always holds: nothing is counted below 0";
       hint = "for every event write over: 0";
     }
-    // No errors: such a rung may stand there for the readings only.
+    // Warnings, not errors: the rung may be there only for its readings.
     if (!why.empty()) {
       reader.problems().warning(limit->where, "\"" + threshold(rung) + "\" " + why, hint);
     }
@@ -219,7 +219,7 @@ void read_rate_rungs(Reader& reader, PolicyDef& policy) {
   }
 }
 
-/// A leaky bucket that overflows starts again empty: refusing only what overflows it refuses one of
+/// A leaky bucket that overflows starts again empty: refusing overflows alone refuses one of
 /// many.
 void warn_of_overflow(Reader& reader, const PolicyDef& policy) {
   for (const Rung& rung : policy.then) {
@@ -238,7 +238,7 @@ void warn_of_overflow(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// A ban that ends before what was counted leaves the window: the next event bans again.
+/// A ban that ends before the counted events leave the window: the next event bans again.
 void warn_of_short_bans(Reader& reader, const PolicyDef& policy) {
   for (const Rung& rung : policy.then) {
     const WindowDef* const window = window_of(policy, rung);
@@ -315,7 +315,7 @@ void check_rungs(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// Without a key there is one entry, and it stands for every caller.
+/// Without a key there is one entry, and it applies to every caller.
 void check_keyless_memory(Reader& reader, const PolicyDef& policy) {
   if (!policy.key.empty()) return;
   for (const Rung& rung : policy.then) {
@@ -331,7 +331,7 @@ void check_keyless_memory(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// Only what trails can be kept longer than it is read.
+/// Only trailing windows can be kept longer than they are read.
 void check_retain(Reader& reader, const PolicyDef& policy) {
   if (!policy.retain) return;
   bool trails = false;

@@ -19,13 +19,13 @@ struct PatternDraft {
 struct PolicyDraft {
   PolicyDef policy;
   const Node* map = nullptr;     ///< the whole policy
-  const Node* metric = nullptr;  ///< keys, where they stand
+  const Node* metric = nullptr;  ///< the nodes of the keys, if given
   const Node* window = nullptr;
   PatternDraft pattern;
   std::vector<std::size_t> on_score;  ///< rungs that compare the request's score (`score_over`)
-  bool has_watch = false;             ///< stands there, or was meant
-  bool has_window = false;            ///< stands there, or was meant
-  bool sound = false;                 ///< every key by itself was right
+  bool has_watch = false;             ///< given, or meant by a misspelt key
+  bool has_window = false;            ///< given, or meant by a misspelt key
+  bool sound = false;                 ///< every key on its own is valid
 };
 
 /// Windows against metrics and rungs, and thresholds that can never hold.

@@ -30,7 +30,7 @@ void tell_twice(const Model& model, std::string_view what, const Text& name, con
                  (differs ? "the other one is at " : "the first one is at ") + place(model, first));
 }
 
-/// A route, or a word for everything, where the name of an event stands.
+/// The hint for a route, or a word for everything, in place of an event's name.
 std::string meant_event(std::string_view text) {
   constexpr std::string_view kAll[] = {"*", "all", "any", "every", "everything", "http", "/*", "/"};
   if (std::find(std::begin(kAll), std::end(kAll), text) != std::end(kAll))
@@ -129,7 +129,7 @@ void check_fields(const Model& model, std::vector<FieldDef>& fields, Problems& p
   }
 }
 
-/// It is undefined which of two definitions applies. The first one stands for both.
+/// It is undefined which of two definitions applies. The first one is marked unsound for both.
 template <class Def>
 void doubt_twice(std::vector<Def>& defs) {
   std::unordered_map<std::string_view, Def*> seen;

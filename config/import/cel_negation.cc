@@ -23,7 +23,7 @@ bool is_raw(std::string_view text, std::size_t at) {
   return prefix.size() <= 2 && prefix.find_first_of("rR") != std::string_view::npos;
 }
 
-/// The place behind what begins at `at`: a text, a comment, or one character.
+/// The place after the token at `at`: a text, a comment, or one character.
 std::size_t behind(std::string_view text, std::size_t at) {
   const char c = text[at];
   if (text.substr(at, 2) == "//") return std::min(text.find('\n', at), text.size());
@@ -73,7 +73,7 @@ std::optional<std::vector<std::string_view>> split(std::string_view text, std::s
   return out;
 }
 
-/// In every locale: what CEL skips between words.
+/// Trims the blanks that CEL skips between words, in every locale.
 std::string_view trimmed(std::string_view text) { return ascii::trimmed(text, " \t\r\n\f\v"); }
 
 std::string pushed(std::string_view text, int depth);
@@ -124,7 +124,7 @@ std::string pushed(std::string_view text, int depth) {
 }  // namespace
 
 std::string push_negations(std::string_view text) {
-  std::string bare;  // a comment would hide a parenthesis that is put behind it
+  std::string bare;  // a comment would hide a parenthesis that is put after it
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t next = behind(text, at);
     if (text.substr(at, 2) != "//") bare += text.substr(at, next - at);

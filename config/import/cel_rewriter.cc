@@ -310,7 +310,7 @@ void CelRewriter::key_in_brackets() {
   field(key->text);
 }
 
-/// `"key" in descriptors[0]` asks what `has(descriptors[0].key)` asks.
+/// `"key" in descriptors[0]` means the same as `has(descriptors[0].key)`.
 void CelRewriter::whole_descriptor() {
   const std::string_view between = std::string_view(out_).substr(std::min(last_ends_, out_.size()));
   const std::size_t in = between.find_first_not_of(' ');

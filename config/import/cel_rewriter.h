@@ -14,7 +14,7 @@ namespace weir::config {
 std::string descriptor_field(const std::string& key);
 
 /// Rewrites a condition or a variable of limitador as an expression of weir, which has the same
-/// words but one: what is not there is null here, and an error there, which makes the condition
+/// words, except that a missing value is null here, and an error there, which makes the condition
 /// false. So a comparison that null would fulfil gets `has(...)` before it.
 class CelRewriter {
  public:

@@ -13,7 +13,7 @@ namespace {
 
 enum class Fate : std::uint8_t {
   setting,   ///< becomes a setting of weir
-  unneeded,  ///< nothing is to be set: what it tunes does not exist here
+  unneeded,  ///< nothing is to be set: weir has no such mechanism
   missing,   ///< weir has no such thing, and a user should know
 };
 
@@ -172,7 +172,7 @@ std::string_view without_space(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-/// `NAME=VALUE` a line, perhaps behind `export`, the value perhaps in quotes; or as the kernel has
+/// `NAME=VALUE` a line, perhaps after `export`, the value perhaps in quotes; or as the kernel has
 /// the environment of a process, with zero bytes between.
 EnvoyValues envoy_values(std::string_view text) {
   EnvoyValues out;
@@ -261,7 +261,7 @@ class EnvironmentWriter {
     section_ = std::string(section) + ":\n";
     has_entries_ = false;
   }
-  /// A line of the section; where weir does not take it, what is wrong with it becomes a note.
+  /// A line of the section; if weir does not take it, its error becomes a note.
   bool entry(std::string_view of, const std::string& line) {
     const std::string with = section_ + "  " + line + "\n";
     const Loaded loaded =

@@ -102,7 +102,7 @@ class EnvoyWriter {
     events_ += "]\n";
   }
 
-  /// The values that count separately. If their keys are not names, or stand there twice, they
+  /// The values that count separately. If their keys are not names, or occur twice, they
   /// become fields.
   std::vector<std::string> write_key(const RateLimitRule& rule) {
     std::vector<std::string> key;

@@ -8,8 +8,8 @@
 #include "core/text.h"
 
 /// stick-tables of HAProxy and the rules that read them, as policies. A policy is what a rule that
-/// refuses reads: the tracked key, the counter of its table, the number, and the conditions. What
-/// becomes no policy is a note.
+/// refuses reads: the tracked key, the counter of its table, the number, and the conditions. A rule
+/// that becomes no policy becomes a note.
 namespace weir::config {
 namespace {
 
@@ -70,7 +70,7 @@ class HaproxyReader {
     return out + (policies_.empty() ? "policies: []\n" : "policies:\n" + policies_);
   }
 
-  /// Rules that refuse, and what else reads counts.
+  /// Rules that refuse, and others that read counts.
   void rule(const HaproxySection& section, std::size_t order) {
     const HaproxyRule& rule = section.rules[order];
     const std::string& first = rule.words[0];
@@ -204,7 +204,7 @@ class HaproxyReader {
       notes_.add(rule, "HAProxy asks it once a connection, weir at each request, and answers");
   }
 
-  /// The rules that count what is read.
+  /// The rules that track the count that is read.
   std::vector<const HaproxyTracking*> counting(const HaproxySection& section, std::size_t order,
                                                const HaproxyCount& count,
                                                std::string& table) const {

@@ -18,7 +18,7 @@ bool is_header_fetch(const std::string& name) {
 }
 
 std::optional<HaproxyField> header_field(const std::string& fetch, const std::string& argument) {
-  // The last value is what HAProxy takes by itself.
+  // HAProxy takes the last value by default.
   const std::size_t comma = argument.find(',');
   if (comma != std::string::npos && argument.substr(comma + 1) != "-1") return std::nullopt;
   std::string header = ascii::lowered(argument.substr(0, comma));
@@ -131,7 +131,7 @@ std::string header_pattern(std::string pattern) {
   return std::string(begins ? kPartBegins : "") + inner + std::string(ends ? kPartEnds : "");
 }
 
-/// weir's path has no slash at its end, and its escapes are in capitals, of what must be escaped.
+/// weir's path has no slash at its end, and its escapes are minimal and in capitals.
 bool is_normal_path(std::string_view text) {
   constexpr std::string_view kBare = "-._~!$&'()*+,=:@/";
   constexpr std::string_view kHex = "0123456789ABCDEF";
@@ -150,7 +150,7 @@ bool is_normal_path(std::string_view text) {
   return text.find("//") == std::string_view::npos;
 }
 
-/// Could what this pattern finds in a path end with its last slash?
+/// Whether a match of this pattern in a path may end with the path's last slash.
 bool may_end_with_slash(std::string_view pattern) {
   const std::size_t slash = pattern.rfind('/');
   if (slash == std::string_view::npos) return false;

@@ -44,7 +44,7 @@ HaproxyTable table_of(const HaproxyLine& line) {
   return table;
 }
 
-/// Where the action stands; the stage of the rule.
+/// The stage of the rule, and the index of its action.
 std::pair<HaproxyStage, std::size_t> stage_of(const HaproxyWords& words) {
   if (words[0] == "http-request") return {HaproxyStage::request, 1};
   if (words[0] == "block") return {HaproxyStage::request, 0};
@@ -74,7 +74,7 @@ HaproxyRule rule_of(const HaproxyLine& line) {
   return rule;
 }
 
-/// The counter's name, and the slot that stands in the fetch's own: `sc0_conn_cur` is conn_cur of
+/// The counter's name, and the slot in the fetch's own name: `sc0_conn_cur` is conn_cur of
 /// 0; `src` of src_conn_cur.
 std::pair<std::string, std::string> split_counter(const std::string& fetch) {
   if (fetch.starts_with("src_")) {
@@ -329,7 +329,7 @@ class ConditionReader {
         return refuse("weir does not know the flag " + words[i]);
       }
     }
-    // `path_beg`, `hdr_dom(host)`: how to match stands behind the name.
+    // `path_beg`, `hdr_dom(host)`: the suffix of the name says how to match.
     const std::size_t bracket = std::min(sample.find_first_of("(,"), sample.size());
     for (const std::string_view tail : {"_beg", "_end", "_sub", "_reg", "_dir", "_dom", "_len"}) {
       if (!std::string_view(sample).substr(0, bracket).ends_with(tail)) continue;
@@ -355,7 +355,7 @@ class ConditionReader {
     return !out.expression.empty();
   }
 
-  /// `base_beg example.com/api`: the host and the path, one behind the other.
+  /// `base_beg example.com/api`: the host and the path, one after the other.
   bool base(const std::string& sample, const HaproxyMatch& match, HaproxyTest& out) {
     if (sample != "base") return false;
     const auto host = haproxy_field("hdr(host)"), path = haproxy_field("path");
@@ -382,7 +382,7 @@ class ConditionReader {
   std::vector<std::string>& fields_;
   std::string& why_;
   HaproxyWays ways_{{}};
-  std::size_t begin_ = 0;  ///< of the alternatives behind the last `or`
+  std::size_t begin_ = 0;  ///< of the alternatives after the last `or`
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ struct HaproxyRule {
   HaproxyStage stage = HaproxyStage::other;
   std::string action;      ///< `deny`
   HaproxyWords arguments;  ///< `deny_status 429`
-  HaproxyWords condition;  ///< behind `if` or `unless`
+  HaproxyWords condition;  ///< after `if` or `unless`
   bool unless = false;
 };
 
@@ -71,7 +71,7 @@ struct HaproxyCount {
   std::string slot;     ///< of sc_...: `0`
   std::string fetch;    ///< of src_... and ...,table_...: whose count, instead of a slot
   std::string table;    ///< empty: that of the slot, or the section's own
-  std::string compare;  ///< gt, ge; what is none: lt, le, eq
+  std::string compare;  ///< gt, ge; not a limit: lt, le, eq
   std::int64_t number = 0;
 };
 
@@ -93,7 +93,7 @@ std::optional<HaproxyWays> haproxy_condition(const HaproxySection& section, cons
                                              std::vector<std::string>& fields, std::string& why);
 /// All of them as one expression, for conditions without counts; `true` if nothing is asked.
 std::string joined(const HaproxyWays& ways, bool definite);
-/// `a && b`, without what is empty or `true`.
+/// `a && b`, without parts that are empty or `true`.
 std::string all_of(const std::vector<std::string>& conditions);
 
 }  // namespace weir::config

@@ -16,12 +16,12 @@ bool ends_rules(std::string_view action) {
          std::find(kEnding.begin(), kEnding.end(), action) != kEnding.end();
 }
 
-/// By what name rules that change a field are kept.
+/// The name under which rules that change a field are kept.
 std::string changed_name(const HaproxyField& field) {
   return field.address_from.empty() ? field.name : "header " + field.address_from;
 }
 
-/// A rule that changes what later rules read.
+/// A rule that changes fields that later rules read.
 void rewrite(const HaproxyRule& rule, std::map<std::string, const HaproxyRule*>& written) {
   static const std::map<std::string, HaproxyWords, std::less<>> kParts{
       {"set-path", {"path", "url"}},           {"replace-path", {"path", "url"}},
@@ -194,7 +194,7 @@ void HaproxyRuleOrder::track(const HaproxySection& section, std::size_t order,
   trackings_.push_back(std::move(tracking));
 }
 
-/// Reads the key, and adds what must be there. Why it cannot.
+/// Reads the key, and adds the required fields. Returns why it cannot.
 std::string HaproxyRuleOrder::key_of(HaproxyTracking& tracking,
                                      std::vector<std::string>& present) const {
   auto key = haproxy_key(tracking.fetch);
@@ -208,7 +208,7 @@ std::string HaproxyRuleOrder::key_of(HaproxyTracking& tracking,
   return changed_before(*tracking.section, tracking.order, names);
 }
 
-/// A rule behind which the others are not asked.
+/// A rule after which the others are not evaluated.
 void HaproxyRuleOrder::end(const HaproxySection& section, std::size_t order) {
   const HaproxyRule& rule = section.rules[order];
   const bool passes = rule.action == "allow" || rule.action == "accept";
@@ -231,7 +231,7 @@ void HaproxyRuleOrder::end(const HaproxySection& section, std::size_t order) {
     here.too_long = "too many rules before it end the evaluation";
 }
 
-/// Do rules behind this one count, or read a count?
+/// Whether later rules count, or read a count.
 bool HaproxyRuleOrder::matters_later(const HaproxySection& section, std::size_t order,
                                      bool of_all) const {
   const auto& last = effects(section).last_count;

@@ -14,7 +14,7 @@
 #include "config/import/imported.h"
 
 /// The effects of the rules of an HAProxy file before one of them refuses: which keys they track,
-/// which requests they accept, what they change, and to which section requests go.
+/// which requests they accept, which fields they change, and to which section requests go.
 namespace weir::config {
 
 /// The parts of the file that could not be imported, once for each line and reason.
@@ -68,7 +68,7 @@ class HaproxyRuleOrder {
   std::string requests_of(const HaproxySection& section);
 
  private:
-  /// A rule behind which no others are asked.
+  /// A rule after which no others are evaluated.
   struct Ending {
     std::size_t order = 0;
     HaproxyStage stage = HaproxyStage::request;
@@ -79,7 +79,7 @@ class HaproxyRuleOrder {
   struct Effects {
     std::vector<Ending> endings;
     std::map<std::string, const HaproxyRule*> written;  ///< fields that rules change; the first
-    std::array<std::size_t, 7> last_count{};  ///< of each stage: behind the last rule that counts
+    std::array<std::size_t, 7> last_count{};  ///< of each stage: after the last rule that counts
     std::string too_long;
   };
 

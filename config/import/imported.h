@@ -14,7 +14,7 @@
 
 /// `weir import`: converts limits of other programs into a configuration of weir, for people to
 /// read and keep. Pure: texts in, a text out; linear in their size. Each importer reads as much as
-/// it can, and lists what it left out.
+/// it can, and lists the omissions.
 namespace weir::config {
 
 struct ImportNote {
@@ -46,16 +46,16 @@ using RefusedRules = std::map<ImportPlace, std::string>;
 /// Files of envoyproxy/ratelimit.
 Imported import_envoy_rate_limits(const std::vector<SourceText>& files);
 /// Its environment, `NAME=VALUE` a line (or as /proc/PID/environ): the settings that it means,
-/// which read its files where they lie. Variables of others are passed over.
+/// which read its files where they lie. Variables of other programs are ignored.
 Imported import_envoy_environment(std::string_view text);
 /// A file of limitador's limits, without those that are `refused`. Each policy has the place of its
 /// limit above it, as a comment.
 Imported import_limitador(std::string_view text, const RefusedRules& refused = {});
-/// The rule behind a line of what import_limitador or import_haproxy wrote; none: it is above all.
+/// The rule from which import_limitador or import_haproxy wrote a line; none: it is above all.
 std::optional<ImportPlace> imported_from(std::string_view yaml, std::size_t line);
 /// Why RE2 does not compile a pattern; empty: it does.
 using PatternCheck = std::function<std::string(std::string_view pattern)>;
-/// limit_req, limit_conn and what goes with them. Patterns that `check` refuses are left out.
+/// limit_req, limit_conn and their settings. Patterns that `check` refuses are left out.
 Imported import_nginx(std::string_view text, const PatternCheck& check = {});
 /// stick-tables, and the rules that read them, without those that are `refused`. Each policy has
 /// the line of its rule above it, as a comment.

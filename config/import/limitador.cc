@@ -21,7 +21,7 @@ namespace weir::config {
 namespace {
 
 constexpr std::string_view kFrom = "line ";    // begins the comment above a policy
-constexpr std::string_view kNth = ", limit ";  // where others stand before it on its line
+constexpr std::string_view kNth = ", limit ";  // if others precede it on its line
 constexpr std::size_t kConditionMax = 4'096;   // bytes of an expression
 constexpr std::int64_t kSecondsMax = 366 * 86'400;
 

@@ -138,7 +138,7 @@ class NginxWriter {
       std::for_each(scope.connections.begin(), scope.connections.end(), tell);
   }
 
-  /// Each limit_req and limit_conn of a server, by what stands in its way.
+  /// Each limit_req and limit_conn of a server, with the reason why it is not imported.
   void tell_of_all(const NginxServer& server, const std::string& why) {
     const auto tell = [&](const NginxUse& use) { note(use.line, use.to_string(), why); };
     for_own(server.scope, tell);

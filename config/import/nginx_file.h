@@ -19,7 +19,7 @@ struct NginxZone {
   std::size_t line = 0;
 };
 
-/// One limit_req or limit_conn where it stands.
+/// One limit_req or limit_conn in its scope.
 struct NginxUse {
   bool connections = false;
   std::string zone;
@@ -105,14 +105,14 @@ struct NginxHosts {
 NginxHosts nginx_hosts(const std::vector<NginxServer>& servers, const NginxServer& of);
 
 /// The locations of a server in the order of the file, each with the condition under which nginx
-/// takes it; and, without a location, what none of them takes.
+/// takes it; and, without a location, the requests that none of them takes.
 struct NginxPlace {
   const NginxLocation* location = nullptr;
   std::string condition;  ///< empty: all paths
 };
 std::vector<NginxPlace> nginx_places(const NginxServer& server);
 
-/// Notes the requests that a location sends on to another one, and what an import of them would
+/// Notes the requests that a location sends on to another one, and all that their import would
 /// need.
 void note_nginx_leads(const NginxServer& server, std::vector<ImportNote>& left_out);
 

@@ -80,7 +80,7 @@ class HostReader {
   }
 
  private:
-  /// Whether what others leave to the default server has the hosts of this name anyway.
+  /// Whether the default server gets the hosts of this name anyway.
   bool takes_as_default(const NginxName& name) const {
     for (const std::string& at : of_.listens) {
       if (!is_default(servers_, of_, at)) return false;

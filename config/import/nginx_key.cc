@@ -14,7 +14,7 @@ struct Field {
   std::string name;       ///< empty: the same for all requests
   bool empty = false;     ///< nginx may have no text for it
   bool may_miss = false;  ///< weir may have none
-  std::string_view why;   ///< a note: what is different
+  std::string_view why;   ///< a note: the difference
 };
 
 std::optional<Field> field_of(const std::string& name) {
@@ -48,7 +48,7 @@ std::optional<Field> field_of(const std::string& name) {
   return std::nullopt;
 }
 
-/// The parts of a text with variables: `$name` without its sign, or what stands between.
+/// The parts of a text with variables: `$name` without its sign, or the text between.
 struct Part {
   bool variable = false;
   std::string text;

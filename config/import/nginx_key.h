@@ -6,7 +6,7 @@
 namespace weir::config {
 
 struct NginxKey {
-  bool known = true;  ///< else `what` and `why` say what is not
+  bool known = true;  ///< else `what` and `why` name the unknown part
   std::vector<std::string> fields;
   std::string missing;    ///< the text for the policy; may be empty
   std::string when;       ///< nginx does not count an empty key

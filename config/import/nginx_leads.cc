@@ -6,7 +6,7 @@ namespace weir::config {
 namespace {
 
 /// Requests that nginx sends on are limited where they arrive, if they were not before. weir knows
-/// the path that the client has asked for, and not what nginx made of it.
+/// the path that the client has asked for, and not the one after nginx's changes.
 class LeadReader {
   using Kind = NginxLocation::Kind;
 
@@ -87,7 +87,7 @@ class LeadReader {
     return other;
   }
 
-  /// Whether the location could be the one for this path, of which `$` begins what is not known.
+  /// Whether the location could be the one for this path, of which `$` begins the unknown part.
   static bool may_take(const NginxLocation& location, std::string_view path, bool any_pattern) {
     const std::string_view sure = path.substr(0, path.find('$'));
     if (location.kind == Kind::exact)

@@ -19,7 +19,7 @@ struct LocationNode {
 };
 
 /// nginx takes the longest prefix location and searches inside it; then, unless that is `^~`, the
-/// first pattern beside it, whatever it found inside but a pattern or an exact location.
+/// first pattern beside it, unless it found a pattern or an exact location inside.
 class LocationTree {
   using Kind = NginxLocation::Kind;
 
@@ -128,7 +128,7 @@ class LocationTree {
     return false;
   }
 
-  /// Whether nginx takes `m`, or what is inside it, where both it and `n` hold.
+  /// Whether nginx takes `m`, or a location inside it, if both it and `n` match.
   bool comes_before(std::size_t m, std::size_t n) const {
     if (m == n || is_inside(n, m)) return false;
     if (is_inside(m, n)) return true;

@@ -30,7 +30,7 @@ class NginxReader {
   }
 
  private:
-  /// Where directives stand.
+  /// The block that encloses directives.
   struct Inside {
     NginxScope* scope;
     NginxServer* server;
@@ -153,7 +153,7 @@ class NginxReader {
     }
   }
 
-  /// The block of an `if` or limit_except: what it does with some requests.
+  /// The block of an `if` or limit_except: its effect on some requests.
   void conditional(const Words& words, std::size_t line, const Inside& inside) {
     const std::string& name = words[0];
     const std::size_t before = at_;
@@ -179,7 +179,7 @@ class NginxReader {
 
   void describe(const Words& words, std::size_t line, NginxLocation& out) {
     using Kind = NginxLocation::Kind;
-    // The mark may stand without a blank before its text.
+    // The mark may be joined to its text without a blank.
     std::string mark = words.size() > 2 ? words[1] : "";
     out.text = words.size() > 1 ? words.back() : "";
     for (const std::string_view sign : {"=", "~*", "~", "^~"}) {

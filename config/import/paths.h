@@ -10,7 +10,7 @@
 namespace weir::config {
 
 /// `holds` is true wherever the other program's condition is: its limits hold there. `excludes` is
-/// true only where that is, so that what it takes away from a limit is no way round it: of `= /a`,
+/// true only where that is, so that an exclusion from a limit is no way round it: of `= /a`,
 /// `holds` takes `/a/` too, as an application may.
 struct PathCondition {
   std::string holds;

@@ -16,7 +16,7 @@ std::string yaml_text(std::string_view text);
 std::string expression_text(std::string_view text);
 /// `# ` before each line.
 std::string as_comment(std::string_view text);
-/// Bytes that must not stand in a comment are shown as `?`.
+/// Bytes that a comment must not contain are shown as `?`.
 std::string shown(std::string_view text);
 
 /// Names that the language takes, each given once: other characters become `_` (or `-`).

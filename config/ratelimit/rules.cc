@@ -83,7 +83,7 @@ class RuleReader {
     problems_.error(node.where, std::move(message), std::move(hint));
   }
 
-  /// Keys that stand elsewhere in such files are passed over, as there; others are unknown.
+  /// Keys of other places in such files are ignored, as envoyproxy does; others are unknown.
   void known(const Node& map, std::initializer_list<std::string_view> keys, std::string_view what) {
     static constexpr std::array<std::string_view, 16> kAll = {"domain",
                                                               "key",
@@ -417,7 +417,7 @@ void add_rate_limit_rules(const std::vector<RateLimitRule>& rules, Model& model)
       rung.compare = Compare::over;
       rung.limit = Located<Number>{Number{std::int64_t{what.requests}}, rule.where};
       rung.action = {Action::deny, rule.where};
-      rung.tell = Located<Tell>{Tell::nothing, rule.where};  // the caller says what it likes
+      rung.tell = Located<Tell>{Tell::nothing, rule.where};  // the caller chooses its own words
       rung.status = Located<int>{429, rule.where};
       policy.then.push_back(std::move(rung));
       model.policies.push_back(std::move(policy));

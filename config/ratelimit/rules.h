@@ -24,7 +24,7 @@ struct RateLimitRule {
 void read_rate_limit_rules(const Tree& tree, std::uint32_t file, Problems& problems,
                            std::vector<RateLimitRule>& out);
 
-/// Whether one domain stands in two files, or a descriptor twice. `merge_domains`: files may add to
+/// Reports a domain of two files, and a repeated descriptor. `merge_domains`: files may add to
 /// each other's domains.
 void check_rate_limit_rules(const std::vector<RateLimitRule>& rules, bool merge_domains,
                             Problems& problems);

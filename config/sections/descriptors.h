@@ -17,10 +17,10 @@ std::vector<Text> read_watched(Reader& reader, const Member& m, std::vector<Even
 /// The name of an event that is described in place: equal for equal descriptions.
 std::string described_name(const DescriptorDef& def);
 
-/// Puts what was described in place among the events, once each. Then counts of events that a
+/// Puts events described in place among the others, once each. Then counts of events that a
 /// rate limit call makes become sums of its hits.
 void take_described(Model& model);
-/// Whether take_described() has made the sum of hits, of what the file calls a count.
+/// Whether take_described() has made a sum of hits from a count in the file.
 bool is_count_of_hits(const MetricDef& metric) noexcept;
 
 }  // namespace weir::config

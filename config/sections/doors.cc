@@ -63,7 +63,7 @@ constexpr Row<Server::Api::ForwardAuth> kForwardAuth[] = {
      }},
 };
 
-/// `nginx`, or `nginx: {...}`: `name` is where it stands.
+/// `nginx`, or `nginx: {...}`: `name` is the node of the word.
 void read_caller(Reader& r, const Node& name, const Node* settings,
                  std::vector<Server::Api::ForwardAuth>& out) {
   const auto known = std::find(kCallers.begin(), kCallers.end(), name.text);

@@ -12,7 +12,7 @@ namespace weir::config {
 namespace {
 
 /// Words of the expression language that a field may not hide: a policy that reads `ip` must mean
-/// the caller's address wherever it stands.
+/// the caller's address in every place.
 constexpr std::array<std::string_view, 23> kReserved = {
     "method", "path", "url",    "host",     "scheme", "ip",   "query", "header",
     "cookie", "body", "status", "response", "envoy",  "time", "event", "value",

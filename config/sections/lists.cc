@@ -53,7 +53,7 @@ std::optional<std::string> read_media_type(Reader& reader, const Member& m) {
 
 namespace {
 
-/// The list as it is read: its entries wait until `of` is known, wherever it stands in the map.
+/// The list as it is read: its entries wait until `of` is known, which may follow in the map.
 struct ListDraft {
   ListDef list;
   const Member* entries = nullptr;

@@ -5,11 +5,11 @@
 /// Checks the `match` of an event.
 namespace weir::config {
 
-/// `POST /api/login`: a method in capitals or `*`, one blank, a route that begins with `/`. What
-/// other routers take instead is named, with what to write.
+/// `POST /api/login`: a method in capitals or `*`, one blank, a route that begins with `/`. Syntax
+/// of other routers gets a message with the right form.
 void check_match(Reader& reader, const Member& m, const Text& match);
 
-/// Reports what to write instead of a list or a map, which some routers take.
+/// Reports the right form instead of a list or a map, which some routers take.
 void tell_match(Reader& reader, const Member& m);
 
 }  // namespace weir::config

@@ -182,7 +182,7 @@ void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
   if (!ok) {
     const std::string_view name = field.starts_with('$') ? field.substr(1) : std::string_view{};
     const ForeignWord foreign = foreign_word("expression", name);  // of nginx
-    if (field.find('[') != std::string_view::npos) {  // all of it: a slash may stand in a text
+    if (field.find('[') != std::string_view::npos) {  // the whole text: a slash may be part of it
       return reader.error(
           *m.value, quoted(all) + " is an expression, and a key names fields",
           "give it a name, fields: {mine: '" + std::string(all) + "'}, and write key: mine");

@@ -149,7 +149,7 @@ void read_redis(Reader& r, const Member& m, std::optional<Redis>& out) {
     r.walk(*m.value, "\"redis\"", kRedis, none);
     return;
   }
-  if (!out) {       // else what stands in a file and in variables of the environment adds up
+  if (!out) {       // else the settings of a file and of the environment add up
     out = Redis{};  // (emplace: clang 16 does not see, inside of Server, that it can be made)
     out->where = m.key->where;
   }

@@ -7,7 +7,7 @@ namespace {
 
 struct RungDraft {
   Rung rung;
-  const Node* threshold = nullptr;  // keys, where they stand
+  const Node* threshold = nullptr;  // the nodes of the keys, if given
   const Node* score_over = nullptr;
   const Node* action = nullptr;
   const Node* durations = nullptr;
@@ -236,7 +236,7 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
 
 namespace {
 
-/// `then: [{over: 5, do: deny}]`, with what stands there instead of a list.
+/// `then: [{over: 5, do: deny}]`, with the words given there instead of a list.
 std::string form_of_rungs(const Node& value) {
   std::string over = "100", action = "deny";
   const auto plain = [](const Node& node) { return node.is_scalar() && node.text.size() < 20; };

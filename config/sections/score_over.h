@@ -4,7 +4,7 @@
 
 #include "config/checks/policy_checks.h"
 
-/// `score_over`: rungs on what the rungs of all policies give a request together.
+/// `score_over`: rungs on the total score that the rungs of all policies give a request.
 namespace weir::config {
 
 /// Call it when the defaults are applied, before the policy is checked. A policy with only such

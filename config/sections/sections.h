@@ -3,7 +3,7 @@
 #include "config/text/fields.h"
 #include "config/text/reader.h"
 
-/// One function per section of a file; each appends what it read to the model's part. The names of
+/// One function per section of a file; each appends its result to the model's part. The names of
 /// a section are unique across files: the caller (parse.cc) checks that once all files are read.
 namespace weir::config {
 
@@ -22,7 +22,7 @@ void read_access_log(Reader& reader, const Member& m, Server& out);
 void read_tracing(Reader& reader, const Member& m, Server& out);
 void read_audit(Reader& reader, const Member& m, Server& out);
 void read_redis(Reader& reader, const Member& m, std::optional<Server::Redis>& out);
-/// Checks the whole section, whatever it was read from.
+/// Checks the whole section, from a file or the environment.
 void check_redis(const Server::Redis& redis, Problems& problems);
 void read_ext_authz(Reader& reader, const Member& m, std::optional<Text>& out);
 void read_forward_auth(Reader& reader, const Member& m, std::vector<Server::Api::ForwardAuth>& out);
@@ -37,7 +37,7 @@ void add_access_log_changes(const Server::AccessLog& a, const Server::AccessLog&
                             std::vector<std::string>& out);
 
 // Parts that more than one section reads.
-/// Addresses and blocks; what trusts strangers gets a warning.
+/// Addresses and blocks; trust in strangers gets a warning.
 void read_trust(Reader& reader, const Member& m, std::vector<Cidr>& out);
 /// Reads the name of a header, in lower case.
 void read_header_name(Reader& reader, const Member& m, std::string& out);
@@ -48,7 +48,7 @@ using WindowSpan = TimeSpan<kWindowShortest.count(), kWindowMax.count()>;
 using HoldSpan = TimeSpan<1, kMinute>;
 using ForgetSpan = TimeSpan<kSecond, 366 * kDay>;
 void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out);
-/// `on_score`: the rungs that stand there with `score_over`, as `over`.
+/// `on_score`: the rungs with `score_over`, which is read as `over`.
 void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out,
                 std::vector<std::size_t>& on_score);
 void read_defaults(Reader& reader, const Member& m, PolicyDefaults& out);
@@ -71,7 +71,7 @@ inline bool is_word(const Member& m, std::string_view word) {
 }
 /// Reads a remote text. `redis`: a key of Redis is allowed. None: the reason has been reported.
 std::optional<RemoteDef> read_remote(Reader& reader, const Member& m, bool redis);
-/// `include:`: patterns of paths, and what is fetched.
+/// `include:`: patterns of paths, and remote texts.
 void read_includes(Reader& reader, const Member& m, std::vector<Text>& patterns,
                    std::vector<RemoteDef>& remotes);
 std::optional<Action> read_effect(Reader& reader, const Member& m);

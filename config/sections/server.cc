@@ -38,7 +38,7 @@ void read_hosts(Reader& r, const Member& m, std::vector<std::string>& out) {
   }
 }
 
-/// Where other processes of weir are asked: a name or an address, with a port behind it or none.
+/// The places of other processes of weir: names or addresses, each with or without a port.
 void read_replicas(Reader& r, const Member& m, std::vector<std::string>& out) {
   constexpr std::size_t kMost = 64;
   out.clear();
@@ -245,7 +245,7 @@ constexpr Row<Server::Grpc::Tls> kGrpcTls[] = {
 };
 
 void read_grpc_tls(Reader& r, const Member& m, Server::Grpc& out) {
-  if (!out.tls) {  // else what stands in a file and in variables of the environment adds up
+  if (!out.tls) {  // else the settings of a file and of the environment add up
     out.tls = Server::Grpc::Tls{};
     out.tls->where = m.key->where;
   }
@@ -296,7 +296,7 @@ constexpr Row<Server::Limits> kLimits[] = {
        out.memory_given = true;
        set(r.size(m, kMiB, 1024 * kGiB), out.memory);
      },
-     // Without a word of the user's the running size is what the machine has room for.
+     // Unless the user sets it, the running size is the machine's room.
      [](const Server::Limits& a, const Server::Limits& b) {
        return a.memory_given == b.memory_given && (!a.memory_given || a.memory == b.memory);
      }},

@@ -161,7 +161,7 @@ void check_part(Reader& reader, const PolicyDef& policy) {
   }
 }
 
-/// The store knows what waits, and when for nothing any more; not when there is nothing to come.
+/// The store knows the open matches and their deadlines, but not the end of all input.
 void check_shared_pattern(Reader& reader, PolicyDef& policy) {
   const PatternDef& pattern = *policy.pattern;
   if (policy.share->sync) ask_each_time(reader, policy, {"a pattern can't be added up"});

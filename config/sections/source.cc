@@ -7,11 +7,11 @@
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
 
-/// `source:` of an event: what its records look like in a file.
+/// `source:` of an event: the form of its records in a file.
 namespace weir::config {
 namespace {
 
-/// `time:` as it is written; what it means depends on the format beside it.
+/// `time:` as it is written; its meaning depends on the format beside it.
 struct TimeParts {
   std::optional<Text> field, as;
 };

@@ -155,7 +155,7 @@ constexpr Row<WindowDraft> kWindow[] = {
      }},
 };
 
-/// A key that stands only beside another.
+/// A key that needs another key beside it.
 struct Companion {
   const Node* key;
   const Node* of;

@@ -120,7 +120,7 @@ constexpr void add_amount(ShortText& out, std::int64_t amount, Unit unit) {
   }
   if (amount == 0) return out.add("0s");
   for (const Step& step : kTimes) {
-    const bool day = step.size == kTimes[0].size;  // `24h` is what people write
+    const bool day = step.size == kTimes[0].size;  // people write `24h`
     if (amount < step.size || (day && (amount < 2 * step.size || amount % step.size != 0)))
       continue;
     out.add(amount / step.size);

@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-/// Words of other rate limiters, proxies and rule engines, and what weir writes for them: what a
+/// Words of other rate limiters, proxies and rule engines, and weir's words for them: those that a
 /// newcomer types first; and, of case files, keys of weir that belong to another level. A
 /// configuration that holds one gets an error as for any other unknown word; only the hint is
 /// better.

@@ -118,7 +118,7 @@ class Compiler {
     if (name && name->empty())
       return fail(from, at_ - from, "nothing stands between { and }", std::string(kKnown));
     if (name) return named(from, *name, spelling);
-    // Apache writes the path as %U and the query as %q right behind it; together they are the URL.
+    // Apache writes the path as %U and the query as %q right after it; together they are the URL.
     if (spelling == "q" && !out.items.empty() && out.items.back().kind == ItemKind::url) {
       out.items.back().kind = ItemKind::url_query;
       return column(from, "query");

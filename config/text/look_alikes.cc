@@ -117,7 +117,7 @@ std::string look_alike_hint(char32_t c) {
 
 namespace {
 
-/// The look-alike characters of a line that do not stand in prose.
+/// The look-alike characters of a line that are not part of prose.
 std::vector<Character> look_alikes_in(std::string_view line) {
   std::vector<Character> out;
   const auto characters = bare_characters(line);

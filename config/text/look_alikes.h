@@ -21,7 +21,7 @@ std::string look_alike_text(char32_t c);
 /// Suggests a replacement: `write ":"`
 std::string look_alike_hint(char32_t c);
 
-/// The text with what such characters look like in their place, on this line and the one before.
+/// The text with such characters replaced by those they resemble, here and on the line before.
 std::string without_look_alikes(std::string_view text, std::uint32_t line);
 
 /// Where the text is no YAML at this line: reports such a character there, or in the line before.
@@ -29,10 +29,10 @@ std::string without_look_alikes(std::string_view text, std::uint32_t line);
 bool tell_look_alike(std::string_view text, std::uint32_t file, std::uint32_t line,
                      Problems& problems);
 
-/// Warns of such characters where they stand outside of quotes and comments. For texts that have
+/// Warns of such characters outside of quotes and comments. For texts that have
 /// errors: there they are the likely cause, and on a line with an error such a character is an
 /// error too. Prose is left alone: beside a letter of Chinese or Japanese text such a character is
-/// what it should be.
+/// correct.
 void warn_of_look_alikes(const std::vector<SourceText>& texts, Problems& problems);
 
 }  // namespace weir::config

@@ -28,7 +28,7 @@ std::string lower_word(std::string_view text) {
 
 namespace {
 
-/// A bit for each letter that stands in the text; letters may share one.
+/// A bit for each letter of the text; letters may share one.
 std::uint64_t letters_of(std::string_view text) noexcept {
   std::uint64_t out = 0;
   for (const char c : text) out |= std::uint64_t{1} << (static_cast<unsigned char>(c) % 64);

@@ -30,7 +30,7 @@ class Reader;
 template <class T>
 struct Row {
   KeyDoc doc;
-  /// Null: a word of the language that is not built yet, refused where it stands.
+  /// Null: a word of the language that is not built yet, refused at its place.
   void (*read)(Reader&, const Member&, T&);
   /// Set: a changed value takes effect at the next start (config/text/fields.h); compares the value
   /// of two configurations.
@@ -49,7 +49,7 @@ struct TableDoc {
 /// Every table, outermost first.
 const std::vector<TableDoc>& all_tables();
 
-/// Which rows of a table stood in the map, or were meant by a misspelt key.
+/// The rows of a table that the map has, or that a misspelt key means.
 using Seen = std::bitset<64>;
 
 /// Reads nodes into values and reports their errors. One per load; knows only the problems.
@@ -67,7 +67,7 @@ class Reader {
   Seen walk(const Node& node, std::string_view what, const Row<T> (&rows)[N], T& out) {
     static_assert(N <= 64);
     Seen seen;
-    bool foreign = false;  // a word of a later version: then what it needs is not known
+    bool foreign = false;  // a word of a later version: then its required keys are not known
     if (!is_map(node, what)) return seen.set();
     for (const Member& m : node.items) {
       const std::size_t i = find(
@@ -193,7 +193,7 @@ Located<T> located(const Member& m, T value) {
   return {std::move(value), m.value->where};
 }
 
-/// Stores what was read; leaves the default where nothing was.
+/// Stores a value that was read; else leaves the default.
 template <class T, class U>
 void set(std::optional<T> from, U& to) {
   if (from) to = static_cast<U>(std::move(*from));

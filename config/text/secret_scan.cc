@@ -11,7 +11,7 @@ constexpr std::string_view kSecretWords[] = {"password", "passwd",        "passp
                                              "secret",   "token",         "api_key",
                                              "apikey",   "authorization", "credential"};
 
-/// Too short to stand anywhere in a key: a part of it between underscores.
+/// Too short to match anywhere in a key: only as a whole part between underscores.
 constexpr std::string_view kShortWords[] = {"pass", "pwd", "requirepass"};
 
 /// Whether `text` is probably a mistyped `word`: a letter or two are missing, too many, changed or

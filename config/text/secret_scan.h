@@ -35,27 +35,27 @@ bool is_secret_key(std::string key);
 std::size_t skip_blanks(std::string_view line, std::size_t at) noexcept;
 bool is_comment(std::string_view line, std::size_t at) noexcept;
 
-/// The quote that closes a YAML text, from `at` on; npos: it goes on in the next line.
+/// The quote that closes a YAML text, from `at` on; npos: the text continues in the next line.
 std::size_t close_of(std::string_view line, std::size_t at, char quote) noexcept;
 
-/// Behind the blanks, tags and anchors that stand before a value.
+/// The position after the blanks, tags and anchors that precede a value.
 std::size_t skip_properties(std::string_view line, std::size_t at) noexcept;
 
-/// Where the anchor or tag ends that begins at `at`.
+/// The end of the anchor or tag that begins at `at`.
 std::size_t end_of_property(std::string_view line, std::size_t at) noexcept;
 
-/// Where the list or map ends in which `depth` brackets are open at `at`: behind the last of them,
+/// The end of the list or map in which `depth` brackets are open at `at`: after the last of them,
 /// or npos. The text after a quote that is not closed is not searched.
 std::size_t end_of_brackets(std::string_view line, std::size_t at, std::size_t& depth) noexcept;
 
-/// Whether what begins at `at` is not in brackets, as far as this line alone shows.
+/// Whether the value that begins at `at` is not in brackets, as far as this line alone shows.
 bool is_block(std::string_view line, std::size_t at) noexcept;
 
-/// Where the value that begins at `from` ends. `block`: it is in no brackets, and a plain text then
-/// goes on behind commas and brackets.
+/// The end of the value that begins at `from`. `block`: it is in no brackets, and a plain text then
+/// continues after commas and brackets.
 std::size_t end_of_value(std::string_view line, std::size_t from, bool block = false);
 
-/// Calls use(from, to) for each name that stands behind `mark`, which is `&` or `*`.
+/// Calls use(from, to) for each name that follows `mark`, which is `&` or `*`.
 template <class F>
 void each_name(std::string_view line, char mark, F use) {
   for (std::size_t at = 0; (at = line.find(mark, at)) != npos;) {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace secret_scan;
 
-/// The values of a query: tokens and signatures stand there under many names.
+/// The values of a query: tokens and signatures occur there under many names.
 void cover_query(std::string& line, std::size_t from, std::size_t end) {
   std::size_t at = std::min(line.find('?', from), end);
   while ((at = line.find('=', at)) < end) {
@@ -32,7 +32,7 @@ std::size_t open_quote(std::string_view line, std::size_t begin) {
   return open;
 }
 
-/// Where the URL ends whose `://` is at `at`. A quote ends it only if one stands open before it: a
+/// The end of the URL whose `://` is at `at`. A quote ends it only if one is open before it: a
 /// password may hold the other one, or both.
 std::size_t end_of_url(std::string_view line, std::size_t at) {
   std::size_t begin = at;
@@ -72,7 +72,7 @@ void cover_passwords(std::string& line) {
 constexpr std::string_view kSectionsOfNames[] = {"fields",   "events",   "tables",
                                                  "defaults", "policies", "views"};
 
-/// Covers the texts of expressions that name a secret's field, however they do: a text may stand
+/// Covers the texts of expressions that name a secret's field, in any form: a text may come
 /// before `==` or in a call. `&&`, `||` and a comma part them, outside of brackets. Null, numbers
 /// and fields are no secrets.
 class Expressions {
@@ -123,7 +123,7 @@ class Expressions {
     end_clause();
   }
 
-  /// Whether the next line goes on with an expression that names a secret's field.
+  /// Whether the next line continues an expression that names a secret's field.
   bool goes_on() const { return goes_on_; }
 
  private:
@@ -143,7 +143,7 @@ class Expressions {
     end_clause();
   }
 
-  /// Takes what stands at `i`, and gives its last byte.
+  /// Takes the token at `i`, and returns the position of its last byte.
   std::size_t step(std::size_t i, std::size_t to, char quote) {
     const std::string_view rest = line_.substr(i, to - i);
     const std::string_view mark = quote == '"' && rest.starts_with("\\\"")  ? rest.substr(0, 2)
@@ -223,7 +223,7 @@ bool is_hook_key(std::string_view key) {
   return key.starts_with("web") || key.find("hook") != npos;
 }
 
-/// The value of such a key: what stands behind the host, or all of it where there is no host.
+/// The value of such a key: the part after the host, or all of it if there is no host.
 void cover_hook(std::string& line, std::size_t at, std::size_t to) {
   const std::size_t scheme = line.find("://", at);
   const std::size_t host = scheme < to ? scheme + 3 : at;
@@ -366,8 +366,8 @@ LineMask LineSections::next(std::string_view line) {
   return out;
 }
 
-/// Where what follows the secret begins that the line goes on with: 0 if it does not, npos if the
-/// next line goes on with it as well.
+/// The end of the secret that the line continues: 0 if it continues none, npos if the
+/// next line continues it as well.
 std::size_t LineSections::end_of_secret(std::string_view line, std::size_t text) {
   std::size_t end = 0;
   switch (inside_) {
@@ -445,8 +445,8 @@ void LineSections::look_for_expression(std::string_view line) {
   items_ = false;
 }
 
-/// A text whose quote at `at` has no end is no text, lest it hide what follows; but a setting or a
-/// URL goes on in the next line, perhaps with a part of a password or path.
+/// An unclosed quote at `at` begins no text, which would hide the rest of the line. A setting or a
+/// URL continues in the next line, perhaps with a part of a password or path.
 bool LineSections::look_for_cut_text(std::string_view line, std::size_t at) {
   if (section_ != LineKeys::settings && line.find("://", at) == npos) return false;
   cut_ = at + 1;
@@ -457,7 +457,7 @@ bool LineSections::look_for_cut_text(std::string_view line, std::size_t at) {
 
 void LineSections::look_for_secrets(std::string_view line, std::size_t from) {
   bool fresh = true;  // a key or a value may begin here
-  // Deeper than which column a value goes on, and whether a list may stand in it as well.
+  // The column that a value's next lines exceed, and whether a list may be in it as well.
   const std::size_t text = skip_blanks(line, 0);
   std::size_t owner = text == 0 ? 0 : text - 1;
   bool owner_is_key = false;

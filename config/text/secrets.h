@@ -24,8 +24,8 @@ struct LineMask {
   std::size_t cut = 0;    ///< where a quoted text begins that the next line continues; 0: none
 };
 
-/// Tells what the keys of a file's lines are, from its first line to its last. In doubt they are
-/// settings: what is covered without need does no harm.
+/// Classifies the keys of a file's lines, from its first line to its last. In doubt a key is
+/// a setting: masking too much does no harm.
 class LineSections {
  public:
   LineSections() = default;
@@ -39,11 +39,11 @@ class LineSections {
   struct Anchors {
     std::set<std::string, std::less<>> secrets;
     bool all = false;       ///< they all are secrets: the aliases of aliases have no end
-    bool settings = false;  ///< settings use what stands among names: there are no names then
+    bool settings = false;  ///< settings use an anchor among names: no text is a name then
   };
   bool note_anchors(std::string_view text);
 
-  /// The secret that the next line may go on with: all lines that stand deeper than its key, a
+  /// The secret that the next line may continue: all lines that are deeper than its key, a
   /// quoted text, a list or map in brackets, or words or a value in brackets.
   enum class Inside : std::uint8_t { nothing, deeper, quote, brackets, flow };
 
@@ -76,8 +76,8 @@ class LineSections {
 std::string without_secrets(std::string_view line, LineMask mask = {});
 /// The same of a whole text, line by line.
 std::string text_without_secrets(std::string_view text);
-/// The same of a message about a value or a key: passwords and queries in URLs, and what stands
-/// behind such a key within quotes.
+/// The same of a message about a value or a key: passwords and queries in URLs, and the text
+/// after such a key within quotes.
 std::string without_secrets_of_message(std::string_view text);
 
 }  // namespace weir::config

@@ -78,7 +78,7 @@ class Builder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    // An implied null stands where the next token does, lines below: show its key instead.
+    // An implied null has the position of the next token, lines below: show its key instead.
     Node& node = make(Node::Kind::null, mark, 1);
     const bool written =
         node.begin < text_.size() && std::string_view("~nN").find(text_[node.begin]) < 3;
@@ -114,7 +114,7 @@ class Builder : public YAML::EventHandler {
     node.where.length = underline(node, token);
     check_tag(node, tag);
     if (tag.size() > 1 &&
-        value.empty()) {  // `when: !has(x)`: what was meant, so that no more follows
+        value.empty()) {  // `when: !has(x)`: reads the text that was meant, to avoid further errors
       node.text = tree_.keep(tag);
       node.where.length = static_cast<std::uint32_t>(tag.size());
     } else if (node.plain) {
@@ -297,7 +297,7 @@ class Builder : public YAML::EventHandler {
     return &node;
   }
 
-  /// Keys are texts, and each stands once: yaml-cpp lets the last one win in silence.
+  /// Keys are texts, and each is unique: yaml-cpp lets the last one win without a word.
   std::span<const Member> unique_keys(std::span<const Member> members) {
     std::unordered_map<std::string_view, const Node*> seen;
     kept_.clear();
@@ -380,7 +380,7 @@ class Ignoring final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-/// Whether a look-alike is why the text is no YAML at this line: with what it looks like in its
+/// Whether a look-alike is why the text is no YAML at this line: with the one it resembles in its
 /// place, the text is YAML beyond that line.
 bool look_alike_is_cause(std::string_view text, std::uint32_t line) {
   const std::string mended = without_look_alikes(text, line);

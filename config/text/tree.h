@@ -11,7 +11,7 @@
 #include "config/text/problem.h"
 
 /// YAML text as a small tree of our own: every key and value knows its place, plain text differs
-/// from quoted text, and what YAML readers disagree about is refused. Reading is linear in the
+/// from quoted text, and all that YAML readers disagree about is refused. Reading is linear in the
 /// text.
 namespace weir::config {
 
@@ -41,13 +41,13 @@ struct Node {
 };
 
 /// Owns its nodes and their text. An alias is a second pointer to the anchor's node, so that a tree
-/// never takes more memory than its text deserves; `weight` bounds what a walk costs.
+/// never takes more memory than its text deserves; `weight` bounds the cost of a walk.
 class Tree {
  public:
   Tree();
   /// Null if the text is empty or its syntax is broken.
   const Node* root() const noexcept { return root_; }
-  /// A syntax error, or a bound was reached: what the tree holds is not the whole text.
+  /// A syntax error, or a bound was reached: the tree does not hold the whole text.
   bool broken() const noexcept { return broken_; }
 
   Node& make(Node::Kind kind, Where where);

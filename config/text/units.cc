@@ -89,7 +89,7 @@ std::string hint_of_duration(std::string_view text) {
   return {};
 }
 
-/// `1k`, `1_000`, `1,000`: what was meant. Empty: not known.
+/// The number that `1k`, `1_000` or `1,000` means. Empty: not known.
 std::string hint_of_number(std::string_view text) {
   std::string_view rest = text;
   const auto first = take_digits(rest);
@@ -157,7 +157,7 @@ bool is_host_name(std::string_view host) {
          });
 }
 
-/// `8481`, `*:8481`, `http://127.0.0.1:8481`, `127.0.0.1`: what is missing, or too much.
+/// `8481`, `*:8481`, `http://127.0.0.1:8481`, `127.0.0.1`: the part that is missing or superfluous.
 std::string hint_of_listen(std::string_view text) {
   const auto both = [](std::string_view port) {
     return "write 127.0.0.1:" + std::string(port) +

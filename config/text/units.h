@@ -7,7 +7,7 @@
 
 #include "config/model.h"
 
-/// Texts with units -> values. Pure; each says in words of the user what is wrong.
+/// Texts with units -> values. Pure; each reports its error in words of the user.
 namespace weir::config {
 
 /// Either a value or why there is none; `hint` may be empty.
@@ -40,7 +40,7 @@ Parsed<std::uint64_t> parse_size(std::string_view text);
 Parsed<double> parse_distance(std::string_view text);
 /// `2027-01-01` (midnight UTC) or RFC 3339, `2027-01-01T08:00:00+08:00`.
 Parsed<TimePoint> parse_date(std::string_view text);
-/// A whole number of 64 bits: digits, with `-` before a negative one. Zeros may stand before it.
+/// A whole number of 64 bits: digits, with `-` before a negative one. Leading zeros are allowed.
 Parsed<std::int64_t> parse_integer(std::string_view text);
 /// A whole number of 64 bits or a finite decimal one, `0.5`, `1e6`.
 Parsed<Number> parse_number(std::string_view text);

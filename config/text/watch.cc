@@ -70,7 +70,7 @@ bool Watch::drain() {
       }  // else: the last words of a watch that was removed
     }
   }
-  // A directory that was missing may be there by now.
+  // A directory that was missing may exist now.
   if (again || (changed && !missing_.empty())) watch(std::vector<std::string>(wanted_));
   return changed;
 }

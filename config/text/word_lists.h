@@ -82,7 +82,7 @@ constexpr void write_schema(Put put) {
   put("]}");
 }
 
-/// `a`, `b` (or `c`) or `d`; `mark` stands around each.
+/// `a`, `b` (or `c`) or `d`; `mark` is around each.
 template <const auto& Rows, class Takes, class Put>
 constexpr void write_choice(Put put, std::string_view mark, std::string_view last) {
   std::size_t left = 0;
@@ -104,7 +104,7 @@ constexpr void write_choice(Put put, std::string_view mark, std::string_view las
   }
 }
 
-/// A pattern of metrics with their arguments; `()` may stand behind any.
+/// A pattern of metrics with their arguments; `()` may follow any.
 template <class Takes, class Put>
 constexpr void write_metric_schema(Put put) {
   put(R"({"type":"string","pattern":"^()");
@@ -222,7 +222,7 @@ template <class Takes>
 inline constexpr std::string_view kMetricValuesOf =
     word_lists::kStored<word_lists::MetricValues<Takes>>;
 
-/// The words in a sentence: "a, b and c"; `last` stands before the last one.
+/// The words in a sentence: "a, b and c"; `last` precedes the last one.
 template <const auto& Rows, class Takes = AllRows>
 std::string sentence_of(std::string_view last) {
   std::string out;

@@ -19,7 +19,7 @@ constexpr bool is_control(char c) noexcept {
   const auto u = static_cast<unsigned char>(c);
   return u < 0x20 || u == 0x7f;
 }
-/// The same without the tab, which stands in the values of header fields as a blank does.
+/// The same without the tab, which values of header fields may contain, like a blank.
 constexpr bool is_control_but_tab(char c) noexcept {
   const auto u = static_cast<unsigned char>(c);
   return (u < 0x20 && u != '\t') || u == 0x7f;

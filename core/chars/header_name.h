@@ -24,7 +24,7 @@ constexpr char folded_in_header_name(char c) noexcept {
   return kFoldedInHeaderName[static_cast<unsigned char>(c)];
 }
 
-/// Whether some app takes both names for one: CGI and what follows it make one variable of them.
+/// Whether some app takes both names for one: CGI and its successors make one variable of them.
 constexpr bool same_cgi_name(std::string_view a, std::string_view b) noexcept {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
            return folded_in_header_name(x) == folded_in_header_name(y);

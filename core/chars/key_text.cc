@@ -18,7 +18,7 @@ void skip_blanks(std::string_view& text) noexcept {
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
 }
 
-/// Takes a part in quotes off the text, with the blanks behind it. False: there is none.
+/// Takes a part in quotes off the text, with the blanks after it. False: there is none.
 bool take_quoted(std::string_view& text, std::string& part) {
   if (!text.starts_with('"')) return false;
   std::string out;

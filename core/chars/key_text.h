@@ -9,7 +9,7 @@
 /// The dashboard has the same rule (admin/dashboard/page/format.js). Pure.
 namespace weir {
 
-/// A part that a reader could take for something else stands in quotes, which are doubled within
+/// A part that a reader could take for something else is quoted; quotes are doubled within
 /// it, as in CSV: an empty one, one with a comma, one with blanks at its ends, one that begins with
 /// a quote or with `(`. No parts: empty.
 std::string key_text(std::span<const std::string> parts);

@@ -9,8 +9,8 @@
 /// Numbers in texts. Pure, thread-safe.
 namespace weir {
 
-/// The number that is the whole of `text`. nullopt: it is empty, something else stands before or
-/// behind the digits (also a blank or `+`), or the number does not fit into T. Leading zeros are
+/// The number that is the whole of `text`. nullopt: it is empty, something else is before or
+/// after the digits (also a blank or `+`), or the number does not fit into T. Leading zeros are
 /// allowed. `base` is for integers alone. A floating T also takes `inf` and `nan`.
 template <class T>
 std::optional<T> parse_whole(std::string_view text, int base = 10) noexcept {

@@ -11,7 +11,7 @@ namespace weir::zones {
 
 /// The zone `name` (`Asia/Shanghai`, `UTC`): the system's (`$TZDIR`, else /usr/share/zoneinfo),
 /// else that of `kArchive`. Returns false, and leaves `zone` as UTC, if neither has it, and for
-/// what is no plain name (`../x`, `/x`). May read a file. Thread-safe.
+/// a text that is no plain name (`../x`, `/x`). May read a file. Thread-safe.
 bool load(const std::string& name, cctz::time_zone& zone);
 
 /// The archive: gzip, of a line `NAME OFFSET SIZE` a zone, an empty line, and the zones' files

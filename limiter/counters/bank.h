@@ -188,7 +188,7 @@ class Bank {
   /// Restores a snapshot as if the process had never stopped. Call it before any event and after
   /// the counters in use have been opened. Takes counts that have not expired, for keys without a
   /// count. Counters that no policy uses are closed; the ones closed longest ago are dropped first.
-  /// Torn or foreign input (Error::malformed) changes nothing. If the clock now stands before the
+  /// Torn or foreign input (Error::malformed) changes nothing. If the clock is now behind the
   /// snapshot's, the times of the snapshot are moved back as well. Returns how many keys were
   /// restored.
   Result<std::size_t> import(std::string_view snapshot, TimePoint now, TimePoint wall);

@@ -58,7 +58,7 @@ struct Bank::Impl {
   void close(Held& held);
 
   /// Calls found(region, slot) for each slot of a table that looked like a key of one of these
-  /// counters (by index; null: not of them). Holds no lock then: the slot may be another's by now.
+  /// counters (by index; null: not of them). Holds no lock then: the slot may have a new key.
   template <class T, class F>
   static void each_slot_of(Table& table, const std::vector<T*>& counters, F&& found) {
     for (std::size_t r = 0; r < table.regions(); ++r) {
@@ -168,7 +168,7 @@ struct Bank::Impl {
   std::uint64_t opening = 1;              // the number of the one under way, or of the last
   std::array<TimePoint, 2> maintained{};  // when maintain() was called last, on each clock
   std::uint16_t next_index = 0;
-  bool huge = false;  // pages, behind the common table and the blocks
+  bool huge = false;  // huge pages back the common table and the blocks
 };
 
 }  // namespace weir::limiter

@@ -47,7 +47,7 @@ std::int64_t whole_from(const Instant& now) noexcept {
   return (now.ms / quantum - now.kept) * quantum;
 }
 
-/// Whether its window still holds what came at that time.
+/// Whether its window still holds the events of that time.
 bool has_since(const Counter& counter, std::int64_t now, std::int64_t ms) noexcept {
   return now - HistoryFacts::of(counter).kept <= ms;
 }
@@ -98,9 +98,9 @@ void leave_what_is_new(const CounterSpec& spec, std::int64_t quantum, std::int64
 
 }  // namespace
 
-// A copy stands at the end of the part in which its source has the event. So the copies of one
-// event agree in spans that consist of whole parts of every counter through which they may have
-// gone.
+// A copy is at the end of the part in which its source has the event. So the copies of one
+// event agree in spans of whole parts of every counter through which they may have
+// passed.
 std::int64_t Bank::HistoryCopier::common_span(const Held& again) const {
   std::int64_t span = again.counter.rule.quantum;
   for (const Held* const held : bank_.by_what.at(again.counter.spec.what)) {
@@ -132,7 +132,7 @@ std::vector<Bank::Held*> Bank::HistoryCopier::open_meanwhile(const Held& again) 
       const bool a_gap = a.covers_from > covered, b_gap = b.covers_from > covered;
       if (a_gap != b_gap) return b_gap;
       if (a_gap && a.covers_from != b.covers_from) return a.covers_from < b.covers_from;
-      // The other one may come next, for what came later.
+      // The other one may come next, for the later events.
       const bool a_has_it = has_since(a.counter, now, lacks_from);
       if (a_has_it != has_since(b.counter, now, lacks_from)) return a_has_it;
       if (closed_in(a) != closed_in(b)) return closed_in(a) > closed_in(b);
@@ -163,7 +163,7 @@ void Bank::HistoryCopier::catch_up(Held& again) {
   std::int64_t told_until = 0;  // ms: earlier sources may have given the events before it
   const std::int64_t span = sources.empty() ? 0 : common_span(again);  // ms
   for (const Held* const source : sources) {
-    // Both were open at one time: what it had then, the other has too.
+    // Both were open at one time: the other has the events of that time, too.
     const bool overlaps = source->covers_from < again.closed_in;
     again.covers_from = source->covers_from > covered ? source->covers_from : again.covers_from;
     covered = source->closed ? source->closed_in : bank_.opening;
@@ -198,7 +198,7 @@ void Bank::HistoryCopier::catch_up(Held& again) {
                 [&](const PlainEntry& entry) { return !overlaps && entry.ms >= new_from; });
             const std::vector<PlainEntry> all_new(fresh, entries.end());
             entries.erase(fresh, entries.end());
-            // `own` has forgotten what came earlier: it cannot show that it had it.
+            // `own` has dropped earlier events: it cannot show that it had them.
             const std::int64_t kept_from = whole_from(at);
             std::erase_if(entries, [&](const PlainEntry& entry) { return entry.ms < kept_from; });
             leave_what_is_new(again.counter.spec, span, whole_from(then), entries, own);
@@ -213,7 +213,7 @@ void Bank::HistoryCopier::catch_up(Held& again) {
     });
     told_until = source->closed_ms[Ages::kNow] + 1000;
   }
-  // Also its own events of before: who comes back later may have been open then.
+  // Also its own earlier events: a counter that is reopened later may have been open then.
   again.copies_until = to_ms(now) + 1000;
   if (covered < bank_.opening) {  // no counter was open: later events are missing
     again.covers_from = bank_.opening;

@@ -30,8 +30,8 @@ class Charging {
     return place;
   }
   /// As Bank::charge(), at a place that find() gave. `undo` and `r` are as made. True: the key was
-  /// there, and of `undo` and `r` only this has changed: whether and what it has stored, and
-  /// refused, and the reading's numbers.
+  /// there, and of `undo` and `r` only this has changed: the stored entry, if any,
+  /// the refusal, and the reading's numbers.
   bool charge(const Table::Place& place, const Amount& event, const Ceiling* ceiling, Undo* undo,
               Reading& r) noexcept;
   /// As Bank::peek(), with the event.

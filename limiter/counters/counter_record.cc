@@ -30,7 +30,7 @@ void put_spec(std::string& out, const CounterSpec& spec) {
   put_text(out, spec.zone != nullptr ? spec.zone->name() : std::string());
 }
 
-/// A word of one of our tables; what lies beyond it is malformed.
+/// A word of one of our tables; a larger number is malformed.
 template <class T>
 bool get_word(Reader& in, std::size_t words, T& word) {
   const auto at = in.get<std::uint8_t>();

@@ -59,7 +59,7 @@ void Bank::HistoryCopier::add_reopened(Held& held) {
   held.opened_ms = bank_.latest();
 }
 
-/// Whether it has not got yet what there is for it: it has nothing for others then.
+/// Whether its history is still to come: it has nothing for others then.
 bool Bank::HistoryCopier::waits(const Held& held) const noexcept {
   return held.waits_for_history ||
          std::find(reopened_.begin(), reopened_.end(), &held) != reopened_.end();
@@ -70,13 +70,13 @@ void Bank::HistoryCopier::note_cut(Counter& to, std::uint32_t held) const noexce
   const std::int64_t now =
       to.clock == Ages::kOwnTime ? to.newest.load(kRelaxed) : bank_.latest()[to.clock];
   if (to.cut_until.load(kRelaxed) > now) held = std::min(held, to.cut_from.load(kRelaxed));
-  // With a radius it reads parts of what its cells hold.
+  // With a radius it reads parts of its cells.
   to.cut_from.store(to.grid ? 0 : held, kRelaxed);
   const std::int64_t length = to.rule.own_time ? to.rule.kept : to.rule.length;
   to.cut_until.store(now + length + 1000, kRelaxed);  // latest() is a second behind
 }
 
-/// The same where it gets what another one holds.
+/// The same if it gets the events of another one.
 void Bank::HistoryCopier::take_cut(Counter& to, const Counter& from) const noexcept {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   const std::uint32_t kept = from.keep.load(kRelaxed);
@@ -181,7 +181,7 @@ void Bank::HistoryCopier::copy_key(const CopyJob& bequest, Table::Region& region
   std::uint64_t tag = 0;
   {
     const std::scoped_lock hold(region.lock);
-    if (slot.tag == 0 || slot.counter != bequest.from->index) return;  // another key's by now
+    if (slot.tag == 0 || slot.counter != bequest.from->index) return;  // now another key's
     tag = slot.tag;
     const Table::Place place{&region, nullptr, nullptr, 0, 0, tag};
     const Subject subject{*bequest.from, place, bank_.ages, bank_.arena, &slot};

@@ -12,17 +12,17 @@ namespace weir::limiter {
 /// counts events with times of their own.
 enum class Joining : std::uint8_t {
   none,    ///< it cannot be determined which events belong to its window
-  gaps,    ///< both trail: what it lacks (catch_up.cc)
+  gaps,    ///< both trail: the events that it lacks (catch_up.cc)
   times,   ///< the events of the time in between, each at its time
   renew,   ///< members, each with its time: one that it has already is not counted twice
   totals,  ///< the total, if all of it came in between and in the window that is open now
   level,   ///< buckets: the higher level
-  newest,  ///< `last`: what came later
+  newest,  ///< `last`: the later value
 };
 Joining joining(Metric metric, Window to, Window from) noexcept;
 
 /// Whether a key that holds `keep` entries drops its oldest one for a new one; other counters are
-/// one number, or merge what they hold.
+/// one number, or merge their entries.
 bool drops(const CounterSpec& spec) noexcept;
 
 /// The facts about a counter that another counter of the same `what` needs to start with its

@@ -113,7 +113,7 @@ void Bank::HistoryCopier::join_key(Held& to, const Held& source, Table::Region& 
   if (how == Joining::newest) text.reserve(Datum::kTextMax);  // no allocation under a lock
   {
     const std::scoped_lock hold(region.lock);
-    if (slot.tag == 0 || slot.counter != from.index) return;  // another key's by now
+    if (slot.tag == 0 || slot.counter != from.index) return;  // now another key's
     tag = slot.tag;
     const Subject subject{
         from, {&region, nullptr, nullptr, 0, 0, tag}, bank_.ages, bank_.arena, &slot};
@@ -126,7 +126,7 @@ void Bank::HistoryCopier::join_key(Held& to, const Held& source, Table::Region& 
     }
   }
   if (entries.empty()) return;
-  // Both were open at one time: what came then, it has.
+  // Both were open at one time: it has the events of that time.
   const bool overlaps = source.covers_from < to.closed_in;
   // The second in which it was closed belongs to both: it has those events, or the other has.
   const std::int64_t from_ms_on = overlaps          ? to.closed_ms[from.clock] + 1000

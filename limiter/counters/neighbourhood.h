@@ -12,7 +12,7 @@ namespace weir::limiter {
 /// The cells about a place that a counter with a radius looks at, as places of its table.
 class Neighbourhood {
  public:
-  /// Starts loading what find will need.
+  /// Starts loading the memory that find will need.
   Neighbourhood(const Counter& counter, const CounterKey& key) noexcept;
 
   const Table::Place& own() const noexcept { return places_[0]; }

@@ -7,7 +7,7 @@
 
 namespace weir::limiter {
 
-/// When a counter was open and when it was not: what others of the same `what` may give it, and it
+/// The times when a counter was open: which events others of the same `what` may give it, and it
 /// may give them (history_facts.cc, catch_up.cc, joining.cc). Survives a restart with the counter.
 struct OpenTimes {
   bool closed = false;

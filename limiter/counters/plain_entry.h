@@ -13,7 +13,7 @@ constexpr bool is_trailing(Window window) noexcept {
   return window == Window::log || window == Window::ring;
 }
 
-/// Whether one number stands for all events of one time.
+/// Whether one number represents all events of one time.
 constexpr bool is_total(Metric metric) noexcept {
   return metric == Metric::count || metric == Metric::sum;
 }

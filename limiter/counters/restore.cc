@@ -5,9 +5,9 @@
 //      the process before           the file           this process
 //      open    ------------------>  open    -------->  open, or closed just now if it is unused
 //      closed  ------------------>  closed  -------->  closed then, or opened again just now
-//      -                            -       -------->  new: begins with what others have (inherit)
+//      -                            -       -------->  new: begins with others' history (inherit)
 //
-// So a restart with other policies is to the counters what a reload is. The keys come first, those
+// So for the counters, a restart with other policies is like a reload. The keys come first, those
 // of counters in use before the others, which take no room from them; then the counters learn from
 // each other.
 #include <algorithm>
@@ -96,7 +96,7 @@ bool Bank::Restore::read_old_definition(Reader& in, std::uint16_t& index, Defini
   const auto it = bank.by_identity.find(identity);
   if (it == bank.by_identity.end() || it->second->closed) return true;
   const Counter& c = it->second->counter;
-  // In 32 bits; longer windows are `every`, whose length stands there separately.
+  // In 32 bits; longer windows are `every`, whose length is written separately.
   constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
   if (metric == c.spec.metric && window == c.spec.window && real == c.spec.real &&
       quantum == std::min(c.rule.quantum, kMost) && length == c.rule.length)
@@ -182,7 +182,7 @@ bool Bank::Restore::read(std::string_view snapshot) {
   }
 }
 
-/// ms, at most 0: how far that clock stands before the snapshot. `every` is the wall clock's, and
+/// ms, at most 0: how far that clock is behind the snapshot. `every` is the wall clock's, and
 /// does not move with it.
 std::int64_t Bank::Restore::back(std::uint8_t clock) const noexcept {
   return clock == Ages::kNow ? std::min<std::int64_t>(0, to_ms(now) - then[Ages::kNow]) : 0;
@@ -241,7 +241,7 @@ void Bank::Restore::make_others() {
   }
 }
 
-/// Counters of the same events stand in the order in which they were made, new ones last.
+/// Orders counters of the same events by the time they were made, new ones last.
 void Bank::Restore::put_in_order() {
   std::map<const Held*, std::size_t> places;
   for (const std::uint16_t index : in_order) {
@@ -258,7 +258,7 @@ void Bank::Restore::put_in_order() {
   }
 }
 
-/// A counter that cannot be here leaves what it has to the new one that it has most for.
+/// A counter that is gone leaves its history to the new one that can use most of it.
 void Bank::Restore::find_heirs() {
   std::vector<Definition*> leave;
   for (auto& [index, d] : defined) {
@@ -319,7 +319,7 @@ void Bank::Restore::take_keys(bool of_used) {
     Reader in(piece);
     while (!in.at_end() && get_key(in, key)) {
       const Definition& d = defined.at(key.index);
-      // Only what runs on elapsed time moves with the clock; receivers do.
+      // Only counters of elapsed time move with the clock; receivers do.
       const std::int64_t by = d.held != nullptr ? back(d.held->counter.clock) : back(Ages::kNow);
       for (PlainEntry& e : entries) e.ms += by;
       if (d.held != nullptr && d.is_used == of_used) put(d.held->counter, key, key.pinned, of_used);
@@ -332,7 +332,7 @@ void Bank::Restore::take_keys(bool of_used) {
   }
 }
 
-/// As at the end of an Opening of all that is in use, and at the closing of what is not.
+/// As at the end of an Opening of all counters in use, and at the closing of the others.
 void Bank::Restore::go_on() {
   bank.opening = std::max(bank.opening, openings) + 1;
   for (const std::uint16_t index : in_order) {

@@ -78,7 +78,7 @@ bool Bank::Retirement::scan_slice(std::size_t buckets) {
     if (scan_.bucket == 0) {
       Table::Region& region = table.region(scan_.region);
       const std::scoped_lock hold(region.lock);
-      // An empty region is passed over, and its memory stays untouched.
+      // An empty region is skipped, and its memory stays untouched.
       if (region.taken.load(std::memory_order_relaxed) == 0) scan_.bucket = table.buckets();
     }
     if (scan_.bucket < table.buckets()) scan_bucket(table, scan_.region, scan_.bucket++);

@@ -56,7 +56,7 @@ Bank::Snapshot::Snapshot(const Bank& bank, TimePoint now, TimePoint wall) : stat
   state_->bank = bank.impl_.get();
   state_->now = now;
   state_->wall = wall;
-  // No allocation under a lock, but for a key with more: of `last` with long texts, of the last
+  // No allocation under a lock, except for larger keys: of `last` with long texts, of the last
   // 50,000 events by their own time.
   state_->entries.reserve(kKeepMax + kBucketsMax);
 }

@@ -15,7 +15,7 @@
 
 namespace weir::limiter {
 
-/// How keys of the store call what has this identity: 16 hexadecimal digits.
+/// The name of this identity in keys of the store: 16 hexadecimal digits.
 std::string name_in_store(const Hash128& identity);
 
 /// A counter that all replicas share, made once when the policies are loaded. Immutable.
@@ -90,7 +90,7 @@ struct SharedOp {
   milliseconds lifetime{0};  ///< reserve, in_flight: until the reservation of a dead replica ends
   std::optional<TimePoint> now;  ///< replay only; else the store's own clock
   bool again = false;  ///< add: it may have been counted before, and then it is not counted again
-  /// add, reserve: once more, to move the end. Sent once: later it could come after what ends the
+  /// add, reserve: once more, to move the end. Sent once: later it could come after the end of the
   /// event, and begin it again. The next renewal makes up for one that failed.
   bool renews = false;
 };
@@ -154,7 +154,7 @@ struct SharedReply {
   bool admitted = false;                  ///< add, reserve: counted; settle: counted
   TimePoint at{};                         ///< the store's time
   std::array<SharedReading, SharedOp::kPartsMax> parts;
-  Datum datum;       ///< `last`: what the reading points to
+  Datum datum;       ///< `last`: the value that the reading points to
   std::string text;  ///< the datum's text
   PatternReply pattern;
 };

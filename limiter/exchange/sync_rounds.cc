@@ -8,7 +8,7 @@ namespace {
 
 // Chosen by simulated fleets (bench/results/fleet.md): a quarter instead of an eighth saves 3 % of
 // the exchanges, and lets half as much again through beyond the limit.
-/// A key is exchanged soon if this share of what is left of its limit may be counted already,
+/// A key is exchanged soon if this share of the rest of its limit may be counted already,
 constexpr double kDoubt = 0.125;
 /// and at once where it is so much,
 constexpr double kDoubtMax = 1;

@@ -5,7 +5,7 @@
 namespace weir::limiter {
 namespace {
 
-/// How many entries a new key looks at for a place: a bound for what it costs.
+/// How many entries a new key looks at for a place: bounds its cost.
 constexpr std::size_t kLooks = 16;
 
 }  // namespace

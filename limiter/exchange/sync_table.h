@@ -49,7 +49,7 @@ struct SyncEntry {
   Share pending;      ///< counted here, not sent
   Share flying;       ///< sent, and not confirmed yet
   SharedId flight;    ///< the event that `flying` is to the store; sequence 0: none. Of a
-                      ///< gauge, what is open here is to the store, as long as it has any
+                      ///< gauge, it represents the open requests here, while there are any
   std::vector<Unsent> unsent;      ///< of members, oldest first
   std::uint32_t fresh = 0;         ///< of them
   std::optional<Ceiling> ceiling;  ///< the lowest threshold that refuses, as last seen
@@ -57,9 +57,9 @@ struct SyncEntry {
   TimePoint sent_at{};             ///< of the last exchange
   TimePoint added_at{};            ///< of the last one that sent counts
   TimePoint told_at{};             ///< of the last answer; none yet: never
-  Number own_told;                 ///< leaky: what was ours in the bucket then
-  double growth = 0;               ///< of the others' part, in a ms, of late
-  std::uint32_t resets = 0;        ///< a reply to what was sent before a reset says nothing
+  Number own_told;                 ///< leaky: our part of the bucket then
+  double growth = 0;               ///< of the others' part, per ms, recently
+  std::uint32_t resets = 0;        ///< replies to messages from before a reset are ignored
   bool has_negative = false;       ///< of a sum: amounts below 0 have been seen
   bool untold_lost = false;  ///< some local members may never have been sent, for lack of room
   bool touched = false;      ///< since it was sent
@@ -171,7 +171,7 @@ class SyncTable {
     std::vector<SyncEntry> entries;
     boost::unordered_flat_map<Hash128, std::uint32_t, Hash> index;
     std::size_t hand = 0;
-    std::array<TimePoint, 2> alone_until{};  // by steady and by wall clock: of what had no room
+    std::array<TimePoint, 2> alone_until{};  // by steady and by wall clock: of keys without room
     std::uint64_t forgotten = 0, full = 0;
   };
   Shard& shard_of(const Hash128& key) noexcept { return shards_[key.hi % kShards]; }

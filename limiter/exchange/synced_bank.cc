@@ -29,7 +29,7 @@ void take_in(Reading& reading, const Share& others, const SyncEntry& entry, cons
   reading.settled = std::max(reading.settled, least, [](Number a, Number b) { return a < b; });
 }
 
-/// The entry is kept while a reservation is open, for the exchange of what it settles to. An entry
+/// The entry is kept while a reservation is open, to exchange its settlement. An entry
 /// made after the reservation does not include it, so the number may be 0 already.
 void note_settled(SyncEntry& entry, const Undo& undo) noexcept {
   if (undo.what == Undo::What::reservation && entry.reserved != 0) --entry.reserved;
@@ -116,7 +116,7 @@ Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, M
     if (enforced) here = *ceiling;
   }
   if (here && entry->merge == Merge::extreme) {
-    if (others && here->broken_by(*others)) {  // whatever this one is
+    if (others && here->broken_by(*others)) {  // even without this event
       Reading reading = bank_.peek(counter.id, key, now, &event);
       take_in(reading, others, *entry, &event, now.at);
       reading.refused = true;
@@ -205,7 +205,7 @@ void SyncedBank::uncharge(const SyncedCounter& counter, const CounterKey& key,
   } else if (entry->merge == Merge::members) {
     members_.uncharge(*entry, undo);
   } else {
-    // The next counts, and the next answer, compensate for what was sent already.
+    // The next counts, and the next answer, compensate for the counts that were already sent.
     forget_old_debt(*entry, undo.at);
     entry->pending = amount_of(entry->pending) - undo.amount.amount;
     if (entry->merge != Merge::gauge) return;

@@ -14,7 +14,7 @@ namespace weir::limiter {
 /// other replicas.
 ///
 /// The bound: while Redis can be reached, no trailing window holds more than the limit plus, for
-/// each replica, what that replica admitted between two of its exchanges (`interval`, one round
+/// each replica, the amount that it admitted between two of its exchanges (`interval`, one round
 /// trip and one turn of the loop).
 ///
 /// Reservations count on their own replica alone until they settle. Averages and extremes contain
@@ -23,7 +23,7 @@ namespace weir::limiter {
 /// beyond the others' members only once the store has it, or if this replica alone has seen more.
 ///
 /// A key is exchanged soon if the counts since its last exchange, here and elsewhere, may be much
-/// of what is left of its limit, and at once if they may be all of it. So the overshoot is mostly
+/// of the rest of its limit, and at once if they may be all of it. So the overshoot is mostly
 /// far smaller. That estimate decides when to exchange, never what to admit: it refuses no event.
 ///
 /// One per worker, used by its thread alone; the table and the bank are shared. A judgement queues
@@ -76,7 +76,7 @@ class SyncedBank {
   void begin_round(TimePoint now, bool all = false) { rounds_.begin(now, all); }
   /// Up to `most` of the urgent ones and of the round; all of a key are together. Ids follow `id`,
   /// which is moved on.
-  /// Reuses what is in `out`; returns how many of it count.
+  /// Reuses the elements of `out`; returns how many of them count.
   std::size_t take(Times at, SharedId& id, std::size_t most, std::vector<Push>& out);
   /// The rest of the round waits for the next one.
   void end_round() { rounds_.end(); }
@@ -114,7 +114,7 @@ class SyncedBank {
   Overshoot overshoot_;
   SyncedMembers members_{bank_, table_, rounds_, overshoot_};
   std::uint64_t exchanged_ = 0;
-  double own_growth_ = 0, others_growth_ = 0;  // of all keys, of late: how many others there are
+  double own_growth_ = 0, others_growth_ = 0;  // of all keys, recently: estimates the others
 };
 
 }  // namespace weir::limiter

@@ -22,7 +22,7 @@ Merge merge_of(const CounterSpec& spec) noexcept;
 /// hold an entry for every exchange of every replica.
 CounterSpec amounts_of(const CounterSpec& average);
 CounterSpec ones_of(const CounterSpec& average);
-/// The average, of what these two read.
+/// The average of these two readings.
 Reading average_of(const Reading& amounts, const Reading& ones) noexcept;
 
 struct SyncedAverage;

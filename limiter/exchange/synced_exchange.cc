@@ -3,7 +3,7 @@
 
 #include "limiter/exchange/synced_bank.h"
 
-/// The exchange of a SyncedBank: when and what it asks of the store, and how it uses the answers.
+/// The exchange of a SyncedBank: its calls to the store, and its use of the answers.
 namespace weir::limiter {
 namespace {
 
@@ -142,7 +142,7 @@ void SyncedBank::take_total(SyncEntry& entry, const SharedReply& reply, bool emp
     entry.own_told = own;
   }
   if (std::exchange(entry.untold_lost, false) && entry.only_grows() && !emptied && total < told) {
-    // Counted here while the table had no room: sends now what the store lacks.
+    // Counted here while the table had no room: sends the missing part now.
     entry.pending = amount_of(entry.pending) + (told - total);
     told = total;
   }

@@ -14,7 +14,7 @@ void SyncedBank::leave(const SyncedCounter& counter, const CounterKey& key, Numb
   rounds_.queue(*entry);
 }
 
-/// One event in the store, `flight`, stands for all open requests of this replica.
+/// One event in the store, `flight`, represents all open requests of this replica.
 void SyncedBank::fill_gauge(SyncEntry& entry, TimePoint now, SharedId& id, Push& out) {
   const Number own = bank_.peek(entry.counter.id, entry.key_in_bank(), now).settled;
   const bool said = entry.flight.sequence != 0;

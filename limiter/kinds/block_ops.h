@@ -11,11 +11,11 @@ namespace weir::limiter {
 /// kinds:
 ///
 ///   valid(counter, event)                  whether this event can be counted at all
-///   drop_dead(journal, counter, now)       what has left the window goes
+///   drop_dead(journal, counter, now)       removes entries outside the window
 ///   read(subject, journal, look)           value, settled, has_value, datum; changes nothing
 ///   add(subject, journal, memory, now, ms, event, undo)   false: no memory
 ///   take_back(subject, journal, memory, undo)
-///   clear(journal), empty(journal)         what is settled
+///   clear(journal), empty(journal)         of the settled entries
 ///   clear_until(journal, counter, ms)      of kinds for events with times of their own
 ///   add_spilled(subject, journal, undo, reading)   of kinds that keep less than was added
 ///   bits(counter, event)                   how a reservation remembers the event
@@ -27,7 +27,7 @@ struct Look {
   const Instant& now;
   const Amount* event;  ///< the current event, or null
   bool stale;           ///< the key is older than its window: nothing settled counts
-  bool reserved;        ///< `value` counts what is in flight
+  bool reserved;        ///< `value` includes events in flight
 };
 
 template <class K>

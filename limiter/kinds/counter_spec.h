@@ -57,7 +57,7 @@ struct CounterSpec {
                                 ///< Window::none and leaky; events: 0 = however old
   unsigned buckets = 60;        ///< ring: 1 .. kBucketsMax
   bool real = false;            ///< amounts are doubles, else 64-bit integers; of in_flight: the
-                                ///< store's events are replicas, the amounts what each has open
+                                ///< store's events are replicas, the amounts their open requests
   std::uint32_t events = 0;     ///< Window::events: 1 .. kKeepMax
   CalendarUnit unit{};          ///< Window::calendar
   std::shared_ptr<const TimeZone> zone;  ///< Window::calendar
@@ -67,7 +67,7 @@ struct CounterSpec {
   std::uint32_t drains = 1;  ///< Window::leaky: 1 .. kDrainsMax
   milliseconds retain{0};    ///< log, ring: stores events for this long although it reads `length`;
                              ///< 0 or at most length: for length
-  double radius = 0;         ///< metres; not 0: counts what happened within so much of the event
+  double radius = 0;         ///< metres; not 0: counts the events within this distance of the event
                              ///< in hand. log only; no in_flight, no last; keep: of a place's cell
   bool outcome = false;      ///< reserve/settle are used with it
   /// Events bring their own times: an event counts at its own, and reads the window that ends
@@ -116,7 +116,7 @@ struct Datum {
 struct Amount {
   Number amount{1};  ///< count, in_flight: 1 .. 2^31-1; sum: any finite number; distinct: ignored
   std::uint64_t member = 0;      ///< distinct, exists: a 64-bit keyed hash of the member
-  const Datum* datum = nullptr;  ///< last: what is remembered of the event
+  const Datum* datum = nullptr;  ///< last: the event's value to remember
 };
 
 /// The bound of a reading. `over: L` is {L, false}: refuses value > L; `at: L` is {L, true}.
@@ -154,7 +154,7 @@ struct Undo {
   std::uint32_t dropped_stamp = 0;
   std::uint64_t former_value = 0;  ///< sum of doubles: the entry's bits before
   std::uint64_t dropped_value = 0;
-  std::uint64_t spilled = 0;  ///< leaky: what did not fit, in the form of `former_value`
+  std::uint64_t spilled = 0;  ///< leaky: the amount that did not fit, in the form of `former_value`
   double dropped_at[3] = {};  ///< with a radius: where the dropped entry was
   Amount amount;
   TimePoint at{};

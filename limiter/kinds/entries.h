@@ -105,7 +105,7 @@ class WindowEntries {
           return;  // `touched` must stay the newest entry's: beyond it stamps may wrap unseen
         }
       } else if (e.size >= keep_of(s) && (rule.aligned || rule.from_oldest)) {
-        undo.what = Undo::What::nothing;  // the window's first members stand for all
+        undo.what = Undo::What::nothing;  // the window's first members suffice
       } else {
         undo.fresh = true;
         add(s, state, memory, now, undo, event.member);

@@ -12,9 +12,9 @@
 ///            |<-- the window of the oldest ----|
 ///                                 |<----------- the window of the newest -------|
 ///
-///   log, events     the window ends at the event: what is later does not count
+///   log, events     the window ends at the event: later events do not count
 ///   ring            at the end of the event's bucket, in which times are no longer told apart
-///   every, calendar the whole window that the event is in, also what is later; exists and last
+///   every, calendar the whole window that the event is in, also its later part; exists and last
 ///                   look back only
 namespace weir::limiter {
 

@@ -83,7 +83,7 @@ class BasicJournal {
   void pop_front() noexcept;
   void add_reservation(Entry entry) noexcept;  ///< needs room
   void erase_reservation(std::uint32_t i) noexcept;
-  /// Where an entry of that time belongs: behind all entries that are as old or older.
+  /// The place for an entry of that time: after all entries that are as old or older.
   std::uint32_t place_of(std::int64_t ms) const noexcept;
   /// Gives most of a block back that has become nearly empty.
   void fit(Slot& slot, Memory& memory) noexcept;

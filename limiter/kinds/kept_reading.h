@@ -8,7 +8,7 @@
 
 namespace weir::limiter {
 
-/// A reading that outlives the next operation of its thread: it owns what `last` remembers, and its
+/// A reading that outlives the next operation of its thread: it owns the value of `last`, and its
 /// `datum` is null.
 struct KeptReading : Reading {
   KeptReading() = default;

@@ -55,7 +55,7 @@ struct KindOps {
   Reading (*reserve)(Subject&, const Instant&, const Amount&, const Ceiling*, Undo*) noexcept;
   Reading (*settle)(Subject&, const Instant&, std::int64_t event_ms, const Amount&, const Undo&,
                     bool matched) noexcept;
-  /// own_time: what has happened by then; else everything.
+  /// own_time: removes the events until then; else all.
   void (*reset)(Subject&, const Instant&) noexcept;
   /// The live settled entries, oldest first.
   void (*take_out)(const Subject&, const Instant&, std::vector<PlainEntry>&);

@@ -133,7 +133,7 @@ struct LastKind {
   }
   static void drop_dead(Journal& journal, const Counter& c, const Instant& now) noexcept {
     if (now.rule->own_time) {
-      // No later event reads entries before the last one that all possible events have behind them.
+      // No later event reads entries before the last one that precedes all possible events.
       const std::int64_t sure = earliest(c, now);
       clear_until(journal, c, kept_from(c, now) - 1);
       while (has_two(journal) && journal.entry(rows_of(journal, 0)).ms() <= sure) pop(journal);

@@ -3,8 +3,8 @@
 // `drains` drain each ms; a real sum's is a double.
 //
 // Head: total[0] the level at `at`; total[1] since when the bucket has not been empty; extra when
-// it had become empty before that. An event that is settled late was poured at its own time: what
-// would have drained of it while the bucket stood empty between total[1] and extra has drained. If
+// it had become empty before that. An event that is settled late was poured at its own time: the
+// part that would have drained while the bucket was empty (extra to total[1]) has drained. If
 // it is older than both, some of it may have drained before: then it counts as more, never as less.
 // Entries: the members that are in it (distinct).
 #include <bit>
@@ -16,7 +16,7 @@
 namespace weir::limiter {
 namespace {
 
-/// A level, or what is poured: units, or (real) a double.
+/// A level, or a poured amount: units, or (real) a double.
 struct Water {
   Wide units = 0;
   double real = 0;

@@ -5,7 +5,7 @@
 namespace weir::limiter {
 
 /// A log keeps the events of a key, oldest first, in a journal. Its range says which of them a
-/// reading looks at, its fold what they come to (log_range.h, log_fold.h).
+/// reading looks at, its fold computes their value (log_range.h, log_fold.h).
 ///
 /// In time: of the last W or the last n; and every window of events that bring their own times.
 extern const KindOps kLogOfAmounts, kLogOfMembers, kLogOfPresence;

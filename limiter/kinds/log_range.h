@@ -63,7 +63,7 @@ class LogRange {
     });
   }
 
-  /// Without places: the journal, and what of it is read.
+  /// Without places: the journal, and the part of it that is read.
   const Journal& journal() const noexcept { return seen_[0].journal; }
   Part newest(std::uint32_t most) const noexcept { return seen_[0].part.newest(most); }
 

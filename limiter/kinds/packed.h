@@ -177,7 +177,7 @@ struct Packed {
       return true;
     }
     std::uint16_t kept[6] = {};
-    // A live entry is at most `span` older than now, which is what delta_bits hold.
+    // A live entry is at most `span` older than now, which delta_bits can hold.
     const auto step = static_cast<std::uint32_t>(joins ? 0 : age) << ring.count_bits;
     for (unsigned i = 0; i < live; ++i) {
       kept[i] = static_cast<std::uint16_t>(ring.entry[ring.dead + i] + step);

@@ -82,8 +82,8 @@ struct Series {
     total = {};
   }
 
-  /// Where an entry belongs that is `behind` quanta older than the newest (negative: younger):
-  /// behind all entries that are as old or older.
+  /// The place for an entry `behind` quanta older than the newest (negative: younger):
+  /// after all entries that are as old or older.
   std::uint32_t place_of(std::int64_t behind) const noexcept {
     std::uint32_t i = size;
     while (i > 0 && behind > std::int64_t{newest() - time(i - 1)}) --i;

@@ -28,7 +28,7 @@ struct Memory {
   }
 };
 
-/// Where in a block of the arena entries of V stand: head, size, total, values[all], stamps[all].
+/// Layout of a block of the arena with entries of V: head, size, total, values[all], stamps[all].
 template <class V>
 struct BlockLayout {
   static constexpr std::size_t kHead = 8 + (kHasTotal<V> ? (sizeof(V) == 8 ? 16 : 8) : 0);
@@ -47,14 +47,14 @@ struct BlockLayout {
 };
 
 /// A key's entries, opened from its slot: few entries are packed into the slot's 16 bytes, more
-/// stand in a block of the arena.
+/// are in a block of the arena.
 ///
 ///   packed   count, log:  up to 4 stamps of 32 bits
 ///            count, ring: the newest stamp, then up to 6 x 16 bits {quanta before it, events}
 ///            else:        one value of 64 bits and its stamp
 ///   pairs    count, ring: up to 2 x {stamp, events}: many events in few buckets
 ///   block    head, size, total, values[capacity], stamps[capacity]; reservations of sums and
-///            members stand at the far end of the same arrays (stamps[] then counts them)
+///            members are at the far end of the same arrays (stamps[] then counts them)
 ///
 /// A counter with outcomes keeps the last of the four words for the number of its reservations.
 template <class V>
@@ -68,7 +68,7 @@ class State {
 
   /// Makes room for one entry more. False: no memory (then shed() first).
   bool make_room(Slot& slot, Memory& memory) noexcept;
-  /// Writes all back; what fits no more and finds no memory is shed.
+  /// Writes all back; entries that do not fit, for lack of memory, are shed.
   void commit(Slot& slot, Memory& memory) noexcept;
   /// The oldest entry goes (stamps, members) or joins the next, at the later time, so that sums and
   /// rings never undercount.

@@ -64,7 +64,7 @@ unsigned free_in(const Slot* bucket) noexcept {
   return n;
 }
 
-/// Orders what may be evicted: closed counters first, then the idlest.
+/// Orders the candidates for eviction: closed counters first, then the idlest.
 bool goes_before(const Slot& a, const Slot& b, const Ages& ages) noexcept {
   if (ages.closed(a) != ages.closed(b)) return ages.closed(a);
   return ages.idle_for(a) > ages.idle_for(b);
@@ -156,7 +156,7 @@ bool Table::has_room(const Place& p, const Ages& ages) noexcept {
 
 Table::Claim Table::claim(const Place& p, std::uint16_t counter, const Ages& ages,
                           Arena& arena) noexcept {
-  // The emptier bucket first: that is what two choices buy.
+  // The emptier bucket first: that is the gain of two choices.
   Slot* home[2] = {p.first + p.half_one, p.second + p.half_two};
   Slot* away[2] = {p.first + (p.half_one ^ kHalf), p.second + (p.half_two ^ kHalf)};
   if (free_in(p.second) > free_in(p.first)) {

@@ -73,7 +73,7 @@ struct Ages {
 /// for at once (at 80 % fill: see bench/results/limiter.md), one memory latency in all, while the
 /// full sixteen slots keep displacement at a few per million.
 ///
-/// Not thread-safe but for prefetch: the caller holds the region's lock.
+/// Not thread-safe, except prefetch: the caller holds the region's lock.
 class Table {
  public:
   struct alignas(64) Region {
@@ -146,7 +146,7 @@ class Table {
   Claim claim(const Place& p, std::uint16_t counter, const Ages& ages, Arena& arena) noexcept;
   void release(Region& region, Slot& slot, Arena& arena) noexcept;
   /// Marks a taken slot: it is not evicted for a new key. At most kPinnedMax slots of a bucket are
-  /// pinned, so that new keys find room whatever is; one more takes the pin of another, the idlest
+  /// pinned, so that new keys always find room; one more takes the pin of another, the idlest
   /// key of the counter that has the most of them there.
   void pin(Slot& slot, const Ages& ages) noexcept;
   /// The same where fewer are pinned; else nothing happens.

@@ -18,9 +18,9 @@ namespace weir::limiter {
 ///                limit (docs/accuracy.md).
 ///   log          quantum 1 ms, span W-1
 ///   every        quantum W, span 0: one entry, the current window's total. Members keep their own
-///                ms stamps, and the span is what has passed of the current window.
-///   every_first  quantum 1 ms, span W-1, counted from the first event: it stands for all of them
-///   calendar     as every, with stamps of 1 s (members: 1 ms): the zone says what has passed
+///                ms stamps, and the span is the past part of the current window.
+///   every_first  quantum 1 ms, span W-1, counted from the first event: it represents them all
+///   calendar     as every, with stamps of 1 s (members: 1 ms): the zone says how much has passed
 ///   events       quantum 1 ms, span W-1, or kForever where any age will do; journal.h counts to n
 ///   leaky        quantum 1 ms; leaky.cc knows what drains
 struct Rule {
@@ -72,7 +72,7 @@ struct Instant {
   std::int64_t age(std::uint32_t other) const noexcept {
     const std::uint32_t behind = stamp - other;
     const std::uint32_t ahead = other - stamp;
-    // Only one of the two is small; what is ahead by more than a minute is read as far behind.
+    // Only one of the two is small; more than a minute ahead is read as far behind.
     if (ahead != 0 && ahead <= kAheadMax &&
         std::int64_t{ahead} * rule->quantum - ms % rule->quantum <= kAheadMax) {
       return -std::int64_t{ahead};

@@ -178,7 +178,7 @@ void BulkList::build() {
 std::string BulkList::Found::text() const {
   if (!first || !last) return {};
   if (*first == *last) return first->to_string();
-  // As one network if it is one; what a narrower one was cut out of is a range.
+  // As one network if it is one; a network with a narrower one cut out becomes a range.
   const unsigned width = first->is_v4() ? 32 : 128;
   for (unsigned bits = 0; bits <= width; ++bits) {
     BulkList one;

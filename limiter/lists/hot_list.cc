@@ -84,7 +84,7 @@ bool HotList::set(const Hash128& key, TimePoint until, std::uint16_t level,
       }
     }
     if (slot == nullptr) return false;
-    // Out of its former key's sight first, then the new term, then in sight: who reads the new term
+    // Hide the former key first, then set the new term, then show the key: a reader of the new term
     // cannot read the former tag after it.
     slot->tag.store(0, std::memory_order_relaxed);
     slot->term.store(term_of(until, level), std::memory_order_release);

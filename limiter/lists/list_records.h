@@ -22,14 +22,14 @@ inline TimePoint clamp_list_time(TimePoint t) noexcept {
 /// was cut. Entries of a hostile client must not cost more than they are worth. The key itself is
 /// the hash of the whole text.
 std::string printable(std::string_view text);
-/// Whether printable() has cut what is kept as this text.
+/// Whether printable() has cut this text.
 bool is_cut(std::string_view kept) noexcept;
 /// The same where an earlier version may have kept it, which cut without a mark.
 bool may_be_cut(std::string_view kept) noexcept;
 
 /// All of the entry but its key.
 void put_entry(std::string& out, const ListEntry& entry);
-/// Reads what put_entry wrote. The source is not trusted: texts are cut and times clamped. False,
+/// Reads put_entry's text. The source is not trusted: texts are cut and times clamped. False,
 /// or an error of `in`: not an entry.
 bool get_entry(Reader& in, ListEntry& entry);
 

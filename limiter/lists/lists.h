@@ -109,9 +109,9 @@ class ListBank {
   /// 16,384 the empty lists that were closed first give way; Error::full: there are none.
   Result<ListId> open(std::string_view name, std::size_t max = 100'000);
   std::optional<ListId> by_name(std::string_view name) const;
-  /// Closes every list not in `used`, also those that import() has made. They keep what is on them.
+  /// Closes every list not in `used`, also those that import() has made. They keep their entries.
   void close_unused(std::span<const ListId> used);
-  /// Housekeeping, every second or so, bounded: of closed lists what has ended goes, and after ten
+  /// Housekeeping, every second or so, bounded: expired entries of closed lists go, and after ten
   /// minutes the empty ones.
   void maintain(TimePoint now);
 

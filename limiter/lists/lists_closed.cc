@@ -3,7 +3,7 @@
 
 #include "limiter/lists/lists_impl.h"
 
-/// Lists that no policy set uses any more: what becomes of their entries and names.
+/// Lists that no policy set uses any more: their entries and names.
 namespace weir::limiter {
 namespace {
 

@@ -83,7 +83,7 @@ struct ListBank::Impl {
   std::function<void()> ring;
   std::array<std::atomic<List*>, kListsMax> by_index{};
   std::atomic<bool> journal{false}, lost{false};
-  mutable std::mutex mutex;  // guards what follows
+  mutable std::mutex mutex;  // guards the members below
   std::map<std::string, ListId, std::less<>> by_name;
   std::list<List> all;
   std::list<List> given_up;  // kept while a reader may still use one

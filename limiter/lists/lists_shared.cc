@@ -38,7 +38,7 @@ void ListBank::share(ListId id, bool shared) {
 
 std::vector<LocalListChange> ListBank::take_shared_changes(ListId id, bool* lost) {
   std::vector<LocalListChange> out;
-  // Before the list is looked at: who changes it from here on rings again.
+  // Before the list is read: a change from here on rings again.
   impl_->rung.store(false, std::memory_order_release);
   List* const list = impl_->list(id);
   if (list == nullptr) return out;

@@ -11,7 +11,7 @@
 
 namespace weir::limiter {
 
-/// The entries of a list that stand in the configuration: full keys by hash, addresses by CIDR.
+/// The entries of a list that the configuration gives: full keys by hash, addresses by CIDR.
 /// Built once per reload, then immutable: it belongs to the policy set, is shared by its workers
 /// and swapped with it. After build() thread-safe; find allocates nothing.
 class StaticList {

@@ -20,7 +20,7 @@ class Mapping {
 
   std::byte* data() const noexcept { return data_; }
   std::size_t size() const noexcept { return size_; }
-  /// Lets the kernel put 2 MiB pages behind it. Not at the start: the first key would cost 2 MiB.
+  /// Lets the kernel back it with 2 MiB pages. Not at the start: the first key would cost 2 MiB.
   void advise_huge() noexcept;
 
  private:
@@ -49,7 +49,7 @@ class Arena {
   static constexpr std::size_t bytes_of(unsigned order) noexcept { return kGranule << order; }
   static unsigned order_for(std::size_t bytes) noexcept;
 
-  /// Takes bytes away from what may be handed out (for memory outside). False: they are in use.
+  /// Reserves bytes of the limit for memory outside of the arena. False: they are in use.
   bool withhold(std::size_t bytes) noexcept;
   void give_back(std::size_t bytes) noexcept;
   void advise_huge() noexcept { memory_.advise_huge(); }

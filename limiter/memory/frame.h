@@ -13,7 +13,7 @@ namespace weir::limiter {
 
 /// Framed records of persisted state: "WEIR", version, kind, 2 bytes 0, length (u32), checksum
 /// (u64), payload; little-endian. The checksum guards against torn writes and rot, not against
-/// forgery: who can write state.dir can read the secret too.
+/// forgery: a process that can write state.dir can read the secret too.
 struct Frame {
   std::uint8_t kind = 0;
   std::string_view payload;
@@ -43,7 +43,7 @@ void put_varint(std::string& out, std::uint64_t value);
 void put_text(std::string& out, std::string_view text);
 void put_number(std::string& out, Number number);
 
-/// Reads what put wrote. After the first failure everything fails, and reads as zero.
+/// Reads the output of put. After the first failure everything fails, and reads as zero.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) noexcept : bytes_(bytes) {}

@@ -4,11 +4,11 @@
 
 namespace weir::limiter {
 
-/// `sequence: [a, no b]` for one key: the a's that wait for their time, and the b's of late.
+/// `sequence: [a, no b]` for one key: the a's that wait for their time, and the recent b's.
 ///
 /// An a at t times out at t + within, stamped so, unless a b follows it: one with
 /// t < ts <= t + within by its own time, whenever it came, or one of a's own millisecond that came
-/// after the a (`tied`: wherever it stands). One b answers every a that it can. An event that is
+/// after the a (`tied`: or before it). One b answers every a that it can. An event that is
 /// both answers those before it and waits itself. Not thread-safe.
 class Absence {
  public:

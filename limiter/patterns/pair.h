@@ -6,7 +6,7 @@ namespace weir::limiter {
 
 /// `pair: [a, b]` for one key: the events of each side without a partner.
 ///
-/// An a at t and a b at u are partners if -before <= u - t <= after; endless: whatever their times.
+/// An a at t and a b at u are partners if -before <= u - t <= after; endless: at any times.
 /// One to one: an event takes the oldest waiting partner. A waiting event is unmatched at its
 /// deadline, t + after for an a and u + before for a b, and carries that time; endless: at the end
 /// of input. An event that is both sides takes any partner, the partner of an a first; otherwise it

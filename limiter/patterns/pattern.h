@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "core/key.h"
 
-/// The definitions of patterns over the events of one key. The rules of each kind stand beside its
+/// The definitions of patterns over the events of one key. The rules of each kind are beside its
 /// engine in limiter/patterns; pattern_bank.h holds the keys and the timers.
 namespace weir::limiter {
 
@@ -25,15 +25,15 @@ struct PatternSpec {
     pair,      ///< two steps, one to one, in whichever order
   };
   Kind kind = Kind::sequence;
-  std::uint8_t steps = 2;   ///< 2 .. kPatternSteps; absence and pair: 2
-  bool strict = false;      ///< sequence: nothing of `among` between the steps
-  bool overlap = true;      ///< sequence: an event may end one match and begin the next
-  bool endless = false;     ///< pair: unmatched only at the end of input
-  bool tied = false;        ///< absence: a second of the first's own time counts wherever it stands
-  milliseconds within{0};   ///< sequence: first to last, inclusive; absence: how long to wait
-  milliseconds before{0};   ///< pair: how much earlier the second may be, inclusive
-  milliseconds after{0};    ///< pair: how much later
-  std::size_t keep = 1000;  ///< of open matches per key
+  std::uint8_t steps = 2;    ///< 2 .. kPatternSteps; absence and pair: 2
+  bool strict = false;       ///< sequence: nothing of `among` between the steps
+  bool overlap = true;       ///< sequence: an event may end one match and begin the next
+  bool endless = false;      ///< pair: unmatched only at the end of input
+  bool tied = false;         ///< absence: a second of the first's own time counts in either order
+  milliseconds within{0};    ///< sequence: first to last, inclusive; absence: how long to wait
+  milliseconds before{0};    ///< pair: how much earlier the second may be, inclusive
+  milliseconds after{0};     ///< pair: how much later
+  std::size_t keep = 1000;   ///< of open matches per key
   milliseconds late{1'000};  ///< how far behind the watermark events still come
   friend bool operator==(const PatternSpec&, const PatternSpec&) = default;
   /// Whether open matches of one pattern may continue in the other: all but `keep` and `late` is
@@ -49,7 +49,7 @@ struct PatternSpec {
 /// One event of a key with all its roles in the pattern.
 struct PatternEvent {
   TimePoint ts;              ///< its own time
-  std::uint64_t line = 0;    ///< where it stands in its file; 0: live
+  std::uint64_t line = 0;    ///< its line in its file; 0: live
   std::uint8_t steps = 0;    ///< bit k: it is step k
   bool among = false;        ///< the event is one of `among`
   std::string_view payload;  ///< kept while the event waits for a timer, and returned when it fires

@@ -86,9 +86,9 @@ class PatternBank {
   /// All open matches, checksummed and versioned. Keys are hashes, so the data is useless without
   /// the secret. Omits patterns that other threads open meanwhile.
   void export_all(TimePoint now, std::string& out) const;
-  /// Takes in what export_all wrote, for patterns that are open with the same spec and for keys
+  /// Imports the output of export_all, for patterns that are open with the same spec and for keys
   /// that have nothing yet; deadlines that have passed fire at the next advance(). Torn or foreign
-  /// input (Error::malformed) changes nothing. If the clock stands before the snapshot's, times
+  /// input (Error::malformed) changes nothing. If the clock is behind the snapshot's, times
   /// move back with it. Returns how many keys came back.
   Result<std::size_t> import(std::string_view snapshot, TimePoint now);
 

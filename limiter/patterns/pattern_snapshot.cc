@@ -43,7 +43,7 @@ class SnapshotReading {
 
   explicit SnapshotReading(const Find& find) : find_(find) {}
 
-  /// False: it is torn, or not what export_all writes.
+  /// False: it is torn, or not in the format of export_all.
   bool read(std::string_view snapshot, TimePoint now);
   /// The open matches of the patterns that were found.
   std::vector<Restored>& matches() noexcept { return matches_; }

@@ -45,7 +45,7 @@ class GroupStore {
     if (inside) whole_.add(pane.start, event);
     return add_to_group(pane, event, event, inside, budget);
   }
-  /// Adds what other replicas have counted: for one key, and for all keys together.
+  /// Adds the counts of other replicas: for one key, and for all keys together.
   View::Seen absorb(Pane& pane, const ViewEvent& key, const ViewPart& part, bool inside,
                     Budget& budget) {
     return add_to_group(pane, key, part, inside, budget);
@@ -70,7 +70,7 @@ class GroupStore {
     for (const Entry& entry : pane.log) held_[entry.group].cell.enter(pane.start, entry.part);
     whole_.enter(pane.start, pane.whole);
   }
-  /// The pane goes for good. inside: it had been entered.
+  /// The pane is removed. inside: it had been entered.
   void leave(Pane& pane, bool inside, Budget& budget) {
     if (inside) whole_.leave(pane.start, pane.whole);
     for (std::size_t i = 0; i < pane.log.size(); ++i) {
@@ -187,7 +187,7 @@ class GroupStore {
   static constexpr std::size_t kGroupBytes = Groups::kBytes + 2 * sizeof(Held);
   static constexpr std::size_t kEntryBytes = 2 * sizeof(Entry);
 
-  /// A pane's groups lie anywhere: what a later turn of leave() reads is on its way by then.
+  /// A pane's groups are anywhere in memory: prefetches the lines that later turns of leave() read.
   void load_ahead(const std::vector<Entry>& log, std::size_t i) const noexcept {
     if (i + 24 < log.size()) prefetch_line(&held_[log[i + 24].group]);
     if (i + 16 < log.size() && held_[log[i + 16].group].entries == 1) {

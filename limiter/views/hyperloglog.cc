@@ -91,7 +91,7 @@ void HyperLogLog::tidy() {
   const auto sorted_end = sparse_.begin() + static_cast<std::ptrdiff_t>(sorted_);
   std::sort(sorted_end, sparse_.end());
   std::inplace_merge(sparse_.begin(), sorted_end, sparse_.end());
-  // The greatest rank of a register stands last.
+  // The greatest rank of a register is its last.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < sparse_.size(); ++i) {
     const bool last =

@@ -30,7 +30,7 @@ class HyperLogLog {
   static std::uint32_t entry_of(std::uint64_t hash, unsigned precision) noexcept;
   static std::uint64_t hash_of(std::uint32_t entry, unsigned precision) noexcept;
   static bool is_entry(std::uint32_t entry, unsigned precision) noexcept;
-  /// Calls `use` with what made it (entry_of); some may be of no effect beside others.
+  /// Calls `use` with its entries (entry_of); some may have no effect beside others.
   template <class Use>
   void each_entry(Use use) const {
     for (const std::uint32_t entry : sparse_) use(entry);

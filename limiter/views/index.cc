@@ -32,7 +32,7 @@ void Index::remove(const Hash128& key) noexcept {
     i = (i + 1) & mask_;
   }
   free_.push_back(slots_[i].id);
-  // Entries behind the gap move up, unless their own place lies after the gap.
+  // Entries after the gap move up, unless their own place is after the gap.
   for (std::size_t j = (i + 1) & mask_; slots_[j].id != kNone; j = (j + 1) & mask_) {
     const std::size_t home = slots_[j].tag & mask_;
     if (((j - home) & mask_) >= ((j - i) & mask_)) {

@@ -11,7 +11,7 @@
 
 namespace weir::limiter {
 
-/// Memory that a view may take. An estimate: what each thing costs at worst, tables at their
+/// Memory that a view may take. An estimate: the most that each thing costs, tables at their
 /// emptiest and vectors at their fullest growth included.
 struct Budget {
   std::size_t limit = 0;  ///< bytes; 0: none
@@ -29,7 +29,7 @@ class Index {
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::size_t kBytes = 96;  ///< of a key, at worst
 
-  /// Where a key stands, until the next add() or remove(). The last two are the user's: they lie
+  /// The place of a key, until the next add() or remove(). The last two are the user's: they lie
   /// here so that most events are over with one line of memory.
   struct Slot {
     std::uint64_t check = 0;
@@ -53,7 +53,7 @@ class Index {
   Slot* add(const Hash128& key);
   void remove(const Hash128& key) noexcept;
   void clear() noexcept;  ///< keeps its memory
-  /// Starts loading what remove() needs.
+  /// Starts loading the memory that remove() needs.
   void prefetch(const Hash128& key) const noexcept {
     if (!slots_.empty()) prefetch_line(&slots_[static_cast<std::uint32_t>(key.lo) & mask_]);
   }
@@ -78,7 +78,7 @@ class Groups {
   Index::Slot& slot(std::uint32_t group) noexcept { return *index_.find(names_[group].key); }
   Index::Slot* add(const Hash128& key, std::string_view parts);
   void remove(std::uint32_t group) noexcept;
-  /// Starts loading what remove() needs, in two steps, each some turns before the next.
+  /// Starts loading the memory that remove() needs, in two steps, each some turns before the next.
   void prefetch(std::uint32_t group) const noexcept { prefetch_line(&names_[group]); }
   void prefetch_slot(std::uint32_t group) const noexcept { index_.prefetch(names_[group].key); }
   std::string_view parts(std::uint32_t group) const noexcept { return names_[group].parts; }

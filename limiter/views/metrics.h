@@ -80,7 +80,7 @@ struct AmountMetric {
 };
 
 /// min and max: a monotonic queue of (pane, best of it), so that neither a new event nor a slide
-/// looks at more than what it makes superfluous.
+/// looks at more than the entries that it removes.
 template <bool Maximum>
 struct ExtremeMetric {
   static bool beats(Number a, Number b) noexcept { return Maximum ? a > b : a < b; }
@@ -107,7 +107,7 @@ struct ExtremeMetric {
       std::int64_t pane;
       Number best;
     };
-    std::vector<Entry> queue;  // panes ascending, each better than all behind it
+    std::vector<Entry> queue;  // panes ascending, each better than all after it
 
     /// For the next add() or enter().
     void make_room() { limiter::make_room(queue); }

@@ -30,7 +30,7 @@ std::strong_ordering compare_size(std::string_view a, std::string_view b) noexce
   return a.compare(b) <=> 0;
 }
 
-/// Whether row a stands before row b.
+/// Whether row a precedes row b.
 bool before(const ViewRow& a, const ViewRow& b) noexcept {
   if (a.value != b.value) return a.value > b.value;
   std::string_view left = a.parts, right = b.parts;

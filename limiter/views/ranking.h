@@ -44,7 +44,7 @@ class Ranking {
   std::size_t top_;
   std::optional<std::size_t> per_;
   bool full_ = false;          // best_ has `top_` rows: its front, the last in order, is the bar
-  std::vector<ViewRow> best_;  // top: a heap; else what was offered
+  std::vector<ViewRow> best_;  // top: a heap; else the offered rows
   std::unordered_map<std::string_view, std::vector<ViewRow>> by_value_;  // with per
 };
 

@@ -15,10 +15,10 @@ namespace weir::limiter {
 struct ViewSharing {
   bool up = false;     ///< the latest call was answered, and all counts of others are in the view
   std::string why;     ///< for people, if not up
-  TimePoint synced{};  ///< by Clock::now: the view has what others had sent by then
-  std::uint64_t replicas = 0;            ///< that called of late, this one included
-  std::uint64_t silent = 0;              ///< that did until a minute ago: dead, or cut off
-  std::uint64_t pending = 0;             ///< bytes that are on their way, or wait for Redis
+  TimePoint synced{};  ///< by Clock::now: the view has all that others sent before
+  std::uint64_t replicas = 0;            ///< that called recently, this one included
+  std::uint64_t silent = 0;              ///< that called until a minute ago: dead, or cut off
+  std::uint64_t pending = 0;             ///< bytes that are in flight, or wait for Redis
   std::uint64_t sent = 0, received = 0;  ///< bytes of counts, so far
   std::uint64_t lost = 0;  ///< counts that others will not get, because there was no room
 };
@@ -30,7 +30,7 @@ class SharedView {
 
   virtual ~SharedView() = default;
   virtual const ViewSpec& spec() const noexcept = 0;
-  /// Takes out what was counted here since the last call, as chunks of about `most` bytes.
+  /// Takes out the counts of this replica since the last call, as chunks of about `most` bytes.
   virtual void take_delta(std::size_t most, std::vector<std::string>& out) = 0;
   /// Counts of others; only of panes that the filter wants. False: these bytes are no chunk of it.
   virtual bool absorb(std::string_view chunk, const PaneFilter& wanted) = 0;

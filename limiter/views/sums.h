@@ -8,8 +8,8 @@
 namespace weir::limiter {
 
 /// A sum that amounts are taken out of again: integers exactly in 128 bits, doubles in two of them
-/// (about 106 bits; Knuth's two-sum, Dekker 1971), so that what is left after years of coming and
-/// going is what was added and not taken out, and does not depend on the order.
+/// (about 106 bits; Knuth's two-sum, Dekker 1971), so that the rest after years of coming and
+/// going is exact, and does not depend on the order.
 class Sum {
   __extension__ using Wide = __int128;
 

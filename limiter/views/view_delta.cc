@@ -301,7 +301,7 @@ void ViewDelta::write(ChunkWriter& out, const Slice& slice) const {
   }
 }
 
-/// Appends to `chunk`, and to `out` what is full.
+/// Appends to `chunk`, and full chunks to `out`.
 void ViewDelta::write_pane(const Pane& pane, std::size_t most, ChunkWriter& chunk,
                            std::vector<std::string>& out) const {
   std::vector<Slice> slices;

@@ -8,7 +8,7 @@
 #include "limiter/views/view_part.h"
 
 /// Counts of a view as bytes, for other replicas: a *chunk* is a list of panes, and of each pane
-/// the keys with what they have. Chunks of one view add up in any order.
+/// the keys with their counts. Chunks of one view add up in any order.
 namespace weir::limiter {
 
 /// The view that a chunk belongs to. Chunks of another shape belong to another view.
@@ -22,7 +22,7 @@ struct ViewShape {
   friend bool operator==(const ViewShape&, const ViewShape&) = default;
 };
 
-/// Writes one chunk, pane by pane. The counts come before what they count.
+/// Writes one chunk, pane by pane. Each number of items precedes its items.
 class ChunkWriter {
  public:
   explicit ChunkWriter(const ViewShape& shape);

@@ -276,7 +276,7 @@ void Connection::peer_ended() {
   begin_close();
 }
 
-// Sends what is queued, gives up suspended calls, and reads nothing more.
+// Sends the queue, cancels suspended calls, and stops reading.
 void Connection::begin_close() {
   if (state_ != State::open) return;
   state_ = State::closing;

@@ -38,7 +38,7 @@ enum class Abuse : std::uint8_t {
 
 /// One HTTP/2 connection: the socket, libnghttp2's session and the streams on it.
 ///
-///    [shaking hands] -> open -> closing (sends what is queued) -> lingering (our side is closed)
+///    [shaking hands] -> open -> closing (sends its queue) -> lingering (our side is closed)
 ///    -> closed
 ///
 /// Received bytes go to nghttp2 at once, whose callbacks lead to the streams. Output is taken from
@@ -58,7 +58,7 @@ class Connection final : EventHandler, Timer {
   /// The peer has used up a budget, or breaks the protocol: sends ENHANCE_YOUR_CALM or
   /// PROTOCOL_ERROR if the peer reads, and closes the connection.
   void shut_out(Abuse abuse);
-  void evict();  ///< for what it keeps
+  void evict();  ///< for the memory that it keeps
 
   const Address& peer() const noexcept { return peer_; }
   bool is_idle() const noexcept { return streams_ == nullptr; }

@@ -52,15 +52,15 @@ class FrameMeter {
   /// Larger than the number of DATA frames that one read can hold (frame_meter.cc asserts it).
   static constexpr std::int32_t kDataMax = 8'192;
   /// Pieces of one list of fields, after its HEADERS: 1 MiB in pieces of the usual 16 KiB. A list
-  /// that is too large for a call is read to its end, because what it does to the table of HPACK
-  /// holds for the calls that follow.
+  /// that is too large for a call is read to its end, because its changes to the table of HPACK
+  /// hold for the calls that follow.
   static constexpr std::uint8_t kContinuationsMax = 64;
 
   enum class Verdict : std::uint8_t { good, flood };
   /// The next bytes as they come, the client's preface first. Values that are too long are changed
   /// in place.
   Verdict take(std::span<char> bytes, TimePoint now) noexcept;
-  /// The part of these bytes that goes on to libnghttp2 now.
+  /// The part of these bytes that is passed to libnghttp2 now.
   LongValues::Ready ready(std::span<const char> bytes) noexcept {
     return long_values_.ready({bytes.data(), bytes.size()});
   }
@@ -101,7 +101,7 @@ class FrameMeter {
   bool in_list_ = false;          // the payload is of such a list
   bool list_padded_ = false;      // its first byte says how much of it is padding
   std::uint8_t list_lead_ = 0;    // bytes before the fields
-  std::uint8_t list_behind_ = 0;  // bytes of padding behind them
+  std::uint8_t list_behind_ = 0;  // bytes of padding after them
   LongValues long_values_;
 };
 

@@ -15,8 +15,8 @@ constexpr std::uint8_t kLengthFull = 0x7F;  // a length that does not fit into i
 constexpr std::uint64_t kPart = 32 << 10;
 constexpr char kHead[] = {'\x00', '\x01', 'x', '\x7F', '\xFA', '\xFE', '\x01'};
 static_assert(127 + 0x7A + (0x7E << 7) + (0x01 << 14) == kPart - sizeof kHead);
-// Behind the first part of a name an empty value stands, and before the value that follows the head
-// of a field whose name is `x`: as much of kHead as comes before the length of a value.
+// After the first part of a name comes an empty value, and before the next value comes the head
+// of a field whose name is `x`: the bytes of kHead before the length of a value.
 constexpr std::uint64_t kNameMore = 1 + 3;
 // A first part is larger than the table (4 KiB), and no longer than libnghttp2 takes.
 static_assert(2 * kPart == LongValues::kTextMax);
@@ -73,7 +73,7 @@ void LongValues::begin_field(std::uint8_t byte) noexcept {
     if ((byte & full) == full) {
       step_ = Step::number;
     } else if (next == Step::length) {
-      begin_text((byte & full) == 0);  // without an index, the name stands here
+      begin_text((byte & full) == 0);  // without an index, the name follows
     }
   };
   if ((byte & 0x80) != 0) return number(0x7F, Step::field);   // a field of the table

@@ -9,7 +9,7 @@ namespace weir::net::grpc {
 
 /// Follows one list of fields in the coding of HPACK (RFC 7541), and changes each name or value
 /// that is longer than libnghttp2 takes (64 KiB, or it ends the connection) into several fields in
-/// as many bytes: what is left is a list with too much in it, which fails its call alone.
+/// as many bytes: the result is a list that is too long, which fails its call alone.
 ///
 /// The table of HPACK, which all calls of the connection share, comes out the same. A text so long
 /// is larger than the whole table: if it is to go there, it empties it, and so does its first part;
@@ -24,10 +24,10 @@ class LongValues {
   void begin() noexcept;  ///< a list begins
   /// The next bytes of the list, which are changed in place.
   void take(std::span<char> part) noexcept;
-  /// A frame of the list ends here. A length that goes on in the next frame is left as it is.
+  /// A frame of the list ends here. A length that continues in the next frame is left as it is.
   void end_frame() noexcept { is_split_ = is_split_ || length_bytes_ != 0; }
 
-  /// The part of a read that goes on to libnghttp2 now: a length that has not come in whole waits.
+  /// The part of a read that is passed to libnghttp2 now: an incomplete length waits.
   struct Ready {
     std::string_view kept;  ///< from before this read
     std::string_view read;
@@ -41,13 +41,13 @@ class LongValues {
     number,  ///< an index, or a size of the table; `next_` follows
     length,  ///< of a name or a value
     text,    ///< a name or a value
-    lost,    ///< no HPACK: libnghttp2 says so
+    lost,    ///< not HPACK: libnghttp2 reports it
   };
   static constexpr std::uint8_t kLengthMax = 6;  ///< bytes that a length has at most
 
   void begin_field(std::uint8_t byte) noexcept;
   void begin_text(bool is_name) noexcept;
-  /// The length is complete; its last bytes stand before `at` in `part`.
+  /// The length is complete; its last bytes are before `at` in `part`.
   void end_length(std::span<char> part, std::size_t at) noexcept;
   void end_text() noexcept;
   void overwrite(std::span<char> part) const noexcept;

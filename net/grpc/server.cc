@@ -105,9 +105,9 @@ bool Server::make_place() {
   return true;
 }
 
-// Peers that stall their handshakes get out of the way of those that go on with theirs.
+// Peers that stall their handshakes make room for those that progress.
 void Server::bound_handshakes() {
-  // Half of what is enough for all connections, by what a handshake mostly takes.
+  // Half of the memory for all connections, divided by that of a usual handshake.
   constexpr std::size_t kHandshakeBytes = 64 << 10, kLeast = 8;
   const std::size_t fit = std::max(kLeast, context_->enough() / 2 / kHandshakeBytes);
   if (context_->handshakes < std::min(context_->settings.handshakes, fit)) return;

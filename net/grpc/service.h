@@ -14,12 +14,12 @@
 ///                               └─▶ call.wait_with(pending), and later, in any turn of the loop:
 ///                                     ├─▶ call.send(), by the service, as often as it likes
 ///                                     ├─▶ call.complete() or call.fail(), by the service
-///                                     └─▶ pending.cancelled(), by the server: nobody waits
+///                                     └─▶ pending.cancelled(), by the server: the client left
 ///
-/// The server sends what was completed at the end of the turn, the answers of all calls together.
+/// At the end of the turn, the server sends the completed answers of all calls together.
 namespace weir::net::grpc {
 
-/// A call that is not completed yet and goes on later, as its service sees it.
+/// A call that is not completed yet and continues later, as its service sees it.
 class Pending {
  public:
   /// The answer is no longer needed: the peer has reset the call or left, the deadline has passed,
@@ -46,7 +46,7 @@ class Call {
 
   /// Whether messages, and answers that their peers have not read, keep more than a quarter of the
   /// worker's memory for calls, or less than an eighth of it is left. A service then leaves out
-  /// what an answer can do without, such as a long body.
+  /// optional parts of an answer, such as a long body.
   virtual bool is_memory_short() const noexcept = 0;
 
   /// One message of a stream of answers, which is copied; the call stays open. A service that has

@@ -94,7 +94,7 @@ void prepare_sessions(Context& context) {
   context.option.reset(option);
   nghttp2_option_set_no_closed_streams(option, 1);
   take_continuations(option, 0);
-  // Connection::resets_ counts them by what they cost, and forgives those of busy peers.
+  // Connection::resets_ counts them by their cost, and forgives those of busy peers.
   constexpr std::uint64_t kResets = 1 << 20;
   nghttp2_option_set_stream_reset_rate_limit(option, kResets, kResets);
 }

@@ -7,7 +7,7 @@
 
 namespace weir::net::grpc {
 
-/// The stream numbers that a client has passed over. RFC 9113, section 5.1.1: the first use of a
+/// The stream numbers that a client has skipped. RFC 9113, section 5.1.1: the first use of a
 /// number closes all idle streams with lower numbers. A HEADERS frame that opens such a stream
 /// later is a connection error, while a HEADERS frame for a stream that was open is not: the peer
 /// may have sent it before it has read our RST_STREAM.
@@ -18,7 +18,7 @@ class SkippedStreams {
  public:
   static constexpr std::size_t kRanges = 4;
 
-  /// A HEADERS frame names this stream. True: the client has passed over the number before.
+  /// A HEADERS frame names this stream. True: the client has skipped the number before.
   bool on_headers(std::uint32_t stream) noexcept {
     if (stream % 2 == 0) return false;  // libnghttp2 refuses these
     if (stream < next_) {

@@ -14,7 +14,7 @@ namespace weir::net {
 class BodyReader {
  public:
   struct Piece {
-    std::size_t used = 0;   ///< raw bytes dealt with; what follows belongs to the next message
+    std::size_t used = 0;   ///< raw bytes consumed; the rest belongs to the next message
     std::string_view data;  ///< body bytes, moved together at the front of the raw bytes
     HttpRefusal refusal = HttpRefusal::none;
     bool malformed() const noexcept { return refusal != HttpRefusal::none; }

@@ -25,7 +25,7 @@ class ChunkedDecoder {
   struct Step {
     std::size_t used = 0;  ///< bytes of the input that are dealt with, `data` included
     std::string_view
-        data;  ///< body bytes, inside the input, at the end of what was used; may be empty
+        data;  ///< body bytes, inside the input, at the end of the used part; may be empty
     HttpRefusal refusal = HttpRefusal::none;
   };
 

@@ -30,7 +30,7 @@ class ClientAddressRules {
   /// The same of a peer that is believed, listed or not.
   Address resolve_behind(const Address& peer, std::span<const HeaderField> fields) const noexcept;
   /// The entry of the header with this number, counted from the right (0 is the last one), all of
-  /// its lines joined in order. None: there are fewer, or garbage stands there or to the right of
+  /// its lines joined in order. None: there are fewer, or garbage is there or to the right of
   /// it.
   std::optional<Address> entry_from_right(std::span<const HeaderField> fields,
                                           unsigned number) const noexcept;

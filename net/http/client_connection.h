@@ -33,7 +33,7 @@ struct ConnectionShare : ClientShare {
   /// or a request.
   int steps_left = 0;
   RequestHead request;
-  ClientConnection* resumed = nullptr;  ///< connections that go on at the end of the turn
+  ClientConnection* resumed = nullptr;  ///< connections that resume at the end of the turn
 };
 
 /// A client's HTTP/1 connection whose requests are judged, in the workers: a plain state machine.
@@ -65,7 +65,7 @@ class ClientConnection : public ClientEnd {
     lingering,  ///< our side is shut; the client may still be sending
     // States of a proxy alone, see relay():
     exchanging,
-    reading_on,  ///< the client has left; a policy still reads what is left of the answer
+    reading_on,  ///< the client has left; a policy still reads the rest of the answer
     tunnelling,
   };
 
@@ -95,7 +95,7 @@ class ClientConnection : public ClientEnd {
   /// A step of a state of a proxy. False: nothing more to do now.
   virtual bool relay() { return false; }
   virtual void take_timer() = 0;    ///< the deadline has passed
-  virtual void drop_request() = 0;  ///< the connection ends; whatever is under way on it
+  virtual void drop_request() = 0;  ///< the connection ends, and any request on it
   virtual void close() = 0;
 
   State state_ = State::closed;
@@ -103,7 +103,7 @@ class ClientConnection : public ClientEnd {
   bool starved_ : 1 = false;  // the kept bytes are not a complete head
   bool served_ : 1 = false;   // not the first request
   bool head_begun_ : 1 = false;
-  bool resumed_ : 1 = false;  // in the list of those that go on at the end of the turn
+  bool resumed_ : 1 = false;  // in the list of those that resume at the end of the turn
   // The request.
   bool http_1_0_ : 1 = false;
   bool keep_alive_ : 1 = false;
@@ -126,10 +126,10 @@ class ClientConnection : public ClientEnd {
 
   ClientConnection* next_resumed_ = nullptr;
 
- protected:                   // last, so that what derives from it fills the gap behind them
+ protected:                   // last, so that derived classes fill the gap after them
   HeadProgress progress_in_;  // of a head that is not whole yet
   std::uint32_t head_bytes_ = 0;
-  std::uint32_t decoded_ = 0;  // body bytes behind the head in in_ that are decoded already
+  std::uint32_t decoded_ = 0;  // body bytes after the head in in_ that are decoded already
   std::uint32_t drained_ = 0;  // body bytes that were thrown away
   BodyState body_state_ = BodyState::not_read;
 };

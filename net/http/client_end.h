@@ -15,7 +15,7 @@
 
 namespace weir::net {
 
-inline constexpr std::size_t kReadMore = 4 << 10;  ///< room for bytes behind those that are kept
+inline constexpr std::size_t kReadMore = 4 << 10;  ///< room for bytes after those that are kept
 
 /// The state that the client ends of one door and worker share. It must outlive them.
 struct ClientShare {
@@ -85,7 +85,7 @@ class ClientEnd : protected EventHandler, protected Timer, Sender {
   Fd fd_;
   std::uint8_t put_off_ = 0;  // writes in the outbox
   bool readable_ : 1 = false;
-  bool peer_ended_ : 1 = false;  // its end has been announced, perhaps behind unread bytes
+  bool peer_ended_ : 1 = false;  // its end has been announced, perhaps after unread bytes
   bool watching_writable_ : 1 = false;
 
  private:

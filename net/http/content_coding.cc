@@ -60,7 +60,7 @@ ContentCoding content_coding(const FieldList& fields) noexcept {
 
 void append_readable_codings(std::string& out, const FieldList& fields) {
   const std::size_t begin = out.size();
-  bool any = false;         // a member stood there
+  bool any = false;         // the field has a member
   bool accepts = false;     // one of the appended codings is acceptable
   bool names_gzip = false;  // by its name; then `*` does not apply to it
   for_members(fields, "accept-encoding", [&](std::string_view member) {

@@ -108,7 +108,7 @@ std::optional<DoorGuard::Refusal> DoorGuard::check(const HttpRequest& request, b
   }
   if (request.count("sec-fetch-site") > 0) {
     const std::string_view site = request.field("sec-fetch-site");
-    // A link to a page that is shown to everybody may stand anywhere; no frame, no script.
+    // Any site may link to a page that is open to everyone; frames and scripts are refused.
     const bool link = known && request.method == "GET" &&
                       request.field("sec-fetch-mode") == "navigate" &&
                       request.field("sec-fetch-dest") == "document";

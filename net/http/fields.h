@@ -21,8 +21,8 @@ enum class FieldKind : std::uint8_t {
   sec_websocket_accept,
   odd_name,  ///< with other characters than letters, digits and `-`: dropped if it aliases a field
              ///< that weir uses
-  /// Forwarded, X-Real-IP, X-Forwarded-Port, CF-Connecting-IP, X-Original-URL, Remote-User...: what
-  /// a hop in front says of a client. Copied from trusted peers only, or where a policy reads it.
+  /// Forwarded, X-Real-IP, X-Forwarded-Port, CF-Connecting-IP, X-Original-URL, Remote-User...: set
+  /// by a hop about a client. Copied from trusted peers only, or where a policy reads it.
   x_forwarded_other,
   max_forwards,  ///< of TRACE and OPTIONS: written again, reduced by one
   host,
@@ -58,7 +58,7 @@ struct FieldList {
 
   std::array<HeaderField, kMax> fields;
   std::array<FieldKind, kMax> kinds;
-  /// Bit i: field i is not plain. Most fields are, and what looks for others skips them.
+  /// Bit i: field i is not plain. Most fields are, and searches for others skip them.
   std::array<std::uint64_t, (kMax + 63) / 64> special;
   std::uint32_t count = 0;
   const char* lines_end = nullptr;  ///< after the CRLF of the last line

@@ -40,7 +40,7 @@ struct RequestHead {
       false;               ///< waits for 100 before it sends its body (HTTP/1.1 with a body only)
   bool websocket = false;  ///< a complete websocket handshake: GET, HTTP/1.1, no body
   /// Max-Forwards of TRACE and OPTIONS: how many hops may still follow (RFC 9110, 7.6.2), at most
-  /// 2^31-1; larger numbers become that. Nothing if the field is absent, stands there twice, or is
+  /// 2^31-1; larger numbers become that. Nothing if the field is absent, is repeated, or is
   /// not a number. 0: the request must not be forwarded.
   std::optional<std::uint32_t> max_forwards;
   std::string_view websocket_key;  ///< if websocket

@@ -22,7 +22,7 @@ FieldKind kind_without_x(const char* name, std::size_t size) noexcept;
 inline constexpr std::size_t kShortestOfHops = 7;  ///< `iv-user`, `sm-user`, `real-ip`
 
 /// By first letter (its lower five bits), the second letters of such names without X-, one bit
-/// each. Names that browsers and apps send differ there, but for a few.
+/// each. Nearly all names that browsers and apps send differ there.
 inline constexpr auto kSecondLetters = [] {
   std::array<std::uint32_t, 32> letters{};
   for (const std::string_view begin :

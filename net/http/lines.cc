@@ -196,7 +196,7 @@ Outcome parse_fields(const char* begin, const char* p, const char* end, std::uin
     const Outcome line = parse_line_end(p, end);
     if (line.next == nullptr) return line;
     p = line.next;
-    while (is_blank(value_end[-1]) && value_end != value) --value_end;  // a colon stands before it
+    while (is_blank(value_end[-1]) && value_end != value) --value_end;  // a colon precedes it
     field.value = {value, static_cast<std::size_t>(value_end - value)};
     list.kinds.data()[count] = kind;
     ++count;
@@ -210,7 +210,7 @@ void decide(FieldList& list, bool http_1_0, Decided& out) noexcept {
   const auto refuse = [&out](Refusal why) {
     if (out.refusal == Refusal::none) out.refusal = why;
   };
-  // The second of a pair that may stand only once makes both worthless.
+  // A repeated field that may occur only once makes both worthless.
   const auto only = [](const HeaderField*& place, int& seen, const HeaderField& field) {
     place = seen++ == 0 ? &field : nullptr;
   };

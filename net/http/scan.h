@@ -9,7 +9,7 @@
 #include "core/chars/ascii.h"
 #endif
 
-/// Scanning for the end of what may stand in a part of a head: 16 bytes a step with SSE2 (every
+/// Scans for the first byte that a part of a head may not contain: 16 bytes a step with SSE2 (every
 /// x86-64 has it, and valgrind runs it; SSE4.2's pcmpestri is slower than these few instructions
 /// and AVX2 does not pay: the median field is 30 bytes long), one byte a step elsewhere.
 namespace weir::net::scan {

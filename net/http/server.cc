@@ -339,7 +339,7 @@ asio::awaitable<void> HttpServer::Impl::converse(Connection& connection) {
         screened = handler.refuse(503, "too many bodies are being read");
         screened->fields.emplace_back("Retry-After", "1");
       }
-      // A small body is read all the same: then the connection goes on after the refusal.
+      // A small body is read all the same: then the connection stays usable after the refusal.
       if (!screened || (bytes <= kSmallBody && request.count("expect") == 0)) {
         holding.set(bytes);
         refused = co_await read_body(connection, buffer, parser);

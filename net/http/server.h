@@ -70,9 +70,9 @@ class HttpHandler {
   /// connection then ends, unless there is no body or a small one.
   virtual std::optional<HttpReply> screen(const HttpRequest&) { return std::nullopt; }
   virtual boost::asio::awaitable<HttpReply> handle(HttpRequest request) = 0;
-  /// The answer to what never became a request, or found no room: 400, 408, 413, 431, 500, 503.
+  /// The answer to bytes that became no request, or found no room: 400, 408, 413, 431, 500, 503.
   virtual HttpReply refuse(int status, std::string_view detail) = 0;
-  /// Whether the answer may be larger than what the kernel buffers of a peer that does not read.
+  /// Whether the answer may be larger than the kernel's buffers for a peer that does not read.
   /// Connections with such an answer draw on HttpServerLimits::bulk.
   virtual bool is_bulk(const HttpRequest&) const noexcept { return false; }
 };
@@ -109,7 +109,7 @@ class HttpServer {
   /// Binds and begins to accept once the io_context runs. A Unix socket gets `unix_mode`, and its
   /// file is removed by stop_accepting(). The error is the system's.
   Result<void> listen(const SocketAddress& address, unsigned unix_mode = 0600);
-  /// Instead: connections come by adopt(), of others who have accepted them at this address.
+  /// Instead: connections come by adopt(), from other servers that accepted them at this address.
   void serve_adopted(const SocketAddress& bound);
   /// Takes over a connection with the bytes that it has sent so far. Call it on the server's
   /// thread.

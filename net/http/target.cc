@@ -19,7 +19,7 @@ using Refusal = HttpRefusal;
 enum class Part : std::uint8_t {
   unreserved,  ///< its escape is decoded always
   reserved,    ///< sub-delims, ':' and '@': its escape is decoded for policies
-  odd,         ///< may not stand bare: escaped
+  odd,         ///< must not be bare: escaped
   dot,         ///< unreserved, but may be a dot segment
   upper,       ///< unreserved
   semicolon,
@@ -71,7 +71,7 @@ bool is_normal(std::string_view path, const PathRules& rules, bool& dots) noexce
   return true;
 }
 
-/// The byte that the escape at text[i] stands for; nullopt if it is none.
+/// The byte that the escape at text[i] encodes; nullopt if it is none.
 std::optional<unsigned char> escaped(std::string_view text, std::size_t i) noexcept {
   if (i + 2 >= text.size() || text[i] != '%') return std::nullopt;
   const int high = hex_value(text[i + 1]);
@@ -105,7 +105,7 @@ std::size_t utf8_size(std::string_view text, std::size_t i, unsigned char lead) 
 /// Escapes that servers read in different ways.
 enum class Odd : std::uint8_t { none, slash, other };
 
-/// The kind of the escape at text[i], which stands for `byte`; `bytes`: how many escapes in a row
+/// The kind of the escape at text[i], which encodes `byte`; `bytes`: how many escapes in a row
 /// are one character.
 Odd oddness(std::string_view text, std::size_t i, unsigned char byte, std::size_t& bytes) noexcept {
   bytes = 1;
@@ -169,7 +169,7 @@ bool for_each_segment(std::string_view path, F segment) noexcept {
   }
 }
 
-/// RFC 3986's normal form of one segment, and what is odd about it. False: a broken escape.
+/// RFC 3986's normal form of one segment, and its oddities. False: a broken escape.
 bool put_normal(Builder& out, std::string_view text, bool& odd_slash, bool& odd_escape) noexcept {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -245,7 +245,7 @@ std::string_view fold_names(std::string_view path, Hollow as, Builder out, bool&
   return out.path();
 }
 
-/// The same with its letters in lower case, where the rules say so.
+/// The same with its letters in lower case, if the rules require it.
 std::string_view fold(std::string_view path, const PathRules& rules, Hollow as,
                       std::span<char> room, bool& hollow) noexcept {
   const std::string_view folded = fold_names(path, as, Builder(room), hollow);

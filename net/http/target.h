@@ -12,7 +12,7 @@ namespace weir::net {
 
 /// A target, decided. Each reading begins with '/'.
 struct NormalTarget : PathReadings {
-  std::string_view target;  ///< `forward`, and the query if there is one: what the app gets
+  std::string_view target;  ///< `forward`, and the query if there is one: the app gets it
   std::string_view query;   ///< after the first '?', as received; empty if there is none
 
   /// Fills in the target's parts of a request: views into it, and into this object.
@@ -32,9 +32,9 @@ constexpr std::size_t normal_path_room(std::size_t target_size) noexcept {
 
 /// Brings an origin-form target into RFC 3986 normal form (6.2.2), which the app gets: escapes of
 /// unreserved characters decoded once, hex digits of other escapes in upper case, dot segments
-/// removed, characters that may not stand bare in a path (`"`, `<`, `|`...) escaped. Policies match
+/// removed, characters that must not be bare in a path (`"`, `<`, `|`...) escaped. Policies match
 /// a further folded form, without the parts that servers treat differently: `//`, `;params`,
-/// trailing dots of a segment and the trailing slash, and escapes of characters that may stand bare
+/// trailing dots of a segment and the trailing slash, and escapes of characters that may be bare
 /// in a segment. So no spelling of a path dodges a route. Nothing is copied when the path is normal
 /// already; otherwise the views lie in `scratch`, which must have normal_path_room() bytes. Returns
 /// HttpRefusal::none, or path_escape for a `%` without two hex digits (answer 400). Thread-safe, no

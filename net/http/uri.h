@@ -14,8 +14,8 @@ namespace weir::net {
 /// for `//`, a trailing `/`, `.`, `..`, or a broken escape.
 std::optional<std::vector<std::string>> split_path(std::string_view path);
 
-/// Whether a URL or a part of it has what an escape should stand for: a blank, a control character,
-/// or `#`, which begins a fragment. Bytes from 0x80 on may stand as they are.
+/// Whether a URL or a part of it has characters that need an escape: a blank, a control character,
+/// or `#`, which begins a fragment. Bytes from 0x80 on need none.
 bool lacks_escapes(std::string_view url) noexcept;
 
 /// Parameters of a query in their order.

@@ -19,7 +19,7 @@ std::string canonical(const Value& value) {
   return "(" + std::string(type_name(value.type())) + ")";
 }
 
-/// The text of a counter's value: a text that `last` remembers stands in quotation marks.
+/// The text of a counter's value: a text that `last` remembers is put in quotation marks.
 std::string value_text(const Value& value) {
   if (value.is_null()) return "none";
   if (value.is_number()) return value.as_number().to_string();

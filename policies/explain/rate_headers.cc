@@ -7,7 +7,7 @@
 namespace weir::policies {
 namespace {
 
-// Bounds of RFC 9651: integers of 15 digits, decimals of 12 digits before and 3 behind the point.
+// Bounds of RFC 9651: integers of 15 digits, decimals of 12 digits before and 3 after the point.
 constexpr std::int64_t kIntegerMax = 999'999'999'999'999;
 constexpr double kDecimalMax = 999'999'999'999.999;
 

@@ -80,7 +80,7 @@ DescriptorStatus status_of(const FoundDescriptor& found) noexcept {
   DescriptorStatus out;
   if (found.what == nullptr) return out;
   const auto& rule = found.what->rule;
-  // A rule without a limit says so also where another one replaces it, as in envoyproxy/ratelimit.
+  // A rule without a limit shows this even if another one replaces it, as in envoyproxy/ratelimit.
   out.unlimited = rule ? rule->unlimited : !found.what->limited && !found.replaced;
   const bool has_none = rule && !rule->has_limit;
   out.is_quota = found.what->quota && !found.replaced && !has_none;

@@ -25,7 +25,7 @@ struct FoundDescriptor {
   bool replaced = false;  ///< by the event of another descriptor
 };
 
-/// Finds the events of all descriptors of a call; what one replaces no other is. Reuses `out`.
+/// Finds the events of all descriptors of a call; replaced events do not apply. Reuses `out`.
 void find_events(const PolicySet& set, std::span<const Descriptor> descriptors,
                  std::vector<FoundDescriptor>& out);
 

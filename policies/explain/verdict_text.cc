@@ -173,7 +173,7 @@ void VerdictText::append_violation(const PolicySet& set, const Standing& standin
   append_quota(quota_policies_, quota_limits_, quota);
 }
 
-/// Renders the defect of the request itself. `tell: retry` says what the request must be like,
+/// Renders the defect of the request itself. `tell: retry` describes a valid request,
 /// `full` also which policy asks for which field.
 void VerdictText::render_defect(const PolicySet& set, const Standing& standing,
                                 const Verdict& verdict, Effect& effect) {
@@ -199,7 +199,7 @@ void VerdictText::render_refusal(const PolicySet& set, const Verdict& verdict, E
   if (verdict.effect == Action::challenge && !verdict.crowded) {
     const config::Server::Challenge& challenge = set.challenge;
     if (!challenge.redirect.empty()) {
-      effect.status = static_cast<std::uint16_t>(challenge.status);  // whatever a rung's own says
+      effect.status = static_cast<std::uint16_t>(challenge.status);  // instead of a rung's own
       response_.append("Location: ").append(challenge.redirect).append("\r\n");
     } else {
       body_ = challenge.body;

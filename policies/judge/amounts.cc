@@ -95,7 +95,7 @@ Planning::AmountLoad Planning::load_amount(const Policy& policy, const Binding& 
   return AmountLoad::loaded;
 }
 
-/// Returns which argument is missing, if one is. hash_ stays what it is.
+/// Returns which argument is missing, if one is. hash_ stays unchanged.
 std::optional<std::size_t> Planning::load_member(const Binding& binding, std::uint64_t& member) {
   if (binding.member_id != kNoKey) {
     const Hash128 key = keys_.hash();

@@ -183,7 +183,7 @@ void Counting::take_back(bool all, Instant at) {
     }
     if (!back) continue;
     take_back(planned);
-    if (!all) planned.reserves = planned.counts = false;  // whatever is answered, it never will be
+    if (!all) planned.reserves = planned.counts = false;  // no answer will count it
   }
 }
 

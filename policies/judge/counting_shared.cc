@@ -111,7 +111,7 @@ void Counting::mirror(PlannedCounter& planned, Instant at) {
   }
 }
 
-/// The store is away: each policy does what its on_error says.
+/// The store is away: each policy follows its on_error.
 void Counting::go_alone(const JudgeOptions& options) {
   const auto failed = [&](const PlannedCounter& planned) {
     return planned.asked != PlannedCounter::kNone &&

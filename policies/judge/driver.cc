@@ -18,7 +18,7 @@ constexpr std::size_t kRenewedAtOnce = 1'024;
 /// After every deadline that a pattern may have.
 constexpr TimePoint kEndOfTime = from_ms(std::int64_t{1} << 50);
 
-/// With the event's own time: what it says, unless that has not come yet.
+/// Adds the event's own time; one in the future counts as now.
 Instant with_own_time(Instant at, const JudgeOptions& options) {
   at.has_own_time = options.own_time.has_value();
   at.event = std::min(options.own_time.value_or(at.wall), at.wall);
@@ -180,7 +180,7 @@ const Verdict* Driver::resume(Judgement& judgement, const Occurrence& occurrence
   return judge(judgement, occurrence, now, options, out_of_time);
 }
 
-/// There is a verdict: whether anything is left to observe, and what.
+/// There is a verdict: determines what is left to observe.
 const Verdict* Driver::finish(const Occurrence& occurrence, Instant now, const Options& options) {
   Judgement& judgement = *work_.judgement;
   conclude(work_.at, options);
@@ -259,7 +259,7 @@ void Driver::abort(Judgement& judgement, Instant now) {
 /// No rung is judged. Reservations that were already moved to `closing` are neither settled nor
 /// released in Redis: they stay reserved until their lifetime ends.
 void Driver::settle_rest(Judgement& judgement, Instant now) noexcept {
-  if (judgement.settling) return;  // the store has been asked, and replied() goes on
+  if (judgement.settling) return;  // the store has been asked, and replied() continues
   judgement.reserved = judgement.open_patterns = false;
   judgement.closing.clear();
   survives_no_memory([&] {
@@ -308,7 +308,7 @@ void Driver::conclude_settlement(Judgement& judgement, Instant now) {
 }
 
 void Driver::replied(Judgement& judgement, Instant now) {
-  // All is counted: without memory, the rungs of what has been settled are not asked.
+  // All is counted: without memory, the rungs of settled counts are not evaluated.
   survives_no_memory([&] { conclude_settlement(judgement, now); });
   if (judgement.ended) judgement.close();
   flush(now.now);

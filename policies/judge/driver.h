@@ -54,7 +54,7 @@ class Driver final {
   const Verdict* start(Judgement& judgement, const Occurrence& occurrence, Instant now,
                        const Options& options);
   /// The store has replied to a suspended judgement; pass the same event again. If another set is
-  /// in use by now, counts of the old set are taken back, and the event is judged again: null, as
+  /// in use now, counts of the old set are taken back, and the event is judged again: null, as
   /// start().
   const Verdict* resume(Judgement& judgement, const Occurrence& occurrence, Instant now,
                         const Options& options);
@@ -64,7 +64,7 @@ class Driver final {
   void answer(Judgement& judgement, const Answer& answer, Instant now) {
     this->answer(judgement, answer, now, [] {});
   }
-  /// The same; calls `looked` while value() gives what the answer says.
+  /// The same; calls `looked` while value() reads from the answer.
   template <class Looked>
   void answer(Judgement& judgement, const Answer& answer, Instant now, Looked looked) {
     try {
@@ -98,7 +98,7 @@ class Driver final {
   void end_of_input(TimePoint last, bool flush);
   /// Every so often while a request lasts: moves the end of the reservations and places in flight
   /// that the store holds for it. One younger than `least` has nothing to renew yet. flush() sends
-  /// what is not a full batch.
+  /// a batch that is not full.
   void renew(Judgement& judgement, TimePoint now, milliseconds least);
   void flush(TimePoint now);
 

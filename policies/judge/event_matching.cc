@@ -148,7 +148,7 @@ void EventMatching::happen(const std::vector<EventIndex>& open_events) {
 }
 
 void EventMatching::match_family(EventIndex base, Trace* trace) {
-  // Parents stand before their children, so one pass decides all of them.
+  // Parents precede their children, so one pass decides all of them.
   for (const EventIndex index : work_.set->family[base]) {
     const Event& event = work_.set->events[index];
     const bool told = happened(index);  // by a record

@@ -15,7 +15,7 @@ bool is_of_request(const PolicySet& set, const std::vector<KeySlot>& key) {
 bool is_flat(const PolicySet& set, const Policy& policy, const Binding& binding) {
   if (!binding.by_key || !binding.counts || !binding.calm) return false;
   const Counter& counter = set.counters[policy.counters.front()];
-  // Tries that count whatever is answered are reserved all the same.
+  // Tries that count with any answer are reserved too.
   if (binding.outcome && counter.always) return false;
   return !counter.is_synced() && is_of_request(set, binding.key) &&
          is_of_request(set, binding.member);
@@ -117,7 +117,7 @@ std::unique_ptr<FlatPlan> make_flat_plan(const Judging& work,
     FlatPolicy flat(work, policy, watcher.binding);
     if (!flat.charging.is_simple()) return nullptr;
     if (binding.outcome) {
-      // An event that is certain would be counted whatever is answered, here or on another route.
+      // An event that is certain would be counted with any answer, here or on another route.
       const bool certain =
           std::any_of(policy.bindings.begin(), policy.bindings.end(),
                       [](const Binding& other) { return other.counts && !other.outcome; });

@@ -29,7 +29,7 @@ struct FlatPolicy {
   // The state for one event. Beside the key, only the reading and its undo change.
   PlannedCounter planned;
   int held = -1;        ///< the rung that wins, if it is one of `flags`
-  bool as_made = true;  ///< what a charge in place leaves of the reading and its undo
+  bool as_made = true;  ///< whether a charge in place leaves the reading and its undo as made
   limiter::Table::Place place{};
   bool is_placed = false;  ///< its key has no parts: it is at one place for all events
 
@@ -66,7 +66,7 @@ struct FlatPolicy {
 /// list to be walked through.
 struct FlatPlan {
   std::vector<FlatPolicy> policies;  ///< that count every one of the events
-  std::vector<FlatPolicy> outcomes;  ///< that count those whose answer says so
+  std::vector<FlatPolicy> outcomes;  ///< that count those whose answer matches
 
   /// Which outcomes come true, by the status of the answer: computed when the first answer with
   /// that status comes.

@@ -3,7 +3,7 @@
 namespace weir::policies {
 namespace {
 
-constexpr milliseconds kNoLease{0};  // who asks acts at once
+constexpr milliseconds kNoLease{0};  // the caller acts at once
 
 }  // namespace
 

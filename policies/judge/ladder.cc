@@ -69,8 +69,8 @@ bool is_open(const Plan& plan) {
            return reading.doubtful || reading.in_flight != 0 || reading.value != reading.settled;
          });
 }
-/// How long a request waits until the rate would have let it through: the bucket then holds what
-/// the rung allows.
+/// How long a request waits until the rate would have let it through: the bucket then holds all
+/// that the rung allows.
 milliseconds paced_hold(const Rung& rung, const Value& value, const std::optional<Number>& limit) {
   if (!limit || !value.is_number()) return milliseconds{0};
   const double over = value.as_number().as_real() - limit->as_real();
@@ -232,7 +232,7 @@ void Ladder::flag(std::span<const FlatPolicy> policies) {
   finish_verdict(work_.at);
 }
 
-/// Which rungs of one policy win, and what they give the request.
+/// The rungs of one policy that win, and their effect on the request.
 void Ladder::judge_planned(std::size_t at, const JudgeOptions& options) {
   const PlannedPolicy& planned = work_.plan().policies[at];
   const Policy& policy = work_.policy_of(planned);

@@ -26,7 +26,7 @@ struct Winner {
 struct Won {
   std::size_t planned = 0;  // index into Plan::policies
   Winner enforced;          // decides this request
-  Winner settled;           // the same without others' reservations: what is remembered
+  Winner settled;           // the same without others' reservations; decides about memory
   Winner shadow;
   Winner shadow_settled;  // as `settled` is to `enforced`
 };

@@ -83,7 +83,7 @@ bool ListChecks::ask_lists(Instant at, Trace* trace) {
 bool ListChecks::contains(std::size_t list_index, std::span<const Value> key) const noexcept {
   const List& list = work_.set->lists[list_index];
   if (!list.has_fixed() && work_.list_bank.size(list.id) == 0) return false;
-  Address whole;  // a text of a request, such as body.ip, may be asked for where addresses stand
+  Address whole;  // a text of a request, such as body.ip, may be looked up among addresses
   const Address* address = nullptr;
   try {
     list_builder_.start();

@@ -52,7 +52,7 @@ bool Memory::lists_again(const Rung& rung) const {
 void Memory::remember(const Policy& policy, const PlannedPolicy& planned, const Rung& rung,
                       std::size_t rung_index, const Value& value, std::optional<Number> limit,
                       Instant at) {
-  // A shadow rung of an enforced policy must not empty what the others read.
+  // A shadow rung of an enforced policy must not empty the counter of the others.
   if (rung.clear && policy.has_metric && rung.shadow == policy.shadow) {
     const PlannedCounter& counter = work_.planned_counter(planned, rung.counter);
     work_.counts.reset(work_.counter_of(counter), counter.key,

@@ -88,7 +88,7 @@ void PatternJudging::plan_pattern(const Policy& policy, Instant at, Trace* trace
       if (work_.plan().defect) return;
       continue;
     }
-    // Bindings of steps stand first: an event that is only `among` is not what its list acts on.
+    // Bindings of steps come first: the list does not act on an event that is only `among`.
     if (!looked_at_lists && policy.bindings[b].counts) {
       looked_at_lists = true;
       if (lists_.own_lists_refuse(policy, b, at)) {

@@ -98,7 +98,7 @@ class PatternJudging final {
  private:
   struct Parts {
     std::uint8_t steps = 0, open_steps = 0;
-    std::uint8_t unread_steps = 0;  // of these, what hangs on `unread`
+    std::uint8_t unread_steps = 0;  // of these, those that depend on `unread`
     Unread unread;
     bool among = false, open_among = false;
     bool any() const noexcept { return steps != 0 || open_steps != 0 || among || open_among; }

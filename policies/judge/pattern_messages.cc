@@ -240,7 +240,7 @@ void PatternJudging::take_due(std::size_t index, const limiter::SharedReply& rep
     // By this worker's clock: entries begin at this time.
     out.fires = now.now - (reply.at - match.fires);
     if (lease == milliseconds{0}) continue;
-    if (key == nullptr || *key != match.key) {  // the matches of one key stand together
+    if (key == nullptr || *key != match.key) {  // the matches of one key are adjacent
       key = &match.key;
       PatternMessage* const done = &new_message();
       done->verb = SharedVerb::done;

@@ -167,7 +167,7 @@ BindingResult Planning::plan_policy(const Policy& policy, std::uint16_t binding_
   return BindingResult::takes;
 }
 
-/// False: a limit that refuses hangs on what cannot be read, and the request is refused for that.
+/// False: a limit that refuses depends on an unreadable field, and the request is refused for that.
 bool Planning::plan_limits(const Policy& policy, const Binding& binding) {
   for (std::size_t r = 0; r < binding.rungs.size(); ++r) {
     const Limit& limit = binding.rungs[r].limit;
@@ -175,8 +175,8 @@ bool Planning::plan_limits(const Policy& policy, const Binding& binding) {
     const bool of_table = !limit.table_slots.empty();
     const bool known = work_.plan().limits.back() && !of_table;
     if (known || !refuses(policy.rungs[r].effect)) continue;
-    // Also where a table has a limit for whatever it does not name: the field that cannot be read
-    // may be one that it names.
+    // Also if a table has a limit for all values that it does not name: the unreadable field
+    // may have one that it names.
     const Unread unread = unread_in(work_.frame, *work_.set, limit, open_dimensions_);
     if (unread && refuses_unread(policy, unread.name, unread.why)) return false;
   }
@@ -190,7 +190,7 @@ bool Planning::hash_with_gaps(const Policy& policy, const Binding& binding, Trac
   if (reason == MissReason::none) reason = MissReason::failed;  // it is there, and is not a place
   if (!missing(policy, first, policy.key_names[first], reason, Skip::key_missing, trace))
     return false;
-  // `missing: same`: every missing part becomes one marker; the others stay what they are.
+  // `missing: same`: every missing part becomes one marker; the others stay unchanged.
   keys_.load_key_with_gaps(binding.key);
   keys_.hash_loaded_key();
   return true;
@@ -279,7 +279,7 @@ void Planning::plan_counters(const Policy& policy, const Binding& binding,
   if (policy.caps) note_ceilings(policy, binding, planned);
 }
 
-/// The lowest threshold that refuses is what may not be passed: one atomic add-if-below.
+/// The lowest threshold that refuses is the bound: one atomic add-if-below.
 void Planning::note_ceilings(const Policy& policy, const Binding& binding,
                              const PlannedPolicy& planned) {
   if (!planned.applies) return;

@@ -49,7 +49,7 @@ class Planning final {
  private:
   bool in_time(const Policy& policy, bool counts, Instant at, bool dry);
   bool hash_with_gaps(const Policy& policy, const Binding& binding, Trace* trace);
-  /// gap: the amount is missing, and `missing: same` judges the event by what is counted already.
+  /// gap: the amount is missing, and `missing: same` judges the event by the present count.
   /// skips: the policy does without the event.
   enum class AmountLoad : std::uint8_t { loaded, missing_same, skips };
   AmountLoad load_amount(const Policy& policy, const Binding& binding, limiter::Amount& amount,

@@ -26,7 +26,7 @@ class Preparing final {
   void hash_keys(EventIndex base, Prepared& out);
 
   const PolicySet& set_;
-  std::vector<std::vector<Key>> keys_of_;  // by base event: what may be asked about it
+  std::vector<std::vector<Key>> keys_of_;  // by base event: all keys that may be needed
   Frame frame_;
   KeyHashing hashing_;
 };

@@ -35,7 +35,7 @@ std::unique_ptr<RoutePlan> RoutePlans::make(const std::vector<EventIndex>& bases
     return std::find(events.begin(), events.end(), event) != events.end();
   };
   for (const EventIndex base : bases) {
-    for (const EventIndex index : set.family[base]) {  // parents stand before their children
+    for (const EventIndex index : set.family[base]) {  // parents precede their children
       const Event& event = set.events[index];
       const bool by_answer = event.when && event.when->side() == Side::answer;
       if (event.when && !by_answer) return out;  // each request for itself

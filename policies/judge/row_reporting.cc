@@ -136,7 +136,7 @@ void RowReporting::give_rows(RowSink& rows) {
       const bool itself = stands && refuses(won.effect) && (refused || policy.shadow);
       planned.rowed = itself || (refused && always);
     }
-    // An answer that matches gives the reading of what was reserved.
+    // An answer that matches gives the reading of the reservation.
     !planned.reserves || planned.rowed ? row.give(rows, counter, false) : row.find_key(counter);
     if (stands) {
       planned.reported_rung = static_cast<std::int16_t>(won.rung);

@@ -263,14 +263,14 @@ void Settling::settle_reserved(bool every_one_matches) {
     }
     if (planned.matched) StatsCells::add(work_.loaded->policy_cells[planned.policy]->events);
   }
-  if (!judgement.closing.empty()) return;  // closed() goes on
+  if (!judgement.closing.empty()) return;  // closed() continues
   for (const PlannedPolicy& planned : judgement.plan.policies) {
     if (planned.reserves && planned.matched) judge_settled(planned);
   }
   if (work_.rows != nullptr) row_reporting_.give_settled_rows(*work_.rows);
 }
 
-/// The rungs of a policy on what is settled now: memory is written from nothing else.
+/// The rungs of a policy on the settled counts: only these put keys on lists.
 void Settling::judge_settled(const PlannedPolicy& planned) {
   const Policy& policy = work_.policy_of(planned);
   if (!policy.meters.empty()) ladder_.set_metrics(policy, true);

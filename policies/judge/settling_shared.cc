@@ -28,7 +28,7 @@ void Settling::settle_in_store(PlannedCounter& counter, bool looks_back) {
   };
   if (looks_back) close(SharedVerb::look, counter.amount);  // the reply is about earlier events
   const std::size_t first = judgement.closing.size() - (looks_back ? 1 : 0);
-  if (!is_same(from.op.event, counter.amount)) {  // reserved was what it had been expected to be
+  if (!is_same(from.op.event, counter.amount)) {  // the reservation was of the expected amount
     close(SharedVerb::release, from.op.event);
   }
   counter.asked = static_cast<std::uint16_t>(looks_back ? first : judgement.closing.size());

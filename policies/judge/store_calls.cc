@@ -103,15 +103,15 @@ void StoreCalls::give_up_place(const PlannedCounter& planned, const StoreOps& as
   });
 }
 
-/// Counts what the store has not counted, without waiting. After a time-out it is unknown whether
+/// Counts events missing in the store, without waiting. After a time-out it is unknown whether
 /// the store has counted: a second count would be worse than none.
 void StoreCalls::count_in_store(const PlannedCounter& planned, const StoreOps& asked) {
   if (asked.reply(planned.asked).error != SharedError::none) return;
   add_best_effort_for(planned, SharedVerb::add, asked);
 }
 
-/// Ends the store's part of an event, without waiting: release, take_back, or settle at once. What
-/// there is no memory to end expires in the store by itself.
+/// Ends the store's part of an event, without waiting: release, take_back, or settle at once. Parts
+/// that cannot be ended for lack of memory expire in the store.
 void StoreCalls::end_in_store(PlannedCounter& planned, SharedVerb verb,
                               const StoreOps& asked) noexcept {
   if (!planned.in_store) return;

@@ -27,7 +27,7 @@ void ViewCounting::observe_views(Instant at) {
   }
 }
 
-/// The answer is here, and with it what the open events are.
+/// The answer is here, and it decides the open events.
 void ViewCounting::observe_answered_views() {
   const Judgement& judgement = *work_.judgement;
   for (const std::uint16_t index : judgement.plan.open_views) {

@@ -5,7 +5,7 @@
 
 namespace weir::policies {
 
-/// Adds the operation that sends what one key has counted since the push before. The push must
+/// Adds the operation that sends the counts of one key since the push before. The push must
 /// outlive the operation.
 inline void add_push(StoreOps& operations, const limiter::SyncPush& push) {
   StoreOps::Item& item =

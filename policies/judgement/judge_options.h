@@ -24,7 +24,7 @@ struct JudgeOptions {
   /// A `delay` that holds the event for longer refuses it instead. Below 0: each does, because
   /// nothing more can be held.
   milliseconds longest_hold = milliseconds::max();
-  bool dry = false;  ///< change nothing: what would the verdict be
+  bool dry = false;  ///< change nothing, only compute the verdict
   /// Count the event in every counter, even if a policy refuses it.
   bool insists = false;
   /// An event that is passed stays open although its answer changes nothing: the caller reads the
@@ -32,7 +32,7 @@ struct JudgeOptions {
   bool keep_open = false;
   PlanOf plan_of = PlanOf::all;
   Trace* trace = nullptr;
-  RowSink* rows = nullptr;  ///< takes what is read and found, also at the answer; for replay
+  RowSink* rows = nullptr;  ///< takes the readings and verdicts, also at the answer; for replay
   /// The time of the event for patterns and views; none: now. Live, their deadlines and windows end
   /// by the clock, so an event happens when it is reported; files have the times of their rows.
   std::optional<TimePoint> happened;
@@ -40,11 +40,11 @@ struct JudgeOptions {
   /// now. Nothing happens later than now.
   std::optional<TimePoint> own_time;
   std::uint64_t line =
-      0;  ///< where the event stands in its file; 0: nowhere, or as its Record says
-  /// The app's answer, if it is known already, as in a log: nothing needs to be reserved for it,
+      0;  ///< the number of the event's line in its file; 0: nowhere, or as its Record says
+  /// The app's answer, if it is already known, as in a log: nothing needs to be reserved for it,
   /// and most answers leave nothing to observe.
   const Answer* answer = nullptr;
-  const Prepared* prepared = nullptr;  ///< of a request that came as one; null: nothing is known
+  const Prepared* prepared = nullptr;  ///< of a request that arrived as one; null: nothing is known
 };
 
 }  // namespace weir::policies

@@ -32,7 +32,7 @@ struct Judgement {
   enum class Phase : std::uint8_t {
     closed,     ///< nothing is left to do; may be started
     planned,    ///< within Driver::start() and resume() only
-    suspended,  ///< the shared store has been asked: Driver::resume() goes on
+    suspended,  ///< the shared store has been asked: Driver::resume() continues
     decided,    ///< within Driver::start() and resume() only
     open,       ///< the event was passed: its answer is awaited, or its end
   };
@@ -48,7 +48,7 @@ struct Judgement {
   Instant at{};          ///< when it was judged: the events' ts
   TimePoint happened{};  ///< when the event did, to patterns and views: at.now, or its row's time
   std::uint64_t line = 0;
-  StoreOps asked;     ///< what the judgement asks of the store, and what holds its reservations and
+  StoreOps asked;     ///< the judgement's operations in the store, which hold its reservations and
                       ///< places in flight there
   StoreOps closing;   ///< ends those of them whose readings are judged
   Captured captured;  ///< values of the event for the answer side
@@ -75,7 +75,7 @@ struct Judgement {
     loaded = set;
     phase = until;
   }
-  /// Suspended, and the store has replied: goes on with the plan. The set is the driver's own, so
+  /// Suspended, and the store has replied: continues with the plan. The set is the driver's own, so
   /// the judgement need not hold the set.
   void go_on() {
     WEIR_ASSERT(is_suspended());

@@ -8,7 +8,7 @@ namespace weir::policies {
 
 namespace {
 
-/// Whether a condition of the policy or of its events may hang on what cannot be read. It is
+/// Whether a condition of the policy or of its events may depend on unreadable fields. It is
 /// counted under `when`, unless a part of the key has this name.
 bool reads_conditions(const PolicySet& set, const Policy& policy) {
   const auto asks = [](const std::optional<Expression>& when) {

@@ -19,8 +19,8 @@ class Observer {
   virtual ~Observer() = default;
   /// A verdict of a request with at least one standing (enforced or shadow).
   virtual void judged(const PolicySet& set, const Request& request, const Verdict& verdict) = 0;
-  /// The same of an event that did not come as a request: the API, a file. Those of a request go to
-  /// the other one unless this is overridden.
+  /// The same of an event that did not arrive as a request: the API, a file. By default it calls
+  /// the other one with the record's request, if there is one.
   virtual void judged(const PolicySet& set, const Record& record, const Verdict& verdict) {
     if (record.request != nullptr) judged(set, *record.request, verdict);
   }

@@ -19,7 +19,7 @@ class Occurrence {
   const Record* record() const noexcept { return record_; }
   /// For a record: the reported parts of its request; null if there are none.
   const Request* request() const noexcept { return request_; }
-  /// Where it stands in its file; 0: nowhere.
+  /// Its line in its file; 0: it is in no file.
   std::uint64_t line() const noexcept { return record_ != nullptr ? record_->line : 0; }
 
   /// Calls `use` with the Request, or with the Record.

@@ -25,10 +25,10 @@ class Outbox {
   /// Must arrive, in this order: takes PatternJudging::messages().
   virtual void deliver(PatternJudging& patterns, TimePoint now) = 0;
 
-  /// After every call that may have counted something: what is exchanged, and due, goes its way.
+  /// After every call that may have counted something: sends the exchanged counts that are due.
   virtual void exchange(TimePoint /*now*/) {}
 
-  /// Fires deadlines of shared patterns at or before the watermark, if this is who watches them.
+  /// Fires deadlines of shared patterns at or before the watermark, if this outbox watches them.
   virtual void fire_due(PatternJudging& /*patterns*/, TimePoint /*watermark*/) {}
 };
 

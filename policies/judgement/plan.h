@@ -52,7 +52,7 @@ struct PlannedCounter {
   limiter::Ceiling ceiling;  ///< the lowest threshold that refuses
   limiter::Undo undo;
   limiter::Reading reading;
-  Value datum;  ///< metric last: what the reading remembers, kept in the frame's memory
+  Value datum;  ///< metric last: the value of the reading, kept in the frame's memory
 
   // Members for a counter that all replicas share.
   static constexpr std::uint16_t kNone = 0xffff;
@@ -169,11 +169,11 @@ struct Plan {
   std::vector<std::optional<Number>> limits;
   std::vector<PlannedPattern> patterns;
   std::vector<ListHit> lists;
-  std::vector<std::uint16_t> open_views;  ///< the answer decides what they count
+  std::vector<std::uint16_t> open_views;  ///< the answer decides their counts
   std::optional<ListHit> allowed;         ///< an allow list ended judging
   std::optional<Defect> defect;
-  std::vector<Defect> would_refuse;       ///< the same, of what is in shadow mode
-  std::vector<EventIndex> unread_events;  ///< whose `when` hangs on what cannot be read
+  std::vector<Defect> would_refuse;       ///< the same, of policies in shadow mode
+  std::vector<EventIndex> unread_events;  ///< whose `when` depends on an unreadable field
   bool provisional = false;               ///< some counter is
 
   /// No policy, list or pattern applies: so it is for most records where only views count.

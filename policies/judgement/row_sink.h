@@ -9,7 +9,7 @@
 
 namespace weir::policies {
 
-/// Takes what every judgement reads and finds, for replay: the hot path has none. Called on the
+/// Takes readings and results of all judgements, for replay: the hot path has none. Called on the
 /// driver's thread, within start() and, for outcome policies, within answer() unless start() knows
 /// the answer; all views end with the call.
 class RowSink {
@@ -31,7 +31,7 @@ class RowSink {
     const Event* event = nullptr;  ///< as the policy names it
     Hash128 hash;                  ///< of the key: equal keys of one policy have equal hashes
     Key* key = nullptr;
-    bool answered = false;  ///< it rests on the answer: it comes behind those that do not
+    bool answered = false;  ///< it rests on the answer: it comes after those that do not
     Value value;            ///< null: the metric has no value; also of a policy without a metric
   };
   /// This policy may give a reading for this key: data for it can be prefetched meanwhile.

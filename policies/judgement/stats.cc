@@ -59,7 +59,7 @@ StatsBank::Totals StatsBank::totals(std::string_view kind, std::string_view name
 void StatsBank::write(std::string& out, std::size_t dropped) const {
   const std::lock_guard lock(mutex_);
   // A counter that begins at 0 is easier to alert on; but with many policies the zeros are the most
-  // of the page, and its size must stay bounded whatever is loaded.
+  // of the page, and its size must stay bounded for any configuration.
   const bool zeros = entries_.size() <= kZerosUpTo;
   std::size_t rows = 0;
   const auto head = [&](std::string_view name, std::string_view help) {

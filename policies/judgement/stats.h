@@ -23,7 +23,7 @@ struct StatsCells {
   ByAction<Cell> shadows{};
   std::array<Cell, kFields>
       missing{};  ///< by key part, then argument; the last cell takes the rest
-  Cell events{};  ///< that it has looked at: they are what it watches, and have its key
+  Cell events{};  ///< that it has judged: watched events with its key
   Cell amounts_refused{};
   Cell late{};    ///< events that came later than `late` allows
   Cell listed{};  ///< entries made or extended
@@ -41,7 +41,7 @@ class StatsBank {
   /// `fields`: names of key parts and arguments, for weir_missing_field_total.
   StatsCells* open(std::string_view kind, std::string_view name, std::size_t worker,
                    const std::vector<std::string>& fields = {});
-  /// Prometheus text, at most some 1,500 series whatever is loaded.
+  /// Prometheus text, at most some 1,500 series for any configuration.
   /// `dropped`: how many series of others were left out already.
   void write(std::string& out, std::size_t dropped = 0) const;
   /// The sums over all workers for one policy or list.

@@ -11,7 +11,7 @@
 /// the frame's request or answer.
 namespace weir::policies {
 
-/// Something of the request that cannot be read; none if `why` says so.
+/// A part of the request that cannot be read; no part if `why` is none.
 struct Unread {
   std::string_view name;  ///< canonical; lives as long as the set
   MissReason why = MissReason::none;

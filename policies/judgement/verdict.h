@@ -37,7 +37,7 @@ struct Standing {
   MissReason why = MissReason::none;
 };
 
-/// The one answer to "what happens to this request", made from all standings by judge/ladder.cc.
+/// The decision about a request, made from all standings by judge/ladder.cc.
 struct Verdict {
   enum class Kind : std::uint8_t {
     pass,

@@ -20,7 +20,7 @@ class Frame;
 enum class MissReason : std::uint8_t {
   none,        ///< the value is there
   absent,      ///< not there (or JSON null)
-  ambiguous,   ///< applications differ in what they read: given twice, a list, two spellings
+  ambiguous,   ///< applications differ in their reading: given twice, a list, two spellings
   unreadable,  ///< broken escapes or JSON, not UTF-8, a body of a kind that weir does not read
   too_large,   ///< the body is over limits.body
   encoded,     ///< the body has a Content-Encoding

@@ -54,7 +54,7 @@ void Frame::begin(const SlotTable& slots, const Request& request, const ListOrac
   request_ = &request;
   answer_ = nullptr;
   time_ = request.time;
-  // It is at hand, and nearly always asked for.
+  // It is known, and nearly always needed.
   const SlotId client = slots.client();
   if (client != SlotTable::kMax)
     cells_.data()[client] = {Value::address(&request.client), epoch_, MissReason::none};
@@ -130,8 +130,8 @@ Value Frame::compute(SlotId id) {
     case Slot::Kind::unread:
       return Value::null();
     case Slot::Kind::column:
-      // A record's own columns hide these words; where it has none of the name, they mean what they
-      // always do.
+      // A record's own columns hide these words; if it has none of the name, they mean the same as
+      // always.
       if (slot.argument.name == "event")
         return event_.empty() ? Value::null() : Value::text(event_);
       if (slot.argument.name == "time") return Value::integer(to_ms(time_));

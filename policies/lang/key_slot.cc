@@ -7,7 +7,7 @@
 namespace weir::policies {
 namespace {
 
-/// Whether a word of RFC 2047 may stand in the text: `=?charset?q?...?=`.
+/// Whether the text may have a word of RFC 2047: `=?charset?q?...?=`.
 bool has_encoded_word(std::string_view text) noexcept {
   const std::size_t end = text.rfind("?=");
   if (end == std::string_view::npos) return false;

@@ -30,7 +30,7 @@ struct Record {
   /// would be in front of an app. If its name is not known, method and path decide which other
   /// events it is.
   const Request* request = nullptr;
-  std::uint64_t line = 0;  ///< where it stands in its file, from 1; 0: nowhere
+  std::uint64_t line = 0;  ///< its line in its file, from 1; 0: it is in no file
   /// The descriptor of a rate limit call; fields of the call are read from it.
   const Descriptor* descriptor = nullptr;
   /// A second base event: for a descriptor, the event of its whole domain.

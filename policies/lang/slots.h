@@ -80,7 +80,7 @@ struct Slot {
 /// Interning: asking twice for the same thing gives the same slot; equal field expressions of
 /// different events are one slot. Slots never move (references stay valid). At most kMax slots;
 /// beyond that `full()` turns true, the last slot is handed out again, and the compiler must report
-/// it and give up.
+/// it and stop.
 class SlotTable {
  public:
   static constexpr std::size_t kMax = 0xfff0;
@@ -101,8 +101,8 @@ class SlotTable {
   static constexpr SlotId value() noexcept { return 1; }
   static constexpr SlotId limit() noexcept { return 2; }
   SlotId metric(std::uint32_t k);  ///< the k-th of a policy's `metrics`, in its rungs
-  /// Something that could not be read, and may be of any type: to compile what reads it, and find
-  /// its own mistakes. Never run.
+  /// A part that could not be read, and may be of any type: to compile its readers, and find
+  /// their own mistakes. Never run.
   SlotId unread();
 
   const Slot& operator[](SlotId id) const noexcept { return *slots_[id]; }

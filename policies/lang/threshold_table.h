@@ -38,7 +38,7 @@ class ThresholdTable {
   /// at kVisitsMax places at most: of a larger table the answer may hold limits of other values
   /// too.
   std::optional<Reach> reach(std::span<const std::optional<std::string_view>> known) const;
-  /// Whether such a lookup may find this limit. As costly as reach(); what was not looked at may
+  /// Whether such a lookup may find this limit. As costly as reach(); unexamined parts may
   /// have it.
   bool may_give(const Number& limit, std::span<const std::optional<std::string_view>> known) const;
 

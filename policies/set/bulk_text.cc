@@ -22,7 +22,7 @@ std::string_view trimmed_of(std::string_view text) noexcept {
   return ascii::trimmed_if(text, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
 }
 
-/// `192.0.2.1` and nothing else, at a tenth of what the general way takes.
+/// `192.0.2.1` and nothing else, at a tenth of the general way's cost.
 std::optional<std::uint32_t> plain_v4(std::string_view text) noexcept {
   std::uint32_t out = 0;
   std::size_t at = 0;

@@ -77,7 +77,7 @@ bool judges_same(const Binding& a, const Binding& b, const SlotTable& slots) {
 
 }  // namespace
 
-/// One reservation stands for all events that the answer may make of a request.
+/// One reservation serves all events that the answer may make of a request.
 void Binder::check_told_apart(const config::PolicyDef& def, const Policy& policy) {
   const auto base = [&](EventIndex event) {
     while (set_.events[event].parent != event) event = set_.events[event].parent;

@@ -4,7 +4,7 @@
 #include "limiter/kinds/kinds.h"
 #include "policies/set/compiler.h"
 
-/// The counters of a policy: what they count, and so which policies share them.
+/// The counters of a policy: the events that they count, and so which policies share them.
 namespace weir::policies {
 namespace {
 
@@ -121,7 +121,7 @@ limiter::CounterSpec CounterCompiler::spec_for(const config::PolicyDef& def, con
               config::keep_of(def, window));
   if (spec.window == Window::ring && config::is_read_by_under(def, window))
     spec.window = Window::log;
-  if (counted.radius) {  // every event stands by itself
+  if (counted.radius) {  // every event is kept by itself
     spec.radius = *counted.radius;
     if (spec.window == Window::ring) spec.window = Window::log;
   }
@@ -135,7 +135,7 @@ limiter::CounterSpec CounterCompiler::spec_for(const config::PolicyDef& def, con
   return spec;
 }
 
-/// All that the identity has besides the metric and the window: what is counted, and what else
+/// All that the identity has besides the metric and the window: the counted events, and all that
 /// changes the number.
 std::string CounterCompiler::canonical_of(const config::PolicyDef& def, const Counted& counted,
                                           const config::WindowDef* window,
@@ -148,7 +148,7 @@ std::string CounterCompiler::canonical_of(const config::PolicyDef& def, const Co
     }
   }
   out += cleared_by(def, window);
-  // The meaning of an unknown answer is a part of what the counter counts.
+  // The meaning of an unknown answer is a part of the counter's identity.
   if (counted.outcome && def.missing.value != Missing::skip) out += "unknown answers count; ";
   if (counter.always) out += "always; ";
   if (counter.spec.late)
@@ -190,7 +190,7 @@ Counter CounterCompiler::counter_of(const config::PolicyDef& def, const Counted&
   counter.spec.what = counter.what;
   counter.canonical = describe(counter.spec) + " " + rest;
   if (counted.provisional) counter.canonical += "reserved; ";
-  // How much room a replica has is its own matter: what Redis holds goes on.
+  // A replica's room is not part of a shared identity: the counts in Redis continue.
   if (counter.keys != 0 && !def.share)
     counter.canonical += "keys " + std::to_string(counter.keys) + "; ";
   counter.identity = identity_of(counter.canonical);

@@ -133,7 +133,7 @@ void EventCompiler::compile_event(const config::EventDef& def, std::set<std::str
     event.body = def.body.value;
     compile_fields(model_.fields, event);
   }
-  if (def.match && def.sound) {  // else it may be what is wrong
+  if (def.match && def.sound) {  // else it may be the error
     auto parsed = Route::parse(def.match->value);
     if (!parsed.route) {
       config::Where where = def.match->where;

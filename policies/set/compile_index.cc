@@ -5,7 +5,7 @@
 namespace weir::policies {
 namespace {
 
-/// Finds what each event leads to, and of which events a body must be read.
+/// Finds the policies and views of each event, and the events whose body must be read.
 class EventIndexing {
  public:
   explicit EventIndexing(PolicySet& set);
@@ -175,7 +175,7 @@ void EventIndexing::mark_limited_descriptors() {
 
 void EventIndexing::add_families() {
   const std::size_t events = set_.events.size();
-  // The parents of a used event are looked at, too. Parents stand before their children.
+  // The parents of a used event are looked at, too. Parents precede their children.
   for (std::size_t i = events; i-- > 1;) {
     if (used_[i]) used_[set_.events[i].parent] = true;
     if (enforced_[i]) enforced_[set_.events[i].parent] = true;

@@ -29,7 +29,7 @@ std::string kept_as(const List& list) {
   return out;
 }
 
-/// Where addresses stand for other networks than usual, entries are of other callers.
+/// If addresses mean other networks than usual, entries are of other callers.
 std::string masks_of(const std::vector<KeySlot>& key) {
   const KeySlot usual;
   std::string out;

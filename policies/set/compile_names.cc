@@ -35,12 +35,12 @@ std::vector<std::string_view> Scope::field_names() const {
 
 std::optional<SlotId> Scope::column(std::string_view name) const {
   if (event_.source.empty()) return std::nullopt;
-  // In a rung `value`, `limit` and the names of metrics are what they are, whatever the record has.
+  // In a rung `value`, `limit` and the names of metrics hide the columns of a record.
   if (policy_ != nullptr && (name == "value" || name == "limit" || field(name)))
     return std::nullopt;
   if (event_.fields.contains(name)) return std::nullopt;  // converted by `fields`
   const config::SourceDef& source = *names_.event_defs.at(event_.source)->source;
-  // JSON brings its own names and types; those of the other formats stand in the file.
+  // JSON brings its own names and types; those of the other formats are in the file.
   const bool any = source.format == config::SourceDef::Format::json;
   const auto named = [&](const config::Text& column) { return column.value == name; };
   if (!any && std::none_of(source.columns.begin(), source.columns.end(), named))

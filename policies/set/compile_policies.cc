@@ -74,11 +74,11 @@ void PolicyCompiler::compile_policies() {
   }
 }
 
-/// A policy with an error: what its expressions read of its events, which does not depend on the
-/// parts that are wrong.
+/// A policy with an error: the fields that its expressions read, which do not depend on the
+/// wrong parts.
 void PolicyCompiler::look_into(const config::PolicyDef& def) {
   config::PolicyDef part = def;
-  part.reserve.reset();  // stands with a metric, which may be what is wrong
+  part.reserve.reset();  // needs a metric, which may be the error
   const auto look = [&](const config::Text& name, Binder::Role role) {
     const auto event = names_.event_index.find(name.value);
     if (event != names_.event_index.end()) binder_.bind(part, event->second, role);
@@ -118,7 +118,7 @@ bool may_refuse(const config::PolicyDef& def) {
 
 }  // namespace
 
-/// Whether another policy may refuse what this one counts.
+/// Whether another policy may refuse events that this one counts.
 bool PolicyCompiler::meets_refusals(const config::PolicyDef& def) const {
   std::vector<EventIndex> bases;
   const auto base_of = [&](const config::Text& name) {
@@ -160,7 +160,7 @@ void PolicyCompiler::compile_policy(const config::PolicyDef& def) {
   policy.provisional = policy.remembers && def.share && !def.share->sync && meets_refusals(def);
   if (!binder_.bind_events(def, policy)) return;
   if (policy.reads_score) check_score(def, policy);
-  compile_meters(def, policy);  // meters stand before their policy
+  compile_meters(def, policy);  // meters precede their policy
   policy.index = static_cast<PolicyIndex>(set_.policies.size());
   policy.key_is_address =
       policy.bindings.front().key.size() == 1 && policy.bindings.front().key.front().is_address;
@@ -175,7 +175,7 @@ void PolicyCompiler::compile_policy(const config::PolicyDef& def) {
 /// watches, and reads wherever the policy is judged.
 void PolicyCompiler::compile_meters(const config::PolicyDef& def, Policy& policy) {
   for (const config::NamedMetricDef& named : def.metrics) {
-    // Every setting of the policy holds for its metrics, but for what judges.
+    // Every setting of the policy applies to its metrics, except those that judge.
     config::PolicyDef meter = def;
     meter.described.clear();
     meter.metrics.clear();
@@ -313,7 +313,7 @@ void PolicyCompiler::warn_of_unread_answers(const config::PolicyDef& def, const 
 
 namespace {
 
-/// Whether a condition names what page or what kind of request it is about.
+/// Whether a condition names a page or a kind of request.
 bool narrows(const PolicySet& set, const std::optional<Expression>& condition) {
   if (!condition) return false;
   constexpr std::string_view kNarrowing[] = {"path", "url", "method"};
@@ -339,8 +339,8 @@ bool is_any_page(const PolicySet& set, EventIndex index) {
 
 }  // namespace
 
-/// Each request under way may come to what the policy counts, and holds a place until its answer.
-/// Where that is any page, honest callers of slow pages are refused.
+/// Each open request that the policy may count holds a place until its answer.
+/// If that is any page, honest callers of slow pages are refused.
 void PolicyCompiler::warn_of_places(const config::PolicyDef& def, const Policy& policy, bool acts) {
   if (!acts || policy.pattern) return;
   const Binding* found = nullptr;

@@ -3,11 +3,11 @@
 
 #include "policies/set/compiler.h"
 
-/// The rungs of a policy: what it does at each threshold, and where it remembers keys.
+/// The rungs of a policy: the action at each threshold, and the lists that remember keys.
 namespace weir::policies {
 namespace {
 
-/// A rung that puts on a list does to the request what the list does to those that follow.
+/// A rung that lists a key treats its own request as the list treats later ones.
 void act_as(const List& list, Rung& rung) {
   rung.effect = list.effect == Action::flag ? Action::graylist : list.effect;
   if (list.effect == Action::delay) rung.hold = list.hold;
@@ -65,7 +65,7 @@ void RungCompiler::compile_rungs(const config::PolicyDef& def, Policy& policy) {
   note_strictness(model_.defaults, set_, policy);
 }
 
-/// Copies what stands in the file, without what depends on the policy's counters and lists.
+/// Copies the fields from the file that do not depend on the policy's counters and lists.
 Rung RungCompiler::read(const config::Rung& from) const {
   Rung rung;
   rung.compare = from.compare;
@@ -126,12 +126,12 @@ void RungCompiler::check_named_list(const config::Text& at, const List& list, co
   }
 }
 
-/// The key of the named list, from what the binding's event provides.
+/// The key of the named list, from the fields of the binding's event.
 std::vector<KeySlot> RungCompiler::bind_list(const config::Text& at, const List& list,
                                              Binding& binding) {
   const Event& event = set_.events[binding.event];
   auto key = lists_.list_key(list, event);
-  if (!key && (event.unread || list.bindings.empty())) return {};  // what is wrong is reported
+  if (!key && (event.unread || list.bindings.empty())) return {};  // the error is reported
   if (!key) {
     problems_.error(at.where, "list \"" + list.name + "\" holds " + list.of.front() +
                                   (list.of.size() > 1 ? ", ..." : "") + ", which event \"" +

@@ -110,7 +110,7 @@ bool reads_amount(const Policy& policy) {
                      [](const Binding& binding) { return binding.late_amount; });
 }
 
-/// Than what is kept of a request until its answer comes (Frame::capture).
+/// Whether a value may hold more than a request keeps until its answer (Frame::capture).
 bool may_hold_more(Type type) {
   return type == Type::dyn || type == Type::json || type == Type::list;
 }

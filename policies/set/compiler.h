@@ -13,7 +13,7 @@
 #include "policies/set/policy_set.h"
 
 /// The inside of compile(): its steps, each with a file of its own. They build one policy set, and
-/// share what the names of the file mean. Only compile*.cc include this.
+/// share the meaning of the file's names. Only compile*.cc include this.
 namespace weir::policies {
 
 /// Where it matters how an app reads a path: fills strict and strict_in_shadow.
@@ -44,11 +44,11 @@ class Names {
   /// would never be the same key.
   void check_same_key(const config::Text& at, const std::vector<KeySlot>& a, const Event& of_a,
                       const std::vector<KeySlot>& b, const Event& of_b);
-  /// Whether it stands for something that could not be read, and may be of any type.
+  /// Whether the slot could not be read: it may be of any type.
   bool is_unread(SlotId slot) const { return set_.slots[slot].kind == Slot::Kind::unread; }
   bool reads_unread(const Expression& expression) const;
 
-  /// Whether an entry of a list or a key of a table is what no value of `part` ever is.
+  /// Whether an entry of a list or a key of a table equals no possible value of `part`.
   bool warn_of_never(const config::Text& text, SlotId part);
 
   // For the identities of counters.
@@ -71,7 +71,7 @@ class Names {
 /// The names that mean something for one event.
 class Scope final : public ExprScope {
  public:
-  /// `rungs_of`: the expression stands in a rung of this policy.
+  /// `rungs_of`: the expression is in a rung of this policy.
   Scope(Names& names, const Event& event, const config::PolicyDef* rungs_of = nullptr)
       : ExprScope(names.set_.slots), names_(names), event_(event), policy_(rungs_of) {}
   bool knows_all() const override {
@@ -95,7 +95,7 @@ class Scope final : public ExprScope {
   const config::PolicyDef* policy_;
 };
 
-/// A part of compile(): what it reads, and what it builds.
+/// A part of compile(): its input and its output.
 class CompileStep {
  protected:
   explicit CompileStep(Names& names)
@@ -189,7 +189,7 @@ class CounterCompiler : CompileStep {
   Binder& binder_;
 };
 
-/// Compiles what policies do at their thresholds.
+/// Compiles the rungs of policies.
 class RungCompiler : CompileStep {
  public:
   RungCompiler(Names& names, ListCompiler& lists) : CompileStep(names), lists_(lists) {}

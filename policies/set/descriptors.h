@@ -56,7 +56,7 @@ class DescriptorRoutes {
   std::unique_ptr<Inside> inside_;
 };
 
-/// Whether the text is the pattern's: each `*` stands for any characters, also none.
+/// Whether the text matches the pattern: each `*` matches any characters, also none.
 bool matches_pattern(const std::vector<std::string>& parts, std::string_view text) noexcept;
 /// The pattern between its stars: `a*b` is {a, b}.
 std::vector<std::string> split_pattern(std::string_view pattern);

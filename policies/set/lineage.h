@@ -20,8 +20,8 @@ struct Lineage {
   std::string text;      ///< for people: `count over the last 10m`, `list of ip`
   std::string identity;  ///< hex; of a list the name that its entries are kept under
   bool shared = false;   ///< in Redis: under its identity alone, without history
-  // For a local counter: what it counts without its window. From a counter that counts the same
-  // another may start (limiter::HistoryFacts), or get what came while it was closed (Joining).
+  // For a local counter: its metric without the window. From a counter that counts the same
+  // another may start (limiter::HistoryFacts), or get the events while it was closed (Joining).
   std::string what;             ///< hex; empty: nothing can come from it or go to it
   std::string form;             ///< how it is kept: the name of a limiter::Kind
   std::int64_t quantum_ms = 0;  ///< of a trailing window its buckets; else 0
@@ -35,7 +35,7 @@ std::vector<Lineage> lineage_of(const PolicySet& set);
 struct ReloadEffect {
   enum class Fate : std::uint8_t {
     empties,   ///< it exists before and after, and starts empty: earlier counts are lost
-    returns,   ///< it was closed by an earlier reload, and comes back with what it holds
+    returns,   ///< it was closed by an earlier reload, and comes back with its counts
     inherits,  ///< another identity, which begins with the history of a running one
     goes,      ///< nothing in the next configuration asks for it
     begins,    ///< a counter of a new owner, without a history to start from
@@ -43,7 +43,7 @@ struct ReloadEffect {
   Fate fate = Fate::empties;
   Lineage of;          ///< goes: as it is running; else as it will be
   std::string before;  ///< the owner's item now; goes: empty
-  bool lacks = false;  ///< returns: what came while it was closed is missing
+  bool lacks = false;  ///< returns: the events while it was closed are missing
 };
 
 /// In the order of the next set, then of the running one. Omits unchanged items, and new lists and

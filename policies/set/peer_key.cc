@@ -10,7 +10,7 @@
 namespace weir::policies {
 namespace {
 
-/// The first text of `length:text...`, which moves behind it.
+/// The first text of `length:text...`, which moves past it.
 std::optional<std::string_view> next_text(std::string_view& rest) {
   std::size_t length = 0;
   const char* const end = rest.data() + rest.size();

@@ -55,7 +55,7 @@ struct Event {
   bool unread = false;
   std::string calls;        ///< canonical; which calls of the rate limit service it is
   std::string source;       ///< the base event, if records describe it; empty: requests do
-  std::string time_column;  ///< of records: where their time stands; empty: elsewhere
+  std::string time_column;  ///< of records: the column of their time; empty: none
   std::optional<EpochUnit> time_unit;  ///< of records, of that time; nothing: it is a pattern's
   std::map<std::string, SlotId, std::less<>> fields;  ///< its own, its parents' and the file's
 };
@@ -111,7 +111,7 @@ struct Counter {
   bool shadow = false;      ///< of shadow policies only; enforced ones never read it
   bool common = false;      ///< several policies ask for it (compile_shortcuts.cc)
   bool near() const noexcept { return spec.radius != 0; }  ///< its keys also have a place
-  std::string canonical;                                   ///< the text behind the identity
+  std::string canonical;                                   ///< the text that the identity hashes
   limiter::CounterId id{};  ///< after attach(); of an average that is exchanged: its amounts'
   /// The counter that all replicas share; null: none. `id` then counts this replica's part.
   std::shared_ptr<const limiter::SharedCounter> shared;
@@ -155,7 +155,7 @@ struct Policy {
   bool enforced_rungs = false;  ///< has a rung that is enforced
   bool shadow_rungs = false;    ///< has one in shadow mode
   bool can_refuse = false;      ///< an enforced rung refuses, or lists where requests are refused
-  /// The policy refuses what it cannot read, because it, or the policy whose meter it is, can
+  /// The policy refuses unreadable requests, because it, or the policy whose meter it is, can
   /// refuse; and the same for rungs in shadow mode.
   bool strict = false, strict_in_shadow = false;
   /// An event by its answer counts where it hangs on a part of the request that cannot be read: the
@@ -193,7 +193,7 @@ struct Policy {
   /// The lists of rungs that an override has put in shadow: they have no effect until the override
   /// ends. Operators can see and remove their entries in the meantime.
   std::vector<ListIndex> lists_asleep;
-  /// The named lists that the same rungs write without the override. Their entries go on acting,
+  /// The named lists that the same rungs write without the override. Their entries stay active,
   /// because others may have listed them, too.
   std::vector<ListIndex> named_asleep;
   /// For each binding and rung that writes a named list: the list's fields as the event provides
@@ -214,7 +214,7 @@ struct Pattern {
   };
   PolicyIndex policy = 0;
   Hash128 identity;       ///< of its events and of the name of its policy
-  std::string canonical;  ///< the text behind it
+  std::string canonical;  ///< the text that it hashes
   limiter::PatternSpec spec;
   std::vector<Step> steps;
   std::vector<std::uint16_t> among;                      ///< bindings
@@ -289,7 +289,7 @@ struct PolicySet {
   DescriptorRoutes descriptors;                    ///< as well
   std::vector<DescriptorEvent> descriptor_events;  ///< by event, ascending
   const DescriptorEvent* find_descriptor(EventIndex event) const noexcept;
-  /// Built in: what every descriptor of a known domain is, so that lists act on it.
+  /// Built in: the event of every descriptor of a known domain, so that lists act on it.
   std::optional<EventIndex> call_event;
   /// By unit: the built-in event of a descriptor that brings its own limit along.
   std::map<RateUnit, EventIndex> override_events;
@@ -340,7 +340,7 @@ struct PolicySet {
   bool any_answer_work = false;      ///< resets, or releases of list entries
   bool any_lists = false;            ///< that act on events
   bool any_scores = false;           ///< policies that read the request's score
-  StrictRoutes strict;               ///< of what is enforced
+  StrictRoutes strict;               ///< of enforced policies
   StrictRoutes strict_in_shadow;     ///< of policies with rungs in shadow mode
   std::vector<SlotId> of_answers;    ///< slots that only an answer fills
   std::vector<SlotId> not_kept;  ///< slots of requests whose lists or JSON no answer finds again

@@ -10,7 +10,7 @@
 namespace weir::policies {
 namespace {
 
-/// Fields that stand in every row, or follow from fields that do.
+/// Fields that every row has, or that follow from those.
 constexpr std::array<std::string_view, 6> kInEveryRow{"method", "path", "segment",
                                                       "ip",     "time", "status"};
 
@@ -42,8 +42,8 @@ class Uses {
       }
     }
     for (const List& list : set_.lists) {
-      // An entry that stands in the file is a literal to compare with, and an expression may ask
-      // for whatever it likes.
+      // An entry in the file is a literal to compare with, and an expression may ask
+      // for any value.
       const bool read_too =
           !list.entries.empty() || list.file || list.url || is_asked_for(list.name);
       for (const auto* bindings : {&list.bindings, &list.releases}) {
@@ -85,7 +85,7 @@ class Uses {
     }
   }
 
-  /// `owner`: what holds such keys. Values of one part of its keys are compared with each other,
+  /// `owner`: the holder of such keys. Values of one part of its keys are compared with each other,
   /// whichever event they come from.
   void key(const std::vector<KeySlot>& parts, const void* owner) {
     for (std::size_t k = 0; k < parts.size(); ++k) {

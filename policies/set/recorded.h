@@ -11,7 +11,7 @@ namespace weir::policies {
 /// Something that a recording keeps of an event, so that replay can judge it again.
 struct RecordedField {
   SlotId slot = 0;
-  /// Only identity matters, not content: the value stands in keys and among members, and no
+  /// Only identity matters, not content: the value is used in keys and as a member, and no
   /// expression reads it. Only a keyed hash of it is written.
   bool hashed = false;
   bool address = false;  ///< hashed: an address stays one (gate::pseudonym)
@@ -30,13 +30,13 @@ struct RecordedFields {
   const RecordedField* find(SlotId slot) const noexcept;
   /// Their canonical texts: `header.x_user`, `ip`.
   std::vector<std::string> names(const PolicySet& set, bool hashed) const;
-  /// The same for people: `header.x_user, ip`, hashed; or, with what stands in every row, readable.
+  /// The same for people: `header.x_user, ip`, hashed; or, with the fields of every row, readable.
   std::string text(const PolicySet& set, bool hashed) const;
 };
 
 RecordedFields recorded_fields(const PolicySet& set, std::string_view subject = "ip");
 
-/// Whether a recorded value may stand for this slot: the types fit, or the value is a hash and no
+/// Whether a recorded value can fill this slot: the types fit, or the value is a hash and no
 /// expression reads it.
 bool fits_recorded(const Slot& slot, const RecordedField* field, const Value& value) noexcept;
 

@@ -5,7 +5,7 @@
 namespace weir::policies {
 
 /// The reference of actions and expressions as Markdown, written from the tables that the compiler
-/// walks: what can be read, every function, every action. docs/policy_reference.md is config's
+/// walks: all fields, functions and actions. docs/policy_reference.md is config's
 /// reference followed by this; a test holds them together.
 std::string language_reference();
 

@@ -19,7 +19,7 @@ bool is_name(std::string_view text) {
   });
 }
 
-/// Cuts the first segment off; `rest` starts behind a '/'.
+/// Cuts the first segment off; `rest` starts after a '/'.
 std::string_view next_segment(std::string_view& rest) {
   std::size_t slash = 0;  // a few bytes away: no call
   while (slash < rest.size() && rest[slash] != '/') ++slash;

@@ -21,7 +21,7 @@ struct Route {
   std::string method;
   std::vector<Segment> segments;
 
-  /// Or what is wrong with the text, as a message for people.
+  /// Or the error in the text, as a message for people.
   struct Parsed;
   static Parsed parse(std::string_view text);
   void fold_case();               ///< its literals become lower case, in ASCII
@@ -40,7 +40,7 @@ struct Route::Parsed {
 bool covers_method(std::string_view route_method, std::string_view method) noexcept;
 
 /// Index of routes: a trie over path segments, so that the cost of a lookup grows with the length
-/// of the path and with what matches, not with how many routes are loaded. Immutable after the last
+/// of the path and with the matches, not with how many routes are loaded. Immutable after the last
 /// add(); thread-safe then.
 class Routes {
  public:

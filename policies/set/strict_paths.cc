@@ -26,7 +26,7 @@ void note_policy(PolicySet& set, StrictRoutes& routes, const Policy& policy) {
 }
 
 /// Calls `use(path)` for each way to read a path of which PHP may run a segment: the script alone,
-/// the segments behind it, and the path without the first script.
+/// the segments after it, and the path without the first script.
 template <class F>
 void for_each_script_reading(std::string_view path, F use) {
   bool first = true;

@@ -58,7 +58,7 @@ std::optional<NeverPart> never_part(const PolicySet& set, SlotId part, std::stri
   auto never = expr::never_text({slot.text, name, slot.argument.name, false, folded}, text,
                                 expr::Compared::whole);
   if (never.message.empty()) return std::nullopt;
-  // Here stands a value, and no condition can.
+  // This place takes a value, not a condition.
   if (!never.condition.empty())
     never.hint = "write whole values here; a policy can have when: '" + never.condition + "'";
   return NeverPart{std::move(never.message), std::move(never.hint)};

@@ -74,7 +74,7 @@ LiveView::LiveView(std::string name, const limiter::ViewSpec& spec,
   sharing_.why = "Redis has not been asked yet";
 }
 
-/// Without memory the view misses an event, and the event's request goes on.
+/// Without memory the view misses an event, and the event's request continues.
 void LiveView::observe(const limiter::ViewEvent& event) {
   try {
     std::unique_lock hold(mutex_, std::try_to_lock);
@@ -219,7 +219,7 @@ void LiveView::take_delta(std::size_t most, std::vector<std::string>& out) {
     std::swap(delta_, taken_delta_);
     lost_ = taken_delta_->lost();
   }
-  // The workers go on meanwhile.
+  // The workers continue meanwhile.
   taken_delta_->take(most, out);
 }
 

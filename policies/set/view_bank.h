@@ -80,7 +80,7 @@ class LiveView final : public limiter::SharedView {
   /// An event had no value for a key part, amount or member.
   void miss() noexcept { missing_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Hands out what is complete at this watermark, resp. all the rest, in the order of time.
+  /// Hands out the windows complete at this watermark, or (flush) all, in the order of time.
   void advance(TimePoint watermark, const limiter::ViewSink& sink);
   void flush(const limiter::ViewSink& sink);
   /// The same, keeping the results as JSON (limiter/views/view_row.h) for results().
@@ -131,7 +131,7 @@ class LiveView final : public limiter::SharedView {
   const std::optional<HashSecret> secret_;  // set: it is shared
   std::atomic<std::uint64_t> missing_{0};
   std::atomic<std::int64_t> synced_ms_{0};  // ViewSharing::synced
-  std::mutex inbox_mutex_;  // for a copy or a swap; locked behind mutex_, never before it
+  std::mutex inbox_mutex_;  // for a copy or a swap; locked after mutex_, never before it
   ViewInbox inbox_;
   std::atomic<bool> waits_{false};  // the inbox has something
   mutable std::mutex mutex_;        // guards all below
@@ -149,7 +149,7 @@ class LiveView final : public limiter::SharedView {
   std::unique_ptr<limiter::ViewDelta> taken_delta_;
 };
 
-/// The views of the process, by identity: one that a reload leaves as it is goes on counting; one
+/// The views of the process, by identity: one that a reload leaves unchanged keeps counting; one
 /// that no policy set has any more is gone. Thread-safe.
 class ViewBank {
  public:
@@ -157,7 +157,7 @@ class ViewBank {
   explicit ViewBank(bool bounded = true) : bounded_(bounded) {}
   bool bounded() const noexcept { return bounded_; }
   /// From now on views of `share: redis` are shared, and hash keys with this; without it, as in a
-  /// replay, each counts what happens here.
+  /// replay, each counts the events of this process.
   void share(const HashSecret& secret) { secret_ = secret; }
   std::shared_ptr<LiveView> open(const Hash128& identity, const std::string& name,
                                  const limiter::ViewSpec& spec, bool shared);

@@ -18,11 +18,11 @@ struct View {
   /// The view as one event provides it.
   struct Binding {
     std::uint16_t event = 0;
-    bool outcome = false;  ///< the answer decides whether it happens, or what it counts
+    bool outcome = false;  ///< the answer decides whether it happens, or its amount
     std::optional<Expression> when;
     std::vector<KeySlot> key;
     std::vector<Expression> arguments;  ///< the amount, or the members
-    std::vector<SlotId> captures;       ///< outcome: what is read of the request
+    std::vector<SlotId> captures;       ///< outcome: the fields of the request
   };
   std::string name;
   Hash128 identity;

@@ -168,7 +168,7 @@ class RequestLog final : public Format {
     std::vector<Named> headers, answers;
   };
 
-  /// 0: it does not stand there as it is.
+  /// The offset of `part` in `text`; 0: it is not a view of it.
   static std::size_t offset_of(std::string_view text, std::string_view part) {
     const std::less<> before;
     const bool inside =
@@ -209,7 +209,7 @@ class RequestLog final : public Format {
     return take_answer(kind, text, row);
   }
 
-  /// The fields that the line has, behind the first `taken` of `into`.
+  /// The fields that the line has, after the first `taken` of `into`.
   static std::span<const HeaderField> collect(const std::vector<Kind::Named>& names,
                                               const LogSplitter& line,
                                               std::vector<HeaderField>& into, std::size_t taken) {

@@ -9,7 +9,7 @@
 #include "replay/record_time.h"
 
 /// One JSON object per line. Values keep their types; expressions can look into objects and arrays.
-/// A name that stands twice has no value, because readers take different ones.
+/// A repeated name has no value, because readers take different ones.
 namespace weir::replay {
 namespace {
 

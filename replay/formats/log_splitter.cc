@@ -17,7 +17,7 @@ constexpr std::string_view kShort = "the line ends too early";
 constexpr std::string_view kTime = "the time does not have this format";
 constexpr std::string_view kTail = "text behind the last value";
 
-/// Where `byte` stands at or behind `at`; npos: nowhere. Most values end within a few bytes, where
+/// The position of `byte` at or after `at`; npos: none. Most values end within a few bytes, where
 /// a call of memchr costs more than to look at eight bytes at once (Mycroft, 1987).
 inline std::size_t find_byte(std::string_view line, std::size_t at, char byte) noexcept {
   static_assert(std::endian::native == std::endian::little);
@@ -35,7 +35,7 @@ inline std::size_t find_byte(std::string_view line, std::size_t at, char byte) n
                           : static_cast<std::size_t>(static_cast<const char*>(found) - line.data());
 }
 
-/// The end of a value that stands in quotes: a quote without a backslash before it.
+/// The end of a value in quotes: a quote without a backslash before it.
 std::size_t closing_quote(std::string_view line, std::size_t at) noexcept {
   for (;;) {
     const void* const found =  // of a request, a page, a browser: far away
@@ -217,7 +217,7 @@ bool LogSplitter::split(std::string_view line, bool tail) {
                             : find_byte(line, at, step.stop);
         if (end == std::string_view::npos) return fail(line.size(), kShort);
       } else if (tail && !step.wanted) {
-        return true;  // whatever it is, and whatever follows
+        return true;  // accepts it, and all text after it
       } else if (tail || step.kind != Kind::request) {
         end = std::min(line.find(' ', at), line.size());
       }

@@ -19,8 +19,8 @@ class LogSplitter {
   LogSplitter(config::LogFormat format, RecordTime time);
   LogSplitter(LogSplitter&&) = default;
 
-  /// `tail`: text behind the last value's end is allowed. False: offset() and why() locate the
-  /// error. LineReader::kPadding bytes behind the line must be readable.
+  /// `tail`: text after the last value's end is allowed. False: offset() and why() locate the
+  /// error. LineReader::kPadding bytes after the line must be readable.
   bool split(std::string_view line, bool tail = false);
 
   /// Only these columns will be read, by index: the others need not be cut out. All, until it is
@@ -44,7 +44,7 @@ class LogSplitter {
     std::string_view text;  // the format's
     std::uint64_t word = 0, mask = 0;
   };
-  /// A value of the format and the text behind it, with all that splitting asks about them known
+  /// A value of the format and the text after it, with all facts that splitting needs computed
   /// beforehand.
   struct Step {
     config::LogFormat::Item::Kind kind{};

@@ -125,7 +125,7 @@ class Mapped final : public Format {
       policies::Extracted found = find(whole_[i]);
       if (found.value.is_null() && paths_[i].size() > 1) found = find(paths_[i]);
       any_readable = any_readable || found.why != policies::MissReason::unreadable;
-      // An integer beyond 64 bits has no value, and neither has a name that stands twice.
+      // An integer beyond 64 bits has no value, and neither has a repeated name.
       values_[i] = found.value.is_error() ? Value::null() : found.value;
     }
     return any_readable ? Got::row : bad(0, kNoMappedJson);

@@ -14,10 +14,10 @@ class RowKeeper {
  public:
   /// Forgets all rows.
   void reset() noexcept { arena_.reset(); }
-  /// A copy of the text, behind which LineReader::kPadding bytes can be read.
+  /// A copy of the text, after which LineReader::kPadding bytes can be read.
   std::string_view keep(std::string_view text);
   /// The row was read from the text `from`, which lies at `to` as well, and there it lives longer:
-  /// afterwards the row lives as long as `to` and this keeper. False: it holds what cannot be
+  /// afterwards the row lives as long as `to` and this keeper. False: a value in it cannot be
   /// copied (a part of a JSON document), and is of no use any more.
   bool keep(Row& row, std::string_view from, std::string_view to);
 

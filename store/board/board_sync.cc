@@ -234,7 +234,7 @@ void BoardSync::take_items(std::vector<BoardAnswer::Item> items, std::int64_t st
     const std::size_t size = from.name.size() + from.value.size();
     const std::size_t held =
         before == known_.end() ? 0 : before->first.size() + before->second.value.size();
-    // The script keeps to less; who writes past it shall not fill the memory of each replica.
+    // The script keeps less; a writer that bypasses it must not fill the memory of each replica.
     if ((before == known_.end() && known_.size() >= kKnownMax) ||
         bytes - held + size > kKnownBytesMax) {
       heard.left_out = true;

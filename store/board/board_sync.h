@@ -32,7 +32,7 @@ struct BoardAnswer {
     std::string name, value;
     std::int64_t stamp = 0, until = 0;  ///< ms of the store's clock; 0: it stays
   };
-  std::int64_t now = 0, sequence = 0, news_sequence = 0;  ///< ms, and what is known from now on
+  std::int64_t now = 0, sequence = 0, news_sequence = 0;  ///< ms, and the known news from now on
   std::string epoch;
   bool more = false;  ///< a next call would bring more at once
   std::optional<std::vector<BoardReplica>> replicas;
@@ -46,7 +46,7 @@ struct BoardAnswer {
 };
 
 /// One replica's side of the board that the replicas of a fleet share (board.lua): the next call,
-/// and what the answer means. No sockets, no clock: time is an argument. Not thread-safe.
+/// and the meaning of its answer. No sockets, no clock: time is an argument. Not thread-safe.
 ///
 /// The item that is sent last is in force, on whichever replica it was set. Items that are set
 /// while the store is away are sent when the store is back. If the store has lost its memory, this

@@ -74,7 +74,7 @@ class ListSharer final : public ScriptSharer {
   const ListOrigin origin_;
   const std::uint64_t seed_;
   std::vector<Question> questions_;
-  std::shared_ptr<ListSharer*> self_;  // null inside once gone: for what was posted
+  std::shared_ptr<ListSharer*> self_;  // null inside once gone: for posted tasks
 
   mutable std::mutex mutex_;  // of published_
   ListSharingStats published_;

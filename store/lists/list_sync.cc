@@ -343,7 +343,7 @@ void ListSync::begin_round(std::int64_t from) {
 }
 
 /// Queues a change to be sent again. If all replicas find the same loss, each begins elsewhere and
-/// soon hears what the others have sent.
+/// soon gets the changes that the others have sent.
 void ListSync::repeat(const Hash128& key, std::int64_t removed, std::optional<TimePoint> listed,
                       TimePoint now) {
   Pending pending;

@@ -21,7 +21,7 @@ namespace weir::store {
 ///    bank --changes--> pending --ask()--> flying --answered()--> mirror
 ///    bank <------------------------------------ records of other replicas
 ///
-/// If a key is listed twice, the later end wins; a removal ends what was listed before it. (If a
+/// If a key is listed twice, the later end wins; a removal ends earlier entries. (If a
 /// removal and listings on both its sides reach the store in another order than they happened, the
 /// entry may end as late as the longest of them; it is never lost.)
 ///

@@ -48,7 +48,7 @@ class Breaker {
  private:
   milliseconds budget_;
   Backoff backoff_;
-  State state_ = State::open;  // until the first connection stands
+  State state_ = State::open;  // until the first connection is established
   int failures_ = 0;
   TimePoint probe_at_{}, sent_{};
 };

@@ -309,7 +309,7 @@ void append_argument(std::string& out, const SharedOp& op, bool retry, Now now) 
   if (op.pattern != nullptr) return append_pattern_argument(out, op, retry, now);
   constexpr std::size_t kHead = 55, kPart = 12 + 8 * kParameters;
   const Metric metric = op.parts.front().counter->spec.metric;
-  // The length stands in front: the one part of it that varies is packed first.
+  // The length comes first: only the datum varies in size, so it is packed first.
   thread_local std::string datum;
   datum.clear();
   if (metric == Metric::last) {

@@ -32,11 +32,11 @@ void append_argument(std::string& out, const limiter::SharedOp& op, bool retry, 
 
 /// The number of elements in the operation's answer, if it is not an error.
 unsigned answer_width(const limiter::SharedOp& op) noexcept;
-/// Where the next operation's answer begins; reply.size() or beyond if this one is not whole.
+/// The start of the next operation's answer; reply.size() or beyond if this one is not whole.
 std::size_t skip_answer(const Reply& answer, std::size_t at, unsigned width) noexcept;
 
-/// Reads one operation's answer from `at` on (which moves behind it). False: not what was asked
-/// for. An error of the store stands in reply.error.
+/// Reads one operation's answer from `at` on (which moves past it). False: it does not answer
+/// the operation. An error of the store is in reply.error.
 bool read_answer(const Reply& answer, std::size_t& at, const limiter::SharedOp& op,
                  limiter::SharedReply& reply);
 

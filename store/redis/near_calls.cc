@@ -93,7 +93,7 @@ void NearCalls::gather(Call& call) {
   const SharedReply& own = call.replies.front();
   SharedOp& cell = call.cells.front();
   put_together(call);
-  // Also what the caller takes for not counted, because of a cell that could not be read.
+  // Also events that the caller takes for not counted, because a cell could not be read.
   const bool counted =
       admits(cell.verb) && !cell.renews && own.error == SharedError::none && own.admitted;
   call.takes_back = counted && (call.reply.error != SharedError::none || !call.reply.admitted);

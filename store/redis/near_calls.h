@@ -54,7 +54,7 @@ class NearCalls {
     OpRef ref;
     TimePoint began{};
     bool takes_back = false;
-    std::optional<limiter::SharedCounter> counter;  // a copy: who asked may be gone before we are
+    std::optional<limiter::SharedCounter> counter;  // a copy: the caller may end before the call
     limiter::SharedPart part;
     std::optional<limiter::Ceiling> ceiling;
     std::array<std::string, limiter::PlaceGrid::kCells> keys;

@@ -11,7 +11,7 @@ namespace weir::store {
 
 static_assert(std::endian::native == std::endian::little, "the scripts read little-endian numbers");
 
-/// Writes what the scripts unpack.
+/// Writes the format that the scripts unpack.
 struct Packer {
   std::string& out;
   void byte(unsigned v) { out += static_cast<char>(v); }

@@ -22,7 +22,7 @@ unsigned append_pattern_keys(std::string& out, const limiter::SharedOp& op);
 /// Appends the argument, as one bulk string. `now` defines how long ago the event happened.
 void append_pattern_argument(std::string& out, const limiter::SharedOp& op, bool retry, Now now);
 
-/// False: not what was asked for.
+/// False: it does not answer the operation.
 bool read_pattern_answer(std::string_view bytes, limiter::PatternReply& out);
 
 }  // namespace weir::store

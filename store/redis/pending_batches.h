@@ -28,7 +28,7 @@ class PendingBatches {
   ~PendingBatches();
 
   /// All replies of the batch are to come. Until submitted(), its submitter looks for itself
-  /// whether it is finished, and no batch is notified: who submits is in the middle of something.
+  /// whether it is finished, and no batch is notified: the submitter is busy with its own state.
   OpRef open(Batch& batch, TimePoint deadline);
   void submitted(const OpRef& ref) noexcept;
   /// Null: the batch is gone.

@@ -15,7 +15,7 @@ namespace weir::store {
 /// The plain operations of one call, which nearly all are: an event added, for the first time as
 /// far as is known, to one window that has no outcomes, amounts integers. They share their terms
 /// (what is counted, and up to where), so that each costs a few bytes and Redis little more than
-/// its commands (scripts/plain.lua). They stand before all other operations of their call: one
+/// its commands (scripts/plain.lua). They precede all other operations of their call: one
 /// whose key another operation of the call has touched is none, unless that was plain too.
 class PlainCalls {
  public:

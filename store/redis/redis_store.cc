@@ -284,7 +284,7 @@ void RedisStore::park(OpRef ref, TimePoint not_before, Node* asking) {
 
 bool RedisStore::send_parked(const Parking::Parked& parked, const SharedOp& op) {
   Node* const node = parked.asking;
-  // A node that has retired may have another address by now.
+  // A node that has retired may have another address now.
   if (node == nullptr || worker_.now() >= parked.ask_again ||
       node->connection().endpoint() != parked.at) {
     return send(parked.ref, op);

@@ -8,7 +8,7 @@
 namespace weir::store {
 
 /// A script holds the forms of one kind, or all of them for operations whose parts differ; that of
-/// patterns stands alone.
+/// patterns holds no other.
 using ScriptIndex = std::uint8_t;
 inline constexpr ScriptIndex kMixedScript = limiter::kSharedForms.size();
 inline constexpr ScriptIndex kPatternScript = kMixedScript + 1;
@@ -27,14 +27,14 @@ struct Script {
 
 /// Made once, from the files beside this one. Thread-safe.
 const Script& script(ScriptIndex index);
-/// list.lua (store/lists): what replicas that share a list call.
+/// list.lua (store/lists): for replicas that share a list.
 const Script& list_script();
 /// get.lua: the value of a string that is no counter.
 const Script& get_script();
 /// board.lua (store/board): the messages between the replicas of a fleet.
 const Script& board_script();
 
-/// view.lua (store/views): what replicas that share a view call.
+/// view.lua (store/views): for replicas that share a view.
 const Script& view_script();
 
 /// All scripts as one library of functions, for FUNCTION LOAD (Redis 7 or newer). Names end in a

@@ -60,7 +60,7 @@ std::optional<Redirect> parse_redirect(std::string_view error) {
   error.remove_prefix(static_cast<std::size_t>(end - error.data()));
   if (!error.starts_with(' ')) return std::nullopt;
   error.remove_prefix(1);
-  // Addresses of IPv6 stand there without brackets.
+  // Addresses of IPv6 have no brackets here.
   const std::size_t colon = error.rfind(':');
   if (colon == error.npos) return std::nullopt;
   const std::uint16_t port = parse_whole<std::uint16_t>(error.substr(colon + 1)).value_or(0);

@@ -13,7 +13,7 @@ namespace weir::store {
 
 /// Slots of a Redis Cluster (its specification, "Key distribution model").
 inline constexpr unsigned kSlots = 16'384;
-/// CRC16 (XMODEM) of the key, or of what stands between its first braces if that is not empty.
+/// CRC16 (XMODEM) of the key, or of the text between its first braces if that is not empty.
 unsigned slot_of(std::string_view key) noexcept;
 
 /// `MOVED 3999 127.0.0.1:6381` and `ASK ...`. An empty host means the node that has sent it.

@@ -53,7 +53,7 @@ bool RespGuard::step(char c) noexcept {
       } else if (c == '-' && digits_ == 0 && !negative_) {
         negative_ = true;
       } else if (c >= '0' && c <= '9') {
-        // 18 digits always fit; an integer of 19 may not, and is checked by the one who reads it.
+        // 18 digits always fit; an integer of 19 may not, and its reader checks it.
         if (++digits_ > 19) return false;
         if (digits_ <= 18) number_ = number_ * 10 + (c - '0');
         if (digits_ > 10 && type_ != ':') return false;

@@ -10,7 +10,7 @@
 
 namespace weir::store {
 
-/// One reply as a flat list, in the order of its bytes: an array stands before its elements.
+/// One reply as a flat list, in the order of its bytes: an array precedes its elements.
 class Reply {
  public:
   enum class Type : std::uint8_t { status, error, integer, string, array, nil };

@@ -101,7 +101,7 @@ std::vector<std::int64_t> ViewSync::open_panes(TimePoint wall) const {
   if (spans_.endless()) return {spans_.pane(0).start};
   std::vector<std::int64_t> out;
   const std::int64_t end = to_ms(wall) + kInterval.count();
-  // Windows stay open a little longer, for what comes late.
+  // Windows stay open a little longer, for late events.
   const std::int64_t begin = spans_.first(to_ms(wall) - 60 * kInterval.count()).start;
   for (limiter::Span pane = spans_.pane(begin); pane.start <= end; pane = spans_.pane(pane.end)) {
     out.push_back(pane.start);
@@ -319,7 +319,7 @@ bool ViewSync::take_exchange(Heard& heard, TimePoint now) {
     begin_loading();
     return true;
   }
-  if (!met || folded > cursor_) {  // what it has not read yet is no longer in the log
+  if (!met || folded > cursor_) {  // unread pieces are no longer in the log
     step_ = Step::meet;
     return true;
   }
@@ -356,7 +356,7 @@ bool ViewSync::adopt(std::string_view epoch) {
   return own;
 }
 
-/// The store has lost its memory, but this replica has not: it goes on, and sends again what others
+/// The store has lost its memory, but this replica has not: it continues, and resends what others
 /// may not have received. If it is the first to notice, it fills the store with what it has.
 void ViewSync::lost_memory(std::string_view epoch) {
   fills_ = adopt(epoch);

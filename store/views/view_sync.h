@@ -36,13 +36,13 @@ class ViewSync {
   static constexpr std::size_t kPieceMax = std::size_t{256} << 10;  ///< bytes, about
   static constexpr std::size_t kPieceBytesOfCall = std::size_t{1} << 20;
   static constexpr std::size_t kPiecesMax = 16;  ///< in an answer
-  /// Memory of a fold; and of what it leaves of a pane, as bytes much less. The difference is room
+  /// Memory of a fold; the bytes that it leaves of a pane are much less. The difference is room
   /// for new keys, which stay if they are greater than others.
   static constexpr std::size_t kFoldMax = std::size_t{32} << 20;
   static constexpr std::size_t kPaneMax = std::size_t{24} << 20;
   static constexpr milliseconds kFoldAge{10'000};  ///< younger pieces stay in the log for readers
   /// So long sent pieces are kept, for readers of a store that loses its memory. Less than
-  /// kFoldAge: what a replica has read as a base comes never again as a piece.
+  /// kFoldAge: a piece that a replica has read in a base never comes again.
   static constexpr milliseconds kRecent{4'000};
   /// After so long without an answer, the store may have forgotten the number of this replica's
   /// last piece (view.lua: an hour). It is asked for that number before it gets a piece again.

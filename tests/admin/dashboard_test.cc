@@ -133,7 +133,7 @@ TEST_F(TokenDoor, ASessionReadsAndChangesUnderItsHostOnly) {
   ASSERT_FALSE(process.audited.empty());
   EXPECT_EQ(process.audited.back().action, "list.add");
   EXPECT_EQ(process.audited.back().who, "session");
-  // A session makes no links, so that whoever has it for an hour has it no longer.
+  // A session makes no links: access for an hour cannot be prolonged.
   EXPECT_EQ(
       client
           ->call("POST", "/v1/session/link",

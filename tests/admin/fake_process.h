@@ -19,7 +19,7 @@ namespace weir::test {
 std::unique_ptr<policies::PolicySet> compile_text(std::string_view config,
                                                   const std::vector<config::Override>& with = {});
 
-/// What app is to the doors: real stores and a real policy set, time and reloads at the test's
+/// The app as the doors see it: real stores and a real policy set, time and reloads at the test's
 /// will.
 class FakeProcess final : public admin::Operations {
  public:
@@ -73,7 +73,7 @@ class FakeProcess final : public admin::Operations {
     return {audited, 3};
   }
 
-  /// What a reload does: takes a policy set of the text and the overrides into use.
+  /// Acts like a reload: takes a policy set of the text and the overrides into use.
   void use_overrides();
 
   /// Counts one request of the live traffic and returns its verdict's effect.

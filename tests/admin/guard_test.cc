@@ -60,7 +60,7 @@ TEST(AdminServer, UnixSocketIsForItsOwnerAlone) {
     Client client(io, where);
     EXPECT_EQ(client.call("GET", "/v1/status", "Host: anything\r\n").status, 200);
     admin::AdminServer second(io, {where, std::nullopt}, process, process.stores());
-    EXPECT_FALSE(second.start());  // somebody listens there
+    EXPECT_FALSE(second.start());  // the socket has a listener
     run(io, door.stop(milliseconds{1'000}));
     EXPECT_NE(::stat(file.path.c_str(), &status), 0);
   }

@@ -28,7 +28,7 @@ class HealthTest : public ::testing::Test {
   std::optional<Client> client;
 };
 
-/// What promtool says about a page; empty: it is clean.
+/// The errors that promtool reports for a page; empty: none.
 std::string lint(const std::string& page) {
   char name[] = "/tmp/weir-promtool-XXXXXX";
   const int fd = ::mkstemp(name);

@@ -69,7 +69,7 @@ TEST(Histogram, HasRoomForEveryNumber) {
 }
 
 TEST(Histogram, PutsReadingsBetweenTheEdgesOfTheirBar) {
-  // A power of ten begins a bar, and what is just below it stands in the one before.
+  // A power of ten begins a bar, and a value just below it is in the bar before.
   for (int power = -5; power <= 17; ++power) {
     const double edge = std::pow(10, power);
     for (const double value : {edge, edge * 1.005, edge * 9.994}) {

@@ -6,7 +6,7 @@ namespace weir::test::replicas_test {
 namespace {
 
 /// Two doors in one process, each with its own policies; the first knows both addresses, and one
-/// where nobody listens.
+/// without a listener.
 class Replicas : public ::testing::Test {
  protected:
   Replicas() {
@@ -120,7 +120,7 @@ TEST_F(ApiTest, ReplicasOfOneRedisAreShownWithWhoIsBehind) {
   fleet.unsent = 3;
   fleet.strangers = 2;
   const std::string page = admin::metrics_page(process, process.stores());
-  // The silent one runs old files as well, and is not called behind: nobody knows what it runs now.
+  // The silent one has old files as well, but is not `behind`: its present files are unknown.
   for (const char* line :
        {"weir_fleet_up 1\n", "weir_fleet_replicas 3\n", "weir_fleet_replicas_silent 1\n",
         "weir_fleet_replicas_behind 1\n", "weir_fleet_behind 1\n", "weir_fleet_changes_pending 3\n",

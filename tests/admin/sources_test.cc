@@ -224,7 +224,7 @@ TEST_F(SourcesTest, ANetworkIsNoKeyAnywhereElse) {
   EXPECT_EQ(reply.status, 400);
   EXPECT_NE(detail(reply).find("is a network: ask for an address in it"), std::string::npos)
       << detail(reply);
-  // What is wrong with a network is said in the same words everywhere.
+  // An error in a network has the same words everywhere.
   for (const auto& [text, fault] : std::initializer_list<std::pair<std::string, std::string>>{
            {"203.0.113.7/24", "the bits after the prefix must be zero: 203.0.113.0/24"},
            {"203.0.113.0/33", "a prefix has 0 to 32 bits"},

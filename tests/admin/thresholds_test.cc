@@ -2,7 +2,7 @@
 #include "admin/operator/threshold.h"
 #include "api_fixture.h"
 
-/// Rungs whose limits stand in a table, as operators see them.
+/// Rungs whose limits are in a table, as operators see them.
 namespace weir::test::thresholds_test {
 
 constexpr std::string_view kTables = R"(weir: 1

@@ -89,7 +89,7 @@ TEST_F(UndoLogTest, AnotherReplicaTakesBackWhatItWasTold) {
   EXPECT_EQ(undone->restored, 1U);
   EXPECT_EQ(lists.get(list, key(1), now)->times, before->times);
   EXPECT_FALSE(other.undo(token, lists, now + skew)) << "works once";
-  // It is gone where it was made, too, once that is told.
+  // The entry is also gone at its origin, once the undo arrives there.
   EXPECT_EQ(read_undo_words(undone_words(token), kAhead)->undone, token);
   log.drop(token);
   EXPECT_FALSE(log.undo(token, lists, now));

@@ -31,7 +31,7 @@ class ApiWorld {
   struct Nobody final : Asker {
     void resume(TimePoint) override {}
   };
-  Nobody nobody;  // nothing is shared: nobody waits
+  Nobody nobody;  // nothing is shared: nothing waits
   policies::World world;
   telemetry::Metrics metrics{1};
   gate::Shared shared{world.bank, world.lists, world.secret, world.stats};

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = JsonMember::Kind;
 
-/// What is wrong, as `COLUMN what`; "fine" if nothing is.
+/// The error, as `COLUMN what`; "fine" if there is none.
 std::string wrong(std::string_view text) {
   JsonMembers members;
   const auto wrong = members.read(text);

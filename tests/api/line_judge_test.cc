@@ -171,7 +171,7 @@ TEST_F(LineJudgeTest, AnEventWithoutANameIsWhatTheProxyWouldHaveSeen) {
               HasSubstr(R"("key":["bob"],"value":3,)"));
 }
 
-// The proxy takes neither of two types, and what a header says stands wherever the body does.
+// The proxy takes neither of two types; a header's type holds for each form of the body.
 TEST_F(LineJudgeTest, ABodyIsOfTheTypeThatOneHeaderSays) {
   const auto account_of = [&](const std::string& rest) {
     return api.query(R"({"method":"POST","path":"/api/login","ip":"203.0.113.9","status":401,)" +
@@ -351,7 +351,7 @@ policies:
           R"({"query":{"q":"1&2","a b":"é"},"path":"/a/7","host":"x","scheme":"https","method":"GET",)"
           R"("time":5,"cookie":{"sid":2},"header":{"x_one":"y","content_type":"application/json"},"body":"{\"n\":4}"})"),
       HasSubstr("\"key\":[\"GET /a/7 /a/7?q=1%262&a%20b=%C3%A9 x https 7 1&2 \xc3\xa9 y 2 4 5\"]"));
-  // What is not given is null, not an empty text.
+  // A missing value is null, not an empty text.
   EXPECT_THAT(api.query(R"({"event":"all"})"),
               HasSubstr(R"({"policy":"p","skipped":"a key part is missing: text"})"));
   const std::string answered =

@@ -4,7 +4,7 @@
 #include "tests/gate/slow_store.h"
 
 // Events and queries that wait for the shared store while other policies come into force, or while
-// nobody waits for them any more.
+// their callers have left.
 namespace weir::api::reload_test {
 namespace {
 

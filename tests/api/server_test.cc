@@ -68,7 +68,7 @@ class TestWorkers final : public Workers {
   std::vector<std::unique_ptr<LineJudge>> lines;
   std::atomic<int> posted{0};
   bool stuck = false;
-  bool at_once = false;  ///< what one worker gives to another is done before it goes on itself
+  bool at_once = false;  ///< what one worker gives to another is done before it continues itself
   std::thread::id test_thread = std::this_thread::get_id();
   net::WorkerPool pool;  // last: its threads end first
 };
@@ -247,7 +247,7 @@ struct NoMemory final : gate::Judge {
   void tick(TimePoint) override {}
 };
 
-// The batch goes on to the worker that knows the request; what becomes of it there is the answer,
+// The batch moves to the worker that knows the request; its result there is the answer,
 // whatever the first worker still has to do.
 TEST_F(ApiServerTest, WhatGoesToAnotherWorkerIsLeftToIt) {
   NoMemory judge;

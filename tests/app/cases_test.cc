@@ -62,7 +62,7 @@ policies: [{name: p, watch: login, window: 1h, then: [{over: 1, do: deny, tell: 
               HasSubstr("1 passed, 0 failed\n"));
 }
 
-/// What each of them reads would be the same without a store: case_store_test.cc says that they
+/// Their readings would be the same without a store: case_store_test.cc checks that they
 /// ask.
 TEST_F(CasesTest, SharedPoliciesTakeTheSharedPath) {
   scratch.write("weir.yaml", R"(weir: 1
@@ -469,7 +469,7 @@ TEST_P(RecipeTest, LoadsWithoutAWordAndPassesItsCases) {
   const std::string problems =
       config::render_human(configuration.loaded.problems, configuration.loaded.views(), false);
   EXPECT_TRUE(configuration.good()) << problems;
-  // A warning is no accident: the recipe says why it stands.
+  // A warning is intended: the recipe says why it is there.
   EXPECT_EQ(!problems.empty(), recipe.text.find("`weir check` warns") != std::string_view::npos)
       << problems;
   const CaseFileResult result = run_case_text(

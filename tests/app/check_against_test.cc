@@ -3,7 +3,7 @@
 #include "tests/app/program.h"
 #include "tests/app/scratch.h"
 
-/// `weir check --against FILE`: what a reload would empty. (Of a running weir:
+/// `weir check --against FILE`: the counts that a reload would empty. (Of a running weir:
 /// tests/app/reload_test asks the same of the admin door.)
 namespace weir::app::check_against_test {
 namespace {

@@ -6,7 +6,7 @@
 #include "app/tools/help/roff.h"
 #include "tests/app/program.h"
 
-/// What completes on a command line, and the man pages: both written from the declared commands.
+/// Completions of a command line, and the man pages: both written from the declared commands.
 namespace weir::app::completion_test {
 namespace {
 
@@ -15,7 +15,7 @@ using testing::Not;
 
 std::string complete(std::vector<std::string> words) {
   words.insert(words.begin(), {"__complete", "--"});
-  // A door at which nobody answers, whatever runs on this machine.
+  // A door without a listener, whichever programs this machine runs.
   const Outcome outcome = run_weir(words, ".", {"WEIR_ADMIN_LISTEN=unix:/nowhere/admin.sock"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   return outcome.out;
@@ -55,7 +55,7 @@ TEST(Completion, offers_commands_flags_and_values) {
 
 TEST(Completion, offers_nothing_where_nothing_is_known) {
   EXPECT_EQ(complete({"nosuch", "--zzz"}), "");
-  EXPECT_EQ(complete({"ctl", "policy", ""}), "");  // nobody answers
+  EXPECT_EQ(complete({"ctl", "policy", ""}), "");  // no door answers
   EXPECT_EQ(complete({"serve", "--listen", ""}), "");
   EXPECT_THAT(complete({"ctl", "policy", "p", ""}), Not(HasSubstr("status")));
   EXPECT_EQ(complete({}), "");

@@ -46,7 +46,7 @@ TEST(Configuration, EveryProblemIsToldAtOnce) {
       (std::set<std::uint32_t>{5, 6, 7, 8, 11, 12, 13}));
 }
 
-/// The errors of an event with this route; a hint stands behind " | ".
+/// The errors of an event with this route; a hint follows " | ".
 std::vector<std::string> errors_of_route(const std::string& route) {
   const Configuration made =
       compile(config::load_text("weir.yaml", "weir: 1\nevents:\n  e: {match: '" + route +
@@ -96,7 +96,7 @@ TEST(Configuration, NothingIsToldThatOnlyFollows) {
       "  - {name: a, watch: login, when: 'user == \"x\"', key: user, window: 10m, then: [{over: 5, "
       "do: flag}]}\n"
       "  - {name: b, watch: login, key: nobody, window: 10m, then: [{over: 5, do: flag}]}\n";
-  // The event's fields are not known: what reads them may be right.
+  // The event's fields are not known: expressions that read them may be right.
   EXPECT_EQ(lines_of("weir: 1\n"
                      "events: {login: {match: POST /api/login, felds: {user: body.username}}}\n"
                      "policies:\n" +

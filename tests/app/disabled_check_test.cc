@@ -2,7 +2,7 @@
 
 #include "app/support/configuration.h"
 
-/// What `weir check` says of policies that are disabled.
+/// The output of `weir check` about policies that are disabled.
 namespace weir::app::disabled_check_test {
 namespace {
 

@@ -1,4 +1,4 @@
-// The table of the doors beside the proxy, and what the process asks it.
+// The table of the doors beside the proxy, and the process's use of it.
 #include <gtest/gtest.h>
 
 #include "app/doors/front_doors.h"

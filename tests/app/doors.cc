@@ -111,10 +111,10 @@ struct Door {
     gate.report_to(&rows, &rows);
   }
   void begin(const RandomEvent& event, std::uint64_t line) {
-    world.now = std::max(world.now, from_ms(event.ms));  // who comes late comes now
+    world.now = std::max(world.now, from_ms(event.ms));  // a late event happens now
     rows.begin(event.ms, line);
   }
-  /// What the metrics of the process say.
+  /// Reads the metrics of the process.
   void note_verdicts() {
     for (const policies::Policy& policy : world.set_->policies) {
       const auto totals = world.stats.totals("policy", policy.name);
@@ -125,7 +125,7 @@ struct Door {
       }
     }
   }
-  /// Until nobody waits for the store.
+  /// Until nothing waits for the store.
   void deliver() {
     while (store.is_asked()) {
       store.deliver();

@@ -13,7 +13,7 @@ namespace weir::app {
 
 inline constexpr std::int64_t kStart = 1'800'000'000'000;
 
-/// What came of it, as far as every door can tell.
+/// The results that every door can report.
 struct WhatCame {
   std::string rows;                   ///< readings, verdicts and matches as replay writes them
   std::vector<std::string> verdicts;  ///< of each event: a status, `held`, `pass`, `flag`, `gray`
@@ -33,16 +33,16 @@ enum class Store : std::uint8_t {
   readable,  ///< the same, with keys as people read them
   away,      ///< one that can't be reached
 };
-/// What the proxy does, with the answer at once.
+/// The results of the proxy, with the answer at once.
 WhatCame through_the_proxy(const std::string& yaml, const std::vector<RandomEvent>& events,
                            Store store = Store::none);
-/// What `POST /v1/events` does.
+/// The results of `POST /v1/events`.
 WhatCame through_the_api(const std::string& yaml, const std::vector<RandomEvent>& events,
                          Traffic traffic, Store store = Store::none);
-/// What `weir replay --event EVENT=FILE` does with a file of this text.
+/// The results of `weir replay --event EVENT=FILE` for a file of this text.
 WhatCame replayed(const std::string& yaml, const std::string& event, const std::string& text,
                   std::string_view log_format, std::size_t events);
-/// What it does with a log of the traffic, or with a file of JSON. Only of RandomPolicies.
+/// The same for a log of the traffic, or for a file of JSON. Only of RandomPolicies.
 WhatCame through_replay(const std::string& yaml, const std::vector<RandomEvent>& events,
                         Traffic traffic);
 /// Replays the recording of a door: everything but the keys is as it was.

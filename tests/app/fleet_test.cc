@@ -117,7 +117,7 @@ TEST(Fleet, WhoRunsNotWhatTheFleetCameToLastIsBehind) {
   EXPECT_EQ(facts.replicas[1].loaded, TimePoint{milliseconds{4'000'000}});
   EXPECT_FALSE(facts.replicas[2].up);
   EXPECT_NE(facts.replicas[2].problem.find("nothing for 9 s"), std::string::npos);
-  // A time that nobody means is none; it came without a seal.
+  // An impossible time counts as none; it came without a seal.
   store::BoardSync other("a/1", "fresh");
   other.ask(kNow);
   const std::string far =

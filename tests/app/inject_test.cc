@@ -147,7 +147,7 @@ TEST(Inject, marks_what_it_adds) {
                                           "weir.example/added: \"grace-period,label,hook:a\"")));
 }
 
-// A key without a value gets one: nobody writes the key twice.
+// A key without a value gets one: the key is not written twice.
 TEST(Inject, fills_what_is_there_without_a_value) {
   const auto deployment = [](const std::string& metadata, const std::string& spec) {
     return "kind: Deployment\nmetadata: {name: d}\nspec:\n  template:\n" + metadata +

@@ -90,7 +90,7 @@ TEST(MemoryPlan, checks_over_http_are_a_part_of_the_buffers) {
   EXPECT_LE(check_buffer_bytes(limits, least_buffer_bytes(limits)), least_buffer_bytes(limits));
 }
 
-// Each worker keeps its least: what is printed and fitted into the machine is their sum.
+// Each worker keeps its least: the sum is printed and fitted into the machine.
 TEST(MemoryPlan, buffers_are_what_all_workers_keep) {
   constexpr std::uint64_t kMiB = 1 << 20;
   config::Server::Limits limits;

@@ -5,8 +5,8 @@
 
 #include "app/support/configuration.h"
 
-/// What people write who do not know the language yet, and what they are told: where it is, what is
-/// wrong, and what to write instead.
+/// Mistakes of people who are new to the language, and the messages: the place, the
+/// error, and the correction.
 namespace weir::app::newcomer_texts_test {
 namespace {
 
@@ -31,7 +31,7 @@ void expect_all(const std::vector<Case>& cases) {
   for (const Case& c : cases) EXPECT_EQ(said_of(c.text), c.said) << c.text;
 }
 
-/// A policy in one line, which lacks nothing but what is given.
+/// A policy in one line, which is complete with the given parts.
 std::string policy(const std::string& parts) { return "policies:\n- {name: p, " + parts + "}\n"; }
 std::string watching(const std::string& watch) {
   return policy(watch + ", key: ip, window: 1m, then: [{over: 5, do: deny}]");

@@ -76,7 +76,7 @@ TEST_F(OperatorChangesTest, takes_what_the_fleet_has_set) {
   EXPECT_EQ(changes.overrides().size(), 1U);
   take({});
   EXPECT_TRUE(changes.overrides().empty());
-  // What ends now is ended by the tick, which tells of it.
+  // The tick ends the overrides that expire now, and reports them.
   config::Override brief = shadow;
   brief.until = TimePoint{milliseconds{10'000}};
   take({brief});
@@ -125,7 +125,7 @@ policies:
   EXPECT_EQ(limit(1), Number(1));
 }
 
-/// The warnings of the files are told when the files load.
+/// The warnings of the files are reported when the files load.
 TEST_F(OperatorChangesTest, a_change_reports_the_warnings_that_it_brings_and_no_others) {
   const auto warnings = [](const admin::LoadReport& report) {
     std::vector<std::string> out;

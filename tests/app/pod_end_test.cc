@@ -9,7 +9,7 @@
 #include "app/tools/inject/objects.h"
 #include "config/model.h"
 
-/// The end of a pod: what the manifests grant is enough for the longest end of weir.
+/// The end of a pod: the grace period of the manifests is enough for the longest end of weir.
 namespace weir::app::pod_end_test {
 namespace {
 

@@ -8,7 +8,7 @@
 
 namespace weir::app {
 
-/// What a program printed, and how it ended.
+/// The output and the exit code of a program.
 struct Outcome {
   int code = -1;
   std::string out, err;
@@ -21,7 +21,7 @@ Outcome run_weir(const std::vector<std::string>& arguments, const std::string& d
 /// The first word of each line in a block of --help, such as "Subcommands".
 std::vector<std::string> names_of_help(const std::string& help, const std::string& block);
 
-/// A weir that runs until it is told to end. Killed when the object goes.
+/// A weir that runs until it is asked to end. Killed when the object goes.
 class RunningWeir {
  public:
   RunningWeir(const std::vector<std::string>& arguments, const std::string& stderr_file);

@@ -10,7 +10,7 @@
 /// meet.
 namespace weir::app {
 
-/// What events are made of: requests, or records of one file.
+/// The source of events: requests, or records of one file.
 enum class Traffic : std::uint8_t { requests, records };
 
 /// One thing that happens, before it is written as a request, a line of a log or of JSON.

@@ -34,7 +34,7 @@ TEST_P(RecipesAgree, ThroughTheProxyAsEventsAndInTheirRecordings) {
     expect_recorded(yaml, api, events.size());
     const bool told = std::any_of(events.begin(), events.end(),
                                   [](const RandomEvent& event) { return !event.told.empty(); });
-    if (told) continue;  // what is no request does not pass through a proxy
+    if (told) continue;  // only requests pass through a proxy
     const WhatCame proxy = through_the_proxy(yaml, events);
     const std::string rows = without_match_lines(api.rows);
     const std::string proxied = without_match_lines(proxy.rows);

@@ -248,7 +248,7 @@ struct WatchedTest : ReloadTest {
   Reload reload;
 };
 
-/// Where somebody writes all the time the files are never quiet for so long.
+/// With constant writes, the files are never quiet for that long.
 struct RestlessTest : WatchedTest {
   RestlessTest()
       : WatchedTest({milliseconds{3'600'000}, milliseconds{1}, milliseconds{3'600'000}}) {}

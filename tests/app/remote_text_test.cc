@@ -27,7 +27,7 @@ struct Bench {
       return RemoteText::KeyValue{value, error, error.empty()};
     });
   }
-  /// What the next process finds; empty: nothing.
+  /// The text that the next process restores; empty: none.
   std::string restored() const {
     RemoteText next(def(), directory(), 1'000);
     return next.restore() ? next.text() : std::string();

@@ -49,7 +49,7 @@ TEST_F(ReportTest, a_verdict_on_a_request_has_its_marks_and_no_event) {
   EXPECT_EQ(line.find("event="), std::string::npos) << line;
 }
 
-/// What a log writes into a pipe.
+/// The output of a log into a pipe.
 struct Written {
   Written() { EXPECT_EQ(::pipe2(ends, O_NONBLOCK), 0); }
   ~Written() {
@@ -109,7 +109,7 @@ policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 1, do: g
   EXPECT_EQ(count_of(written.text(to_pipe), "\"message\":\"verdict\""), 1U) << "a new second";
 }
 
-// The tail keeps nothing until somebody asks, and nothing once nobody has asked for a while.
+// The tail keeps nothing before the first request, or once requests have stopped for a while.
 TEST_F(ReportTest, whoever_asks_sees_the_verdicts_from_then_on) {
   const Configuration configuration = compile(config::load_text("weir.yaml", R"(weir: 1
 policies: [{name: p, watch: request, key: ip, window: 1m, then: [{over: 1, do: flag}]}]

@@ -15,7 +15,7 @@ struct Compared {
   std::size_t late = 0;      ///< events that some policy did not count any more
 };
 
-/// What the metrics of a gate say that its policies did, and what the report of a replay says.
+/// Compares a gate's metrics about its policies with the report of a replay.
 /// Three things have a place of their own in the report: refusals for a field that is missing or
 /// cannot be read, shadow rungs beside an enforced one, and matches of patterns.
 void expect_same_by_policy(const WhatCame& live, const WhatCame& replay, const std::string& yaml) {
@@ -72,7 +72,7 @@ void expect_same(Traffic traffic) {
   EXPECT_GT(out.verdicts, out.tried * 20) << "hardly anything happens";
 }
 
-/// What comes late, counted by its own time: told of, and in a file, in the same order.
+/// Late events, counted by their own time: over the API and in a file, in the same order.
 void expect_same_out_of_order(Traffic traffic) {
   const auto seeds = from_environment("WEIR_TEST_SEEDS", 60);
   const auto first = from_environment("WEIR_TEST_SEED", 1);
@@ -121,7 +121,7 @@ TEST(SameVerdict, TheCardThroughTheProxyAndAsEvents) {
   EXPECT_EQ(words.size(), 5u) << "pass, flag, gray, challenge, deny";
 }
 
-/// `match: GET` is for HEAD, too, whoever tells of the request; `match: HEAD` is not for GET.
+/// `match: GET` is for HEAD, too, at every door; `match: HEAD` is not for GET.
 TEST(SameVerdict, GetCoversHeadAtEveryDoor) {
   const std::string yaml = R"(
 events: {page: {match: "GET /p/{id}"}, probe: {match: "HEAD /p/{id}"}}

@@ -9,7 +9,7 @@
 #include "tests/app/scratch.h"
 #include "tests/support/free_port.h"
 
-/// A whole process: what survives its death, and how it ends.
+/// A whole process: the state that survives its death, and its end.
 namespace weir::app::serve_test {
 namespace {
 

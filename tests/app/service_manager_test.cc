@@ -13,7 +13,7 @@
 namespace weir::app::service_manager_test {
 namespace {
 
-std::map<std::string, std::string> variables;  // what fake_getenv finds
+std::map<std::string, std::string> variables;  // read by fake_getenv
 
 const char* fake_getenv(const char* name) {
   const auto found = variables.find(name);
@@ -49,7 +49,7 @@ TEST(ServiceManager, reads_what_the_manager_says) {
   }
   EXPECT_EQ(settings_of({{"NOTIFY_SOCKET", "/run/n"}, {"WATCHDOG_USEC", "2000000"}}).watchdog,
             milliseconds{2'000});
-  EXPECT_EQ(settings_of({{"WATCHDOG_USEC", "2000000"}}).watchdog, std::nullopt);  // nobody to tell
+  EXPECT_EQ(settings_of({{"WATCHDOG_USEC", "2000000"}}).watchdog, std::nullopt);  // no one to tell
 }
 
 /// The manager's end of the socket.

@@ -31,7 +31,7 @@ std::string shared(const std::string& yaml, bool all, std::size_t& policies) {
   return out;
 }
 
-/// What rests on the store's answer is told after what does not: the rows of one event, in any
+/// Rows that rest on the store's answer come after the others: the rows of one event, in any
 /// order.
 std::string in_any_order(const std::string& rows) {
   std::vector<std::string> lines;

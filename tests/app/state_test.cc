@@ -412,7 +412,7 @@ TEST(State, reads_what_it_can_not_write) {
   EXPECT_TRUE(life.listed(2));
 }
 
-// What is found there later was keyed by another secret: it is kept, and not mixed up.
+// State that is found later was keyed by another secret: it is kept apart.
 TEST(State, sets_aside_what_it_finds_when_the_directory_comes_late) {
   const Scratch scratch;
   {

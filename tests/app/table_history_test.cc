@@ -113,7 +113,7 @@ TEST(TableHistory, ASecondPersonMayDecideElsewhere) {
   ASSERT_TRUE(c.merge("t", b.text(), &overtaken));
   EXPECT_EQ(c.find("t", id)->decided_by, "bob") << "who was told first has decided";
   EXPECT_EQ(c.cells(), "x=9 ");
-  // Who was too late, and was told that it is done, is named, on all of them.
+  // All of them name the person who was too late and saw the decision succeed.
   ASSERT_EQ(overtaken.size(), 1U);
   EXPECT_EQ(overtaken[0].overtaken, "rejected by cleo");
   EXPECT_TRUE(c.has_unsent("t"));

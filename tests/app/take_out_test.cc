@@ -170,7 +170,7 @@ items:
       port: 3000
 )",
       "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a}]}\n",
-      // What inject adds is there, and stands where inject would put it.
+      // The manifest has the additions of inject, where inject would put them.
       R"(kind: Deployment
 metadata: {name: own}
 spec:

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::seconds;
 
-UpstreamNames::Found next;  // what the system says
+UpstreamNames::Found next;  // the answer of the system
 int asked = 0;
 
 UpstreamNames::Found say(const std::string& host, std::uint16_t port) {

@@ -9,7 +9,7 @@ namespace {
 
 const ClientRules kRules({}, "x-forwarded-for", 0);
 
-/// What a door makes of the bytes of a check.
+/// The request that a door reads from the bytes of a check.
 struct Read {
   explicit Read(const Door& door, std::string text) : bytes(std::move(text)) {
     net::HeadProgress progress;
@@ -150,7 +150,7 @@ TEST(Asked, HostsWithoutPortInLowerCase) {
   EXPECT_EQ(host_of("[::1]:"), "[::1]");
   EXPECT_EQ(host_of(""), "");
   EXPECT_EQ(out.host.data(), nullptr);
-  // What the proxy refuses is no other host: `a..` would pass a policy for `a`.
+  // A host that the proxy refuses is not read as another: `a..` would pass a policy for `a`.
   for (const char* wrong :
        {"[::1", "a.example..", "a..b", "a:99999", "a::", ":", "a b", "a,b", ".a"})
     EXPECT_EQ(host_of(wrong), "wrong") << wrong;

@@ -8,7 +8,7 @@
 namespace weir::authz::client_test {
 namespace {
 
-/// A row reads as: what is configured, what the proxy says, who the client is.
+/// A row reads as: the configuration, the words of the proxy, the client.
 struct Case {
   std::string_view name;
   std::vector<Cidr> trust;
@@ -16,7 +16,7 @@ struct Case {
   unsigned hops;
   std::string source;  // empty: the door is HTTP, which does not say
   std::vector<HeaderField> fields;
-  std::string client;  // "none": nobody has said
+  std::string client;  // "none": not given
 };
 
 const std::vector<Cidr> kLan = {*Cidr::parse("10.0.0.0/8")};

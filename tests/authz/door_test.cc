@@ -196,7 +196,7 @@ TEST_F(DoorTest, a_held_check_is_released_after_a_stall) {
       << "the deadline of the stall is not the end of the hold";
 }
 
-// What another check waits for is 32 checks of each caller, however many it has sent at once.
+// Another check waits for 32 checks of each caller, however many that caller has sent at once.
 TEST_F(DoorTest, pipelined_checks_leave_the_others_their_turn) {
   constexpr std::uint64_t kChecks = 1'000;
   start();

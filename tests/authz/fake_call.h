@@ -12,7 +12,7 @@
 
 namespace weir::authz {
 
-/// A call without a server: what its service makes of it is kept.
+/// A call without a server: it keeps the answer of its service.
 class FakeCall final : public net::grpc::Call {
  public:
   explicit FakeCall(std::string message) : message_(std::move(message)) {}

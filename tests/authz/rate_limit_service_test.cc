@@ -184,7 +184,7 @@ TEST_F(RateLimitServiceTest, ACallHasSoManyDescriptorsAndEntries) {
       << "a group, which the scan of the size does not enter";
 }
 
-// What the parser and the call make of an empty descriptor is larger than its two bytes.
+// In the parser and in the call, an empty descriptor is larger than its two bytes.
 TEST_F(RateLimitServiceTest, RefusesALargeCallBeforeItIsParsed) {
   use(kOwn);
   std::string bytes =

@@ -5,7 +5,7 @@
 #include "config/text/render.h"
 #include "tests/support/golden.h"
 
-/// The files of `weir test`: what they say, and what is wrong with them.
+/// The files of `weir test`: their content and their errors.
 namespace weir::config::cases_test {
 namespace {
 

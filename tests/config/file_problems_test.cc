@@ -61,7 +61,7 @@ TEST(Problems, a_broken_file_does_not_make_names_of_the_others_unknown) {
   EXPECT_EQ(loaded.problems.errors(), 1u) << shown(loaded);
 }
 
-// A character that only looks like one of YAML's is told alone where it is the cause. Beside a
+// A character that only looks like one of YAML's is reported alone if it is the cause. Beside a
 // mistake of another kind it is a warning.
 TEST(Problems, a_look_alike_hides_no_mistake_of_another_kind) {
   const auto errors = [](const std::string& text) {

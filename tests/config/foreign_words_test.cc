@@ -24,7 +24,7 @@ std::vector<std::string_view> words_of(const ForeignRow& row) {
   return out;
 }
 
-/// A key that a foreign word stands for must be one of that place, or the error that it spares
+/// The key that a foreign word means must be one of that place, or the error that it spares
 /// ("a policy needs ...") would be spared for nothing. And no word is weir's own there.
 TEST(ForeignWords, stand_for_keys_of_their_place) {
   std::set<std::string_view> places;
@@ -69,7 +69,7 @@ TEST(ForeignWords, stand_once_in_their_place) {
   }
 }
 
-/// What somebody types first who comes from another limiter, at the place where the limit stands.
+/// Words that users of another limiter type first at the place of a limit.
 TEST(ForeignWords, of_peers_are_known) {
   const std::pair<const char*, const char*> kPeers[] = {
       {"nginx", "rate burst nodelay delay zone limit_req limit_conn"},

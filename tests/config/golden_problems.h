@@ -9,7 +9,7 @@
 #include "config/load.h"
 #include "tests/support/golden.h"
 
-/// Configurations with a mistake each, and what people see of it: a golden file for each section.
+/// Configurations with a mistake each, and its message: a golden file for each section.
 namespace weir::config::golden_problems {
 
 struct Mistake {
@@ -22,7 +22,7 @@ inline std::string shown(const Loaded& loaded) {
   return out.empty() ? "(no problems)\n" : out;
 }
 
-/// A golden file holds each case's name, and what people see.
+/// A golden file holds each case's name and its message.
 inline void expect_golden(std::string_view file, const std::vector<Mistake>& cases) {
   std::string all;
   for (const Mistake& c : cases) {

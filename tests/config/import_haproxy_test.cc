@@ -3,7 +3,7 @@
 #include "config/import/imported.h"
 #include "config/load.h"
 
-/// What weir makes of HAProxy's rules does what they do, or a note says what does not.
+/// The imported rules do what HAProxy's rules do, or a note names the difference.
 namespace weir::config::import_haproxy_test {
 namespace {
 

@@ -4,7 +4,7 @@
 #include "config/import/imported.h"
 #include "config/load.h"
 
-/// What importers write loads, says what its source says, and tells what it leaves out.
+/// The output of importers loads, means what its source means, and lists its omissions.
 namespace weir::config::import_test {
 namespace {
 
@@ -266,7 +266,7 @@ TEST(ImportLimitador, MeansByAConditionWhatItMeansThere) {
             "\"posts\" == \"posts\" && descriptor_last.a in [\"x\", \"y\"]");
   EXPECT_EQ(limitador_condition("limit.id == null"), "null == null");
   EXPECT_EQ(limitador_condition("int(descriptors[0].n) > 5"), "int(descriptor_last.n) > 5");
-  // What is not there is an error there, so that the limit does not apply, whatever negates it.
+  // A missing value is an error in limitador: the limit does not apply, even if it is negated.
   EXPECT_EQ(limitador_condition("!(descriptors[0].a == \"x\")"),
             "has(descriptor_last.a) && !(descriptor_last.a == \"x\")");
   EXPECT_EQ(
@@ -460,7 +460,7 @@ TEST(ImportLimitador, RefusesAFileThatLimitadorCannotRead) {
   EXPECT_EQ(error("5"), "2: a limit is a map");
 }
 
-/// A key has at most eight parts: what counts by more must not become a file that weir refuses.
+/// A key has at most eight parts: a rule with more must not become a file that weir refuses.
 TEST(Import, WritesNoKeyOfNineParts) {
   for (const int parts : {8, 9}) {
     const bool fits = parts == 8;

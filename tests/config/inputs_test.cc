@@ -38,7 +38,7 @@ class InputsTest : public testing::Test {
   fs::path root_;
 };
 
-/// What a load makes of the files: their version, and what is wrong with them.
+/// The result of loading the files: their version and their errors.
 std::string result_of(const Loaded& loaded) {
   return loaded.hash + "\n" + render_human(loaded.problems, loaded.views(), false);
 }

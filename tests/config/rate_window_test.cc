@@ -25,7 +25,7 @@ Read read(const std::string& window, const std::string& then) {
   return out;
 }
 
-/// What users of other limiters write, where weir has a window, a rate or a threshold.
+/// The words of users of other limiters, where weir has a window, a rate or a threshold.
 TEST(RateWindow, SaysWhatIsMeantByARateInAnotherPlace) {
   const auto error = [](const std::string& window, const std::string& then) {
     const std::string all = read(window, then).errors;

@@ -174,7 +174,7 @@ TEST(Secrets, AreCoveredInTheirOtherLines) {
 }
 
 TEST(Secrets, AreCoveredWhereAnAnchorHasThem) {
-  // Each form of a value, under a key that says nothing, and what uses it as a secret.
+  // Each form of a value, under a neutral key, and an alias that uses it as a secret.
   const std::string_view values[] = {
       "&a hunter2",
       "&a !!str hunter2",

@@ -50,7 +50,7 @@ TEST(Text, hidden_characters_of_written_JSON_are_escaped_and_line_feeds_stay) {
   EXPECT_EQ(escape_hidden("gr\u00fc\u00df \u4e16 \U0001f600"), "gr\u00fc\u00df \u4e16 \U0001f600");
 }
 
-// Of each range its ends, and what stands beside it.
+// Of each range its ends, and the characters beside it.
 TEST(Text, knows_what_is_hidden) {
   for (const char32_t code : {0x0, 0x1f, 0x7f, 0x9f, 0xad, 0x200b, 0x200f, 0x2028, 0x202a, 0x202e,
                               0x2060, 0x2066, 0x2069, 0x206f, 0xfeff, 0xe0001, 0xe007f})

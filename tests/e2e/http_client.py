@@ -133,7 +133,7 @@ def parallel(ports, requests, timeout=30):
             s = socket.create_connection(("127.0.0.1", ports[number % len(ports)]), timeout)
             s.setblocking(False)
             selector.register(s, selectors.EVENT_READ, (number, Reader()))
-        # All connections stand before the first byte is sent: the requests arrive as close together as they can.
+        # All connections are open before the first byte is sent: the requests arrive as close together as possible.
         for key in list(selector.get_map().values()):
             key.fileobj.send(requests[key.data[0]])
         deadline = time.monotonic() + timeout

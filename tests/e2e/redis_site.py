@@ -63,7 +63,7 @@ class Site:
                 stack.enter_context(load)
             return {route: load.finish() for route, load in loads.items()}
 
-    # What operators see.
+    # The operators' view.
 
     def is_up(self):
         return self.weir.metric("weir_redis_up") == 1 and "redis ok" in self.ready() and self.status()["up"]
@@ -83,7 +83,7 @@ class Site:
     def says(self):
         return self.status().get("away", "")
 
-    # What Redis has counted.
+    # The counts in Redis.
 
     def counted(self, path):
         """Of a policy that shares: the times in an exact count."""

@@ -146,7 +146,7 @@ class AccessLog(unittest.TestCase):
                 eventually(lambda: os.path.exists(log), what="the new file")
                 once(weir.port, "GET", "/two")
                 eventually(lambda: [r["path"] for r in lines_of(log)] == ["/two"], what="the line in the new file")
-                os.rename(log, log + ".2")  # and nobody says so
+                os.rename(log, log + ".2")  # without a signal
                 eventually(lambda: os.path.exists(log), what="the file that nobody announced")
                 once(weir.port, "GET", "/three")
                 eventually(lambda: [r["path"] for r in lines_of(log)] == ["/three"], what="the third line")

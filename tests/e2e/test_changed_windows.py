@@ -106,7 +106,7 @@ class ChangedWindows(unittest.TestCase):
                     self.send(weir, 7)
                     self.assertIn(said, self.foretold(weir, policy(window)))
                     self.restart(weir, policy(window))
-                    # What has drained since the first request is less than one, which cannot be poured.
+                    # Less than one has drained since the first request: a part of one cannot be poured.
                     more = 1 if "rate" in window else 0
                     self.assertIn(self.read(weir), range(reads, reads + more + 1))
 

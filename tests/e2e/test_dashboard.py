@@ -197,7 +197,7 @@ class Scale(unittest.TestCase):
                     ask("GET", path)
                     times.append(time.monotonic() - begun)
                 self.assertLess(min(times), self.MOST, path)
-            # A search finds its one entry, wherever that stands, by pages that are each as quick.
+            # A search finds its one entry, wherever it is, by pages that are each as quick.
             after, found = "", []
             while not found:
                 page = ask("GET", "/v1/entries?limit=100&search=10.99.3.249" + after)

@@ -10,7 +10,7 @@ import unittest
 from weir_process import ROOT
 
 BROWSER = shutil.which("chromium")
-# What the shop's answers write into the table, longest words included.
+# The rows that the shop's answers write into the table, longest words included.
 ROWS = """for (const [what, status, told] of [
   ['login name123456', '401', 'nothing unusual'],
   ['login name999999', '401', 'verdict: gray | policy: login-per-ip:graylist, login-per-ip;value=11;limit=10;window=600;possible | score: 10'],

@@ -76,7 +76,7 @@ class Walk(unittest.TestCase):
     def status(self):
         return json.loads(self.run_line("build/release/weir ctl status -o json"))
 
-    # What the commands of the pages are, and what they show.
+    # The commands of the pages, and their output.
 
     def installs(self, name):
         self.assertTrue(os.access(os.path.join(ROOT, "scripts", name), os.X_OK), name)

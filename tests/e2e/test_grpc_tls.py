@@ -77,7 +77,7 @@ class GrpcOverTls(unittest.TestCase):
                     ("another protocol", self.context(alpn=("http/1.1",)), False)):
                 with self.subTest(name):
                     self.assertEqual(self.serves(site.grpc, context), wanted)
-            with Peer(site.grpc) as clear:  # no TLS: ended, and nobody else is
+            with Peer(site.grpc) as clear:  # no TLS: this peer alone is cut
                 self.assertIsNone(clear.read())
             self.assertTrue(self.serves(site.grpc, self.context()))
             self.assertGreaterEqual(site.metric("weir_grpc_tls_failed_total"), 2)

@@ -11,7 +11,7 @@ import unittest
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "kube"))
 os.environ["WEIR_KUBE_NODE"] = ""  # `scripts/test kube` is for what is tried on a cluster
 
-# What k8s/ asks of kustomize, and an old kubectl does not know: a component that patches several kinds by their labels.
+# A feature that k8s/ needs of kustomize, and an old kubectl lacks: a component that patches several kinds by their labels.
 PROBE = {
     "app.yaml": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, labels: {a: b}}}",
     "kustomization.yaml": "{resources: [app.yaml], components: [component]}",

@@ -150,7 +150,7 @@ class Monitoring(unittest.TestCase):
             name, body = rule.split("\n", 1)
             expression = re.search(r"expr: (.*?)\n +(?:for|labels):", body, re.S)[1]
             self.assertEqual(wrong_labels(expression, self.known), [], name)
-            # What a summary names is what the expression keeps.
+            # The labels that a summary names are those that the expression keeps.
             kept = set(re.findall(r"\w+", " ".join(re.findall(r"\bby ?\(([^)]*)\)", expression)))) or \
                 set().union(*(self.known.get(each, {}) for each in NAME.findall(expression)), OF_PROMETHEUS)
             for label in re.findall(r"\$labels\.(\w+)", body):

@@ -252,7 +252,7 @@ class Operator(unittest.TestCase):
     def test_a_dump_has_what_support_needs_and_no_secret(self):
         self.weir.write(POLICIES + "notify: {ops: {webhook: 'http://ops:hunter2@127.0.0.1:9/x', per_minute: 1}}\n")
         self.ctl("reload")
-        # What clients send, and where lists come from: the dump names both.
+        # Values from clients, and sources of lists: the dump names both.
         more = POLICIES.replace("policies:\n", """  feed: {of: ip, kind: deny, url: {url: 'http://127.0.0.1:9/list.txt?api_key=hunter8'}}
 tables:
   failures: {by: [user], values: {"*": 9}}

@@ -82,7 +82,7 @@ class Outcomes(unittest.TestCase):
             for _ in range(100):
                 with Client(weir.port) as client:
                     client.socket.sendall(login())
-            # What has been sent is worked off: a later request of the same address waits for the reservations.
+            # The requests that were sent are worked off: a later request of the same address waits for the reservations.
             eventually(lambda: once(weir.port, "POST", "/api/login", {"X-Forwarded-For": "192.0.2.1"},
                                     b'{"username":"a"}').status in REFUSED, what="a refusal")
             self.assertLessEqual(origin.count(), 5)

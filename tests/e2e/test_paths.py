@@ -88,7 +88,7 @@ class Paths(unittest.TestCase):
 
     def test_a_refusal_for_the_path_says_who_refuses(self):
         with Origin() as origin, Weir(REFUSING, origin.port) as weir, Client(weir.port) as client:
-            for _ in range(2):  # the connection goes on
+            for _ in range(2):  # the connection stays usable
                 self.assertEqual(client.request("GET", "/graphql%2fx").status, 400)
             verdicts = eventually(lambda: weir.logged("verdict"), what="the line of the log")
             self.assertEqual({(v["policy"], v["field"], v["status"]) for v in verdicts}, {("graphql", "path", 400)})

@@ -242,7 +242,7 @@ class StalledLog(unittest.TestCase):
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.write_end,
                                         start_new_session=True, env=environment)
         eventually(lambda: self.is_ready(weir), 20, "readiness")
-        # What is left of the pipe is filled, as a reader that has stopped leaves it.
+        # The rest of the pipe is filled, as a reader that has stopped leaves it.
         with contextlib.suppress(BlockingIOError):
             while True:
                 os.write(self.write_end, b"x" * 512)

@@ -29,8 +29,8 @@ REPLICAS, CLIENTS = 2, 6
 LIMIT = 5
 RATE = 4  # a second, beside a burst of LIMIT
 ROLLING = 1.5  # seconds; the other windows outlast the test
-AFTER = 3.0  # seconds until everybody works with a Redis that is back
-SETTLES = 1.0 if SANITIZED else 0.2  # seconds until Redis has what an answer says; nobody waits for it
+AFTER = 3.0  # seconds until all replicas use a Redis that is back
+SETTLES = 1.0 if SANITIZED else 0.2  # seconds until Redis has the outcome of an answer; nothing waits for it
 
 FORMS = {"long": "10m", "exact": "{last: 10m, exact: true}", "fixed": "{every: 366d}",
          "rolling": f"{{last: {ROLLING * 1000:.0f}ms, exact: true}}", "buckets": f"{{last: {ROLLING * 1000:.0f}ms, buckets: 10}}",
@@ -109,7 +109,7 @@ class Request:
     resets: bool  # it hangs up by RST instead of FIN
     sent: float = 0.0
     done: float = 0.0
-    status: int = 0  # 0: no answer came, or nobody waited for one
+    status: int = 0  # 0: no answer came, or the client did not wait
     arrived: float = 0.0  # at the app; 0: never
 
     @property
@@ -284,7 +284,7 @@ class Fleet:
             for player in players:
                 player.join()
 
-    # What the list of events says.
+    # Checks against the list of events.
 
     def is_calm(self, episode):
         return all(episode.ended < began or end < episode.began for began, end in self.outages)
@@ -363,13 +363,13 @@ class Fleet:
         """A right answer forgets: never more than LIMIT wrong ones since the last one that may have been forgotten."""
         run, forgets_until = [], 0.0
         for request in sorted((r for r in episode.requests if r.arrived), key=lambda r: r.arrived):
-            if request.answers == 200:  # also when nobody has waited for it
+            if request.answers == 200:  # also if the client did not wait for it
                 run = []
-                # What other replicas count meanwhile may reach Redis before the right answer does.
+                # Counts of other replicas may reach Redis before the right answer does.
                 forgets_until = max(forgets_until, request.done, request.arrived) + SETTLES
             elif request.failed and request.sent > forgets_until:
                 run.append(request)
-            # At the same time as others, nobody knows the order.
+            # The order of simultaneous requests is unknown.
             alone = all(r is request or r.done < request.sent or request.done < r.sent for r in episode.requests)
             expect(len(run) <= LIMIT or not alone or not calm, f"{len(run)} wrong answers in a row")
 
@@ -399,7 +399,7 @@ class Fleet:
                 others = [r for r in others if r.failed or r.is_doubtful or r.done + SETTLES > request.sent]
             expect(self.amount(kind, [*others, request]) > LIMIT, f"refused {request} beside {len(others)}")
 
-    # What the counters say when all is over.
+    # The readings of the counters when all is over.
 
     def reading(self, weir, kind, user):
         status, body = weir.admin("GET", f"/v1/counters/{kind.name}?key={urllib.parse.quote(user)}")

@@ -71,7 +71,7 @@ class EnvoyProxyRateLimit(unittest.TestCase):
             self.assertEqual((site.ask("/healthcheck").status, site.ask("/healthcheck").body), (200, b"OK"))
             site.admin("POST", "/v1/drain", {"begin": True})
             eventually(lambda: site.ask("/healthcheck").status == 500, what="the health check to fail")
-            self.assertEqual(site.ask("/json", CALL).status, 200)  # whoever still asks is answered
+            self.assertEqual(site.ask("/json", CALL).status, 200)  # late callers are answered
 
     def test_health_ends_with_the_signal(self):
         with Site(extra="drain: {delay: 60s, timeout: 5s}\n") as site:
@@ -148,7 +148,7 @@ class Limitador(unittest.TestCase):
             self.assertEqual(self.codes(site, "/check", ask("kim", 0)), [429], "it is over, not full")
             gold = {"namespace": "shop", "values": {"tier": "gold"}}
             self.assertEqual(self.codes(site, "/check", {**gold, "delta": 91}, {**gold, "delta": 92}), [200, 429])
-            # What is refused counts in no limit, and no condition means no limit.
+            # A refused call counts in no limit, and no condition means no limit.
             self.assertEqual(self.codes(site, "/check_and_report", ask("tom", 4), ask("tom", 3)), [429, 200])
             self.assertEqual(self.codes(site, "/check_and_report", *[{"namespace": "shop", "values": {}, "delta": 9}] * 9), [200] * 9)
             self.assertEqual(self.codes(site, "/check", ask(space="other"), ask(space="nowhere")), [429, 200])

@@ -103,7 +103,7 @@ class Reload(unittest.TestCase):
 class Drain(unittest.TestCase):
     def test_sigterm_under_load_fails_no_request_and_exits_0(self):
         app = free_port()
-        # Longer than the load goes on: as a load balancer, the load ends once /readyz says 503.
+        # Longer than the load lasts: as a load balancer, the load ends once /readyz says 503.
         with Weir(policies(10**9), app, extra="drain: {delay: 3s, timeout: 10s}\n") as weir:
             with Load("--target", f"127.0.0.1:{weir.port}", "--backend", f"127.0.0.1:{app}", "--conns", 32,
                       "--seconds", 100) as load:

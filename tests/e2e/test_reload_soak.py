@@ -65,7 +65,7 @@ KINDS = """
   - {name: shadow, mode: shadow, watch: failed, key: ip, window: 10s, SHARE, then: [{over: 5, do: deny, for: 1s}]}
   - {name: grays, watch: failed, key: user, window: 10s, SHARE, then: [{over: 10, do: graylist, for: 1s, list: grays}]}
 """
-# What replicas cannot exchange they ask for each time.
+# Policies that replicas cannot exchange: they ask each time.
 PATTERNS = """
   - {name: sequence, sequence: [failed, failed, ok], within: 5s, key: user, share: redis, then: [{do: graylist, for: 1s}]}
   - {name: absence, sequence: [failed, no ok], within: 1s, key: user, share: redis, then: [{do: graylist, for: 1s}]}
@@ -206,7 +206,7 @@ class Soak(unittest.TestCase):
                 self.assertGreater(origin.restarts, 0)
                 # The last policies are shared ones: so is what is left open.
                 eventually(lambda: weir.metric("weir_redis_up") == WORKERS, 20, "weir at the store")
-                # What was lost with a connection ends after its lifetime: answer + wait + 1 min.
+                # Reservations that were lost with a connection end after their lifetime: answer + wait + 1 min.
                 eventually(lambda: self.open_in(redis) == [], 90, "the end of all reservations and places")
 
     def reload_for(self, seconds, weir, redis, origin, draw):

@@ -66,7 +66,7 @@ class Replay(unittest.TestCase):
             f'{ip} - - [05/Jan/2026:10:{second // 60:02}:{second % 60:02} +0000] "POST /login HTTP/1.1" {status} 12 "-" "curl/8"\n'
             for second, ip, status in rows))
 
-    # What cannot be read.
+    # Unreadable input.
 
     def test_no_readable_row_is_no_success(self):
         self.write("empty.log", "")
@@ -229,7 +229,7 @@ policies:
         self.assertEqual((report["rows"], report["bad"], report["refused_paths"], report["events"]), (11, 0, 7, 4))
         self.assertIn("7 that the proxy would refuse (400: ", self.good("--event", "request=odd.log"))
 
-    # What a policy's own list does.
+    # Refusals by a policy's own list.
 
     def test_refusals_by_a_policys_own_list_are_its_own(self):
         self.access_log([(n, "198.51.100.1", 401) for n in range(20)] + [(30, "198.51.100.2", 200)])

@@ -198,7 +198,7 @@ class Replay(Scratch):
             want = 1 + sum(t > now - MINUTE for t in user)
             self.assertEqual(readings["limited", line], want, told)
             self.assertEqual(line in denied, want > limit, told)
-            # What another policy refused has been taken back.
+            # A request that another policy refused has been taken back.
             self.assertEqual(readings["after", line], 1 + sum(t // HOUR == now // HOUR for t in page), told)
             if want <= limit:
                 user.append(now)

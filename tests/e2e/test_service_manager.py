@@ -64,7 +64,7 @@ class ServiceManager(unittest.TestCase):
         manager = Manager(self, watchdog_usec=900_000)
         with Weir(POLICY % 5, 9) as weir:
             eventually(lambda: manager.listen().count("WATCHDOG=1") >= 3, what="three signs of life")
-            # A stopped process gives none; a running one goes on.
+            # A stopped process gives none; a running one continues.
             weir.signal(signal.SIGSTOP)
             manager.listen()
             count = manager.heard.count("WATCHDOG=1")

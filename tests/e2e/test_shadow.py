@@ -32,7 +32,7 @@ def policy(draw, name, keys, shadow):
     window = draw.choice(("1h", "{last: 1h, exact: true}", "{last: 2h, buckets: 10}"))
     limits = sorted(draw.sample(range(1, 25), draw.randint(1, 3)))
     # Only the highest rung may refuse: one above a refusing rung would be out of reach.
-    # A policy without a key has nobody to put on a list.
+    # A policy without a key has no key to put on a list.
     key = draw.choice(keys)
     passing = PASSING if key else PASSING[:2]
     limits = limits[:len(passing)]

@@ -111,7 +111,7 @@ policies:
             self.assertEqual({e.answer.status for e in done}, {200, 429})
             admitted = sorted((e for e in done if e.answer.status == 200), key=lambda e: e.sent)
             self.assertEqual(origin.count(), len(admitted))
-            # Somewhere between sent and received each was admitted. So many that surely fell into one window, but for
+            # Somewhere between sent and received each was admitted. So many that surely fell into one window, except for
             # the millisecond that times are cut to, would be one too many.
             for first, e in enumerate(admitted):
                 together = sum(other.received < e.sent + length - 0.002 for other in admitted[first:])

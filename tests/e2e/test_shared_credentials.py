@@ -144,7 +144,7 @@ policies:
                 before = self.connections(redis)
                 self.rotate(weir)
                 self.assertEqual(self.connections(redis), before, "those that stand are left alone")
-                redis.command("ACL", "SETUSER", "weir", "<old")  # those that stand still do
+                redis.command("ACL", "SETUSER", "weir", "<old")  # open ones stay valid
                 redis.command("CLIENT", "KILL", "USER", "weir")
                 eventually(lambda: len(self.connections(redis) - before) == self.CONNECTIONS and up(weir), 5 * SLOW,
                            "new connections")

@@ -75,7 +75,7 @@ class FaultCase(unittest.TestCase):
         eventually(lambda: says(200), end + 2 * SLOW - time.monotonic(), "a decision of Redis'")
         eventually(lambda: says(429), 2 * SLOW, "the limit, which Redis has")
         self.assertGreaterEqual(site.counted("/deny/over"), LIMIT)
-        # What a server has refused is told for two seconds; by a tick of every second.
+        # A refusal by a server is reported for two seconds, by a tick of every second.
         eventually(site.is_up, end + 4.2 * SLOW - time.monotonic(), "operators told that it is over")
         eventually(lambda: site.weir.metric("weir_redis_errors_total") > 0, 2 * SLOW, "errors counted")
 

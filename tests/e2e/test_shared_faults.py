@@ -126,7 +126,7 @@ class Silence(unittest.TestCase):
             eventually(lambda: a.metric("weir_redis_in_flight") == 0, what="its answer")
 
     def test_what_a_request_gave_up_holds_no_place(self):
-        # Five right logins whose reservations the stopped store executes only when nobody waits for them any more.
+        # Five right logins whose reservations the stopped store executes only after their requests have ended.
         with Replicas(LOGINS, lambda request: answer(200, b"welcome"), settings=HASTY) as (redis, _, a, b):
             def held():
                 return sum(redis.command("ZCARD", key) for key in redis.keys() if redis.command("TYPE", key) == b"zset")

@@ -147,7 +147,7 @@ class SharedLists(unittest.TestCase):
         eventually(lambda: self.ask(first, "user1") == 200, 5, "the removal")
         self.assertEqual(second.admin("POST", "/v1/lists/banned/entries", {"key": "ann", "for": "1h", "why": "asked"})[0], 201)
         self.refused_within(first, "ann")
-        # What is not shared is not.
+        # A list that is not shared stays local.
         self.assertEqual(second.admin("POST", "/v1/lists/local/entries", {"key": "bob", "for": "1h"})[0], 201)
         time.sleep(1.2)
         self.assertEqual(self.ask(first, "bob"), 200)

@@ -93,11 +93,11 @@ class Deadlines(Hooked, unittest.TestCase):
             self.assertEqual(say(b, "/pay", "before-paid"), 200)
             for order in ("meanwhile-paid", "meanwhile"):
                 self.assertEqual(say(a, "/order", order), 200)
-            # What is told late is placed by how long ago it was, to within what its way to the store takes: on a busy
+            # A late event is placed by its age, to within the time of its way to the store: on a busy
             # machine some hundredths of a second, so two of one key that follow at once may change places.
             time.sleep(1)
             self.assertEqual(say(b, "/pay", "meanwhile-paid"), 200)
-            time.sleep(6)  # their time ends, and nobody may say so yet
+            time.sleep(6)  # their time ends, but no replica may report it yet
             self.assertEqual(self.told("unpaid"), [])
             redis.start()
             self.told_once("unpaid", ["before", "meanwhile"], 20)

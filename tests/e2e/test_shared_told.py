@@ -19,9 +19,9 @@ class Told(unittest.TestCase):
 
     def one(self, fault):
         with Site(*fault.options) as site:
-            # Before anybody asks: a key that is counted already needs fewer commands, and some faults spare those.
+            # Before any request: a key that is counted already needs fewer commands, and some faults spare those.
             fault.begin(site)
-            # All the time: what nobody asks for can't be refused, and can't be over.
+            # All the time: without requests, no fault begins or ends.
             with site.requests("/deny/asking"):
                 try:
                     eventually(site.is_down, 3.5 * SLOW, "operators told")
@@ -54,7 +54,7 @@ class Told(unittest.TestCase):
     def test_what_a_server_of_another_kind_says(self):
         self.is_resumed("no script that it keeps", "a node of a Cluster")
 
-    # What leaves Redis a connection to greet on.
+    # Faults that leave Redis a connection to greet on.
 
     def test_what_is_asked_again_until_it_is_too_late(self):
         self.is_resumed("a replica", "busy", "a slot under way")

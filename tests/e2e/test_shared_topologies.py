@@ -14,7 +14,7 @@ from weir_process import SANITIZED, Load, eventually
 
 # A request that has asked a node which dies waits for its budget; the others know by then.
 SETTINGS = "budget: 1s, timeout: 2s, secret: of these tests, keys: readable"
-# What is about exactness alone may take its time: a decision that has waited in vain is one replica's own, by design.
+# Tests of exactness may take long: a decision that times out is one replica's own, by design.
 PATIENT = SETTINGS.replace("budget: 1s, timeout: 2s", "budget: 10s, timeout: 10s")
 LIMIT, ADDRESSES, MARKS = 20, 60, 1200
 

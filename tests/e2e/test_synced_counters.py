@@ -36,7 +36,7 @@ class Synced(unittest.TestCase):
             done = press([a.port, b.port], request, 20, 2)
             self.assertEqual({e.answer.status for e in done}, {200, 429})
             times = sorted(e.received for e in done if e.answer.status == 200)
-            # What passes on one replica in an interval, a way to Redis and back, and a turn: all of it here.
+            # The most that passes on one replica in an interval, a way to Redis and back, and a turn.
             most = max(sum(t <= u < t + INTERVAL + 0.1 for u in times) for t in times)
             self.assertGreaterEqual(len(times), LIMIT)
             self.assertLessEqual(len(times), LIMIT + most)

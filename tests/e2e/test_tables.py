@@ -105,7 +105,7 @@ policies:
             code, text = ctl(weir, "table", "gold_limit", "undo")
             self.assertEqual(code, 0, text)
             self.assertEqual(values(), (8, []))
-            # What an operator had set before comes back.
+            # The operator's earlier value comes back.
             for limit in ("20", "30"):
                 ctl(weir, "table", "gold_limit", "set", f"baidu,android={limit}")
             ctl(weir, "table", "gold_limit", "undo")

@@ -151,7 +151,7 @@ class Weir:
             self.kill()
             self.scratch.cleanup()
 
-    # What operators see.
+    # The operators' view.
 
     def admin(self, method, path, body=None):
         content = b"" if body is None else json.dumps(body).encode()

@@ -7,8 +7,8 @@
 #include "admin/json.h"
 #include "net/http/uri.h"
 
-/// What the admin door parses by itself: paths, queries, authorities, JSON bodies; and that what it
-/// makes of any bytes is UTF-8 that its own JSON reader takes.
+/// The admin door's own parsers: paths, queries, authorities, JSON bodies; and that the JSON it
+/// makes of any bytes is UTF-8 that its own JSON reader accepts.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weir::admin;
   using weir::net::host_of_authority, weir::net::Query, weir::net::split_path;

@@ -1,6 +1,6 @@
-// What a replica reads of the fleet's board, from a hostile Redis, from a replica of another
+// A replica reads the fleet's board from a hostile Redis, from a replica of another
 // version, or from a file: answers that fit no question, numbers beyond all times, texts of any
-// kind. It stays within its bounds; what it takes it can write and read again.
+// kind. It stays within its bounds; it can write and read again all that it accepts.
 #include <cstdint>
 #include <string>
 #include <string_view>

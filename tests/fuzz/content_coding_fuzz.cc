@@ -23,7 +23,7 @@ void fail(const char* what) {
   std::abort();
 }
 
-/// zlib, fed byte by byte, member after member: what gunzip makes of it. Null: damaged. Stops at
+/// zlib, fed byte by byte, member after member: the result of gunzip. Null: damaged. Stops at
 /// `most` + 1 bytes.
 struct Stream {
   bool sound = false;

@@ -11,8 +11,8 @@
 #include "tests/fuzz/require.h"
 
 /// Bodies of `POST /v1/events`. Any bytes give an answer that is JSON, one line for each that is
-/// not empty; and what the reader of objects takes and gives is what Boost.JSON takes and gives,
-/// but for what it refuses on purpose.
+/// not empty; and the reader of objects accepts and returns what Boost.JSON does,
+/// except texts that it refuses on purpose.
 namespace {
 
 using namespace weir;

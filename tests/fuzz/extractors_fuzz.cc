@@ -11,7 +11,7 @@
 
 /// Input: lines `Name: value` as headers, an empty line, the rest is query, path and body at once.
 /// Every kind of attribute is read; a value must be a view into live memory (ASan watches), a miss
-/// must have a reason, and what a form and a query say about the same bytes must agree.
+/// must have a reason, and a form and a query must agree about the same bytes.
 namespace {
 
 using namespace weir;
@@ -131,7 +131,7 @@ void compare_form_with_query(const Slots& slots, Frame& frame, Request request) 
   const std::string_view text = request.body;
   request.body = {};
   const Parameter query = read_alone(slots, frame, request, slots.query_a);
-  // What the body does not have is read from the query.
+  // A parameter that the body lacks is read from the query.
   require(read_alone(slots, frame, request, slots.body_a).why == query.why);
   request.body = text;
   request.query = {};

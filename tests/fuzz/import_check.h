@@ -8,7 +8,7 @@
 
 namespace weir::config {
 
-/// What an importer writes of any bytes is a file that loads, or it says why there is none.
+/// For any bytes, an importer writes a file that loads, or it says why there is none.
 inline void check_imported(const Imported& imported) {
   if (imported.yaml.empty() == imported.error.empty()) std::abort();
   if (imported.yaml.empty()) return;

@@ -24,7 +24,7 @@ struct Input {
   }
 };
 
-/// Kinds with windows, or of what the previous event said: all but what is in flight.
+/// Kinds with windows, or of the previous event's value: all kinds except in_flight.
 const Kind& kind_of(std::uint8_t byte) {
   static const std::vector<const Kind*> rows = [] {
     std::vector<const Kind*> out;
@@ -86,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static Bank bank({std::uint64_t{8} << 20, 1000});
   static std::uint64_t runs = 0;
   bank.close_unused({});
-  // Two months a run: what the run before has left is given up.
+  // Two months a run: the remains of the last run expire.
   const TimePoint later = from_ms(static_cast<std::int64_t>(runs) * 5'000'000'000);
   bank.maintain(later, later);
   const Result<CounterId> opened = bank.open({++runs, 1}, spec);
@@ -156,7 +156,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const TimePoint at = leaky ? t : one.undo.at;
         const Reading r = bank.settle(id, key, at, t, counted, one.undo, op % 2 == 0);
         naive.prune(now);
-        // The level before capping: what the bucket would hold with the event.
+        // The level before capping: the bucket with the event.
         const test::NaiveCounter::Value poured = naive.value(now, &counted, false);
         naive.settle(one.id, to_ms(at), now, op % 2 == 0, test::spelt(datum));
         const bool pours = leaky && op % 2 == 0;

@@ -1,4 +1,4 @@
-// What a hostile Redis says of a shared list: records of any times, sizes and contents, answers
+// A shared list from a hostile Redis: records of any times, sizes and contents, answers
 // that fit no question. The bank stays within its bounds, and an entry that ends does end.
 #include <cstdint>
 #include <cstring>

@@ -12,7 +12,7 @@
 #include "tests/fuzz/require.h"
 
 /// Input: a Content-Type line, a line feed, a body. A body that is read must be what a browser
-/// could have written; what was found must be a view of the body; and a naive look for the name in
+/// could have written; a found value must be a view of the body; and a naive look for the name in
 /// the bytes must have found it, too.
 namespace {
 
@@ -35,7 +35,7 @@ void check_names(std::string_view a, std::string_view b) {
   if (a == b) require(match_json_name(a, b) == NameMatch::exact);
   // Both ways the same: folding is an equivalence.
   require((match_json_name(a, b) == NameMatch::no) == (match_json_name(b, a) == NameMatch::no));
-  // What stands at a path begins with its first step, and a longer name never is the shorter path.
+  // A name at a path begins with its first step, and a longer name never is the shorter path.
   const PathStep path[] = {{"user", 0, false}, {"", 0, true}, {std::string(b), 0, false}};
   const std::span<const PathStep> two(path, 2), all(path);
   if (match_form_path(a, all) == PathMatch::field) {

@@ -15,7 +15,7 @@
 #include "tests/authz/fake_call.h"
 #include "tests/fuzz/require.h"
 
-/// What proxies and callers ask of the doors: the first byte says which message the others are. Any
+/// Requests of proxies and callers at the doors: the first byte selects the message. Any
 /// bytes give an answer that its reader can read, or an error.
 namespace {
 

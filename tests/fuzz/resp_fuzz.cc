@@ -1,4 +1,4 @@
-// Replies of a hostile Redis: what the guard admits, hiredis' reader takes without asking for more
+// Replies of a hostile Redis: hiredis' reader takes all that the guard admits, and asks for no more
 // than the guard allows, the same whatever the split; and all that reads answers takes it or
 // refuses it: of operations of one part and of two, of plain ones, of cells, of patterns, of a
 // Cluster.

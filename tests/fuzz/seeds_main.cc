@@ -3,7 +3,7 @@
 //   weir_fuzz_NAME SECONDS SEED_FOLDER [RANDOM_SEED]
 //
 // No coverage guides the changes. This test notices a fuzzer that no longer compiles, a seed that
-// fails, and what the first thousands of damaged inputs find; libFuzzer (scripts/fuzz) looks
+// fails, and faults that the first thousands of damaged inputs find; libFuzzer (scripts/fuzz) looks
 // further. The random seed is printed, so that a run can be repeated; WEIR_FUZZ_SEED is used where
 // none is given. The input that ends the process is printed in hexadecimal digits.
 #include <signal.h>

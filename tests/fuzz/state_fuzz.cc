@@ -1,5 +1,5 @@
 // Persisted state: whatever the bytes, an import refuses them or takes in something that can be
-// written and read back. The input stands for a frame's payload too, since no fuzzer guesses a
+// written and read back. The input is a frame's payload too, since no fuzzer guesses a
 // checksum, and for changes to what a process has written.
 #include <cstddef>
 #include <cstdint>
@@ -72,7 +72,7 @@ std::string snapshot_of(const Bank& bank) {
   return out;
 }
 
-/// What a process has written that had some keys of every kind, frame by frame; half of the
+/// The snapshot of a process with some keys of every kind, frame by frame; half of the
 /// counters are closed.
 const std::vector<std::pair<std::uint8_t, std::string>>& sound_frames() {
   static const auto frames = [] {

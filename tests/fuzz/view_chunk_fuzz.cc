@@ -1,5 +1,5 @@
 // Counts of a shared view that come from Redis: any bytes. A view that takes them stays within its
-// bounds and shows results; what is added up and written again can be read again.
+// bounds and shows results; its sum is written and can be read again.
 #include <cstdint>
 #include <string>
 #include <string_view>

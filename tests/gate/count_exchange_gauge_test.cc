@@ -1,4 +1,4 @@
-// `in_flight` of several replicas: what each has open, added up.
+// `in_flight` of several replicas: the sum of their open requests.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -71,8 +71,8 @@ TEST(ExchangedGauges, ADeadReplicaHasNothingOpen) {
   EXPECT_EQ(fleet[1].read(kKey, fleet.now), 6);
 }
 
-/// Events begin and end at random replicas, over slow lines that are cut and lose replies: what is
-/// admitted stays within the bound, and when all is quiet everybody knows what is open.
+/// Events begin and end at random replicas, over slow lines that are cut and lose replies: the
+/// admissions stay within the bound, and when all is quiet every replica knows what is open.
 TEST(ExchangedGauges, RandomFleetsKeepTheBoundAndAgreeInTheEnd) {
   const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,4 +1,4 @@
-// `distinct` of several replicas, against all that was seen by anybody.
+// `distinct` of several replicas, against the members that any replica has seen.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -156,7 +156,7 @@ TEST(ExchangedMembers, ManyAtOnceAreToldInPieces) {
   EXPECT_EQ(fleet[1].read(kKey, fleet.now), 900 + most) << "so many wait, and no more";
 }
 
-/// What anybody has seen, and when last.
+/// The members that any replica has seen, and when last.
 struct Seen {
   std::map<std::uint64_t, TimePoint> last;
   std::int64_t since(TimePoint from) const {
@@ -168,7 +168,7 @@ struct Seen {
 
 /// Over slow lines that are cut and lose replies. A reading is never below what its replica has
 /// seen, nor above what all have: within the window, and as long again as telling takes. Where
-/// nothing fails it has all that was told by the exchange before.
+/// nothing fails it has all members of the exchange before.
 TEST(ExchangedMembers, RandomFleetsReadWhatIsKnownAndNeverMore) {
   const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -203,7 +203,7 @@ TEST(ExchangedMembers, RandomFleetsReadWhatIsKnownAndNeverMore) {
       first[0].try_emplace(m, fleet.now);
       const std::int64_t value = reading.value.integer();
       EXPECT_GE(value, own[r].since(window(fleet.now))) << "round " << round << ", step " << i;
-      if (!faults || !slides) {  // what comes late is late to leave
+      if (!faults || !slides) {  // late events are late to leave
         EXPECT_LE(value, all.since(window(fleet.now) - (slides ? 2 * telling : milliseconds{0})))
             << "round " << round << ", step " << i;
       }

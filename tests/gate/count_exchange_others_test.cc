@@ -1,4 +1,4 @@
-// What a replica takes the others to have, between two exchanges.
+// The counts that a replica assumes of the others between two exchanges.
 #include <gtest/gtest.h>
 
 #include "tests/gate/fleet.h"
@@ -80,7 +80,7 @@ TEST(ExchangeOthers, WhatMayHaveLeftTheWindowIsAskedForBeforeItCounts) {
   EXPECT_EQ(fleet[1].read(key, fleet.now), 0) << "told at once, not after an interval";
   EXPECT_TRUE(fleet[1].charge(key, fleet.now, 4));
 
-  // While the store is away there is nobody to ask: what is known holds.
+  // While the store is away, the last known counts stay in force.
   for (int i = 0; i < 3; ++i) fleet[0].charge(key, fleet.now, 4);
   fleet.settle({key});
   fleet[1].line.is_cut = true;

@@ -91,7 +91,7 @@ TEST(Exchange, WhatALaterPolicyTookBackIsNobodysCount) {
   EXPECT_EQ(fleet[0].read(key, fleet.now), 0);
 }
 
-/// What was taken back after it was sent leaves the window, and then nobody knows of it.
+/// An amount that was taken back after it was sent leaves the window, and then is forgotten.
 TEST(Exchange, WhatWasTakenBackAfterItWasSentIsForgottenWithItsWindow) {
   for (const Window window :
        {Window::log, Window::ring, Window::every, Window::every_first, Window::leaky}) {
@@ -206,7 +206,7 @@ TEST(Exchange, WhatCannotWaitTakesTheOthersAlong) {
   fleet.step(milliseconds{1});
   EXPECT_EQ(fleet[0].line.submitted, 0u);
   fleet[0].charge(other, fleet.now, 8);
-  fleet[0].charge(key, fleet.now, 8);  // if many others go on like this, it is at its limit
+  fleet[0].charge(key, fleet.now, 8);  // if many others continue like this, it is at its limit
   fleet.step(milliseconds{0});
   EXPECT_EQ(fleet[0].line.submitted, 1u);
   EXPECT_EQ(fleet[0].line.operations, 2u);
@@ -214,7 +214,7 @@ TEST(Exchange, WhatCannotWaitTakesTheOthersAlong) {
   EXPECT_EQ(fleet[0].line.submitted, 1u) << "nothing of it is left to be sent";
 }
 
-/// What a limit lets through where four replicas are asked for the same key all the time.
+/// The amount that a limit admits while four replicas get the same key all the time.
 std::int64_t admitted_of_a_hot_key(Fleet& fleet, const Hash128& key, std::int64_t limit,
                                    milliseconds time) {
   std::int64_t admitted = 0;
@@ -230,7 +230,7 @@ TEST(Exchange, AHotKeyIsExchangedAsItsLimitFillsUp) {
   Fleet fleet(4, spec_of(Window::log), milliseconds{1'000});
   const std::int64_t admitted = admitted_of_a_hot_key(fleet, {7, 7}, kLimit, milliseconds{2'000});
   EXPECT_GE(admitted, kLimit);
-  // 4,000 were wanted in each interval. What passes beyond is what four let through in a fortieth
+  // 4,000 were wanted in each interval. The excess is the admissions of four replicas in a fortieth
   // of it, at an event a ms.
   EXPECT_LE(admitted, kLimit + 4 * 1'000 / 40);
   for (const auto& replica : fleet.all) {
@@ -301,7 +301,7 @@ TEST(Exchange, OfARoundThatIsTooLongTheHotKeysGo) {
   EXPECT_TRUE(bank.next(fleet.now).has_value()) << "the others wait for the next one";
 }
 
-/// As the end of the process does it. Returns how many keys the store was told of at once, at most.
+/// Flushes as at the end of the process. Returns the most keys that one call sent to the store.
 std::size_t flush_all(Fleet& fleet, std::size_t replica) {
   Replica& one = fleet[replica];
   std::size_t most = 0;
@@ -332,7 +332,7 @@ TEST(Exchange, TheEndSendsAgainWhatTheStoreDidNotTake) {
   Fleet fleet(2, spec_of(Window::log), milliseconds{10'000}, 20'000);
   for (std::uint64_t i = 1; i <= kKeys; ++i) fleet[0].charge({i, i}, fleet.now, 1'000'000);
   fleet[0].exchange.flush(fleet.now);
-  fleet[0].line.loses = true;  // taken, and nobody hears of it
+  fleet[0].line.loses = true;  // taken, but the reply is lost
   fleet.now += milliseconds{1};
   fleet[0].line.deliver();
   fleet[0].line.loses = false;
@@ -468,8 +468,8 @@ TEST(Exchange, AStoreThatIsAwayIsTriedOnceAnInterval) {
   EXPECT_GE(fleet[0].line.operations, 600u);
 }
 
-/// Random events at random replicas, over slow lines that are cut and lose replies: what is
-/// admitted stays within the bound, and when all is quiet everybody knows exactly what was counted.
+/// Random events at random replicas, over slow lines that are cut and lose replies: the
+/// admissions stay within the bound, and when all is quiet every replica knows the exact count.
 TEST(Exchange, RandomFleetsKeepTheBoundAndAgreeInTheEnd) {
   const std::uint64_t seed = ::weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -501,7 +501,7 @@ TEST(Exchange, RandomFleetsKeepTheBoundAndAgreeInTheEnd) {
         recent[r].push_back({fleet.now, amount});
         in_interval[r] += amount;
       }
-      // What one replica admits between two of its exchanges: the interval, the way there and back,
+      // A replica's admissions between two of its exchanges: the interval, the way there and back,
       // and the turn that took the answer in.
       const TimePoint begin = fleet.now - interval - 2 * slowest - milliseconds{30};
       while (!recent[r].empty() && recent[r].front().first < begin) {

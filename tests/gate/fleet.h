@@ -33,7 +33,7 @@ class Line final : public store::SharedStore {
   }
   void cancel(store::Batch&) noexcept override {}
 
-  /// What has arrived by now.
+  /// Delivers the batches that have arrived by now.
   void deliver() {
     while (!under_way_.empty() && under_way_.front().at <= now_) {
       const UnderWay trip = under_way_.front();

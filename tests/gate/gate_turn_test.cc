@@ -1,4 +1,4 @@
-// Waiting requests are resumed by the worker's loop alone, whatever doors it has.
+// Waiting requests are resumed by the worker's loop alone, with any set of doors.
 #include "gate/gate_turn.h"
 
 #include <gtest/gtest.h>

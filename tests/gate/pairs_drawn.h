@@ -24,7 +24,7 @@ struct Rung {
   bool at = false;  ///< else over
   int limit = 1;
   Action action = Action::flag;
-  std::int64_t listed_for = 0;  ///< ms; 0: it lists nobody
+  std::int64_t listed_for = 0;  ///< ms; 0: it lists no key
   bool clear = false;
   int score = 0;  ///< 0: none
   bool holds(double value, double part) const {

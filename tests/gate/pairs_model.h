@@ -48,7 +48,7 @@ class Model {
     std::set<std::string> approximate;     ///< of which the gate said the value
   };
 
-  /// `rows`: what the gate read. The reading of a window with buckets has only bounds, and within
+  /// `rows`: the gate's readings. The reading of a window with buckets has only bounds, and within
   /// them the model takes it over.
   Said judge(const Try& request, TimePoint now, Here here,
              const std::map<std::string, double>& rows) {
@@ -93,7 +93,7 @@ class Model {
     return out;
   }
 
-  /// The request is over; what the policies that counted its answer read then.
+  /// The request is over: the readings of the policies that counted its answer.
   std::map<std::string, double> end(const Try& request, How how, TimePoint now, Here here) {
     std::map<std::string, double> out;
     std::vector<std::pair<State*, Reservation>> matched;
@@ -103,7 +103,7 @@ class Model {
       if (found == local.open.end()) continue;
       const Reservation kept = found->second;
       local.open.erase(found);
-      // What Redis does not hear of stays reserved there, for its lifetime.
+      // A settlement that does not reach Redis stays reserved there, for its lifetime.
       const bool in_store = kept.in_store && here.up;
       if (in_store) state.store.open.erase(request.id);
       if (how != How::failed_401 && how != How::aborted) continue;
@@ -119,7 +119,7 @@ class Model {
       if (kept.blind) continue;
       Planned planned{state, true, true};
       planned.part = kept.part;
-      // What was counted here alone is emptied here alone.
+      // A count of this replica alone is emptied in this replica alone.
       const Here read_at{here.replica, asks};
       if (const Rung* const won = winner(planned, settled)) remember(*state, *won, read_at, now);
     }
@@ -157,7 +157,7 @@ class Model {
     bool in_store = false, blind = false;
     double part = 1;
   };
-  /// What is known of the key in one place: Redis, or a replica.
+  /// The state of the key in one place: Redis, or a replica.
   struct Known {
     std::vector<Event> events;        // settled
     std::map<int, Reservation> open;  // by the request
@@ -208,7 +208,7 @@ class Model {
     out.values[policy.name] = planned.value;
   }
 
-  /// What the rungs of all policies give this request, for those that compare it.
+  /// The scores that the rungs of all policies give this request, for those that compare it.
   static void add_scores(std::vector<Planned>& plan, Said& out) {
     for (Planned& of : plan) {
       if (of.policy().metric != Drawn::Metric::score) continue;
@@ -241,7 +241,7 @@ class Model {
     });
   }
 
-  /// What others have under way is no ground to remember anything.
+  /// Requests in flight elsewhere are no reason to remember anything.
   static void remember_at_request(const Planned& planned, bool refused, Here here, TimePoint now) {
     const Drawn& policy = planned.policy();
     const Rung* const won = winner(planned, planned.settled);

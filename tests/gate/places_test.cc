@@ -5,7 +5,7 @@
 #include "tests/policies/world.h"
 
 // Places of a shared `in_flight` counter: kept while their request is under way, however long that
-// takes, and free again once nobody says any more that it is.
+// takes, and free again once no replica renews them.
 namespace weir::gate::places_test {
 namespace {
 
@@ -90,7 +90,7 @@ TEST_F(Places, OfAReplicaThatDiedAreFreeAfterTheirLifetime) {
   ASSERT_NE(next, nullptr);
   second.gate.finish(*next, End::complete, now);
 
-  // It was only stopped, and its request ends now: that takes nobody else's place.
+  // It was only stopped, and its request ends now: that takes no other request's place.
   first.gate.finish(*ticket, End::complete, now);
   Ticket* const last = second.begin(now);
   ASSERT_NE(last, nullptr);
@@ -136,7 +136,7 @@ TEST_F(Reservations, AreKeptWhileTheirRequestIsUnderWay) {
   Answer answer;
   answer.status = 401;
   first.gate.answered(*ticket, answer, now);
-  renew_for(2 * kFlight);  // what has been settled is not reserved again
+  renew_for(2 * kFlight);  // a settled request is not reserved again
   first.gate.finish(*ticket, End::complete, now);
   EXPECT_FALSE(passes(second, now)) << "counted: one of one";
 }

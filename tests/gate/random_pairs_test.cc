@@ -39,7 +39,7 @@ struct Session final : Waiter {
   void resume(TimePoint) override {}
 };
 
-/// Answers at once, from a real Redis that is told the time.
+/// Answers at once, from a real Redis that gets the time from the test.
 class RealStore final : public store::SharedStore {
  public:
   RealStore() : store_(store::test::connected(world_, store::test::unix_settings(redis_.path()))) {}
@@ -71,7 +71,7 @@ class RealStore final : public store::SharedStore {
   std::vector<limiter::SharedOp> ops_;
 };
 
-/// What the gate says of readings: by policy, within one call.
+/// The gate's readings by policy, within one call.
 struct Rows final : policies::RowSink {
   void reading(const Row& row) override {
     values[row.policy->name] = row.value.is_number() ? row.value.as_number().as_real() : -1;
@@ -101,7 +101,7 @@ class Way final : public store::SharedStore {
     }
   }
   bool is_away = false;
-  bool knows_it = false;  ///< the breaker is open: nobody waits
+  bool knows_it = false;  ///< the breaker is open: nothing waits
   std::vector<store::Batch*> asked;
 
  private:

@@ -63,7 +63,7 @@ class WatchedStore final : public store::SharedStore {
     return false;
   }
   void cancel(store::Batch&) noexcept override {}
-  /// The number of operations whose counter or pattern nobody keeps any more.
+  /// The number of operations whose counter or pattern is gone.
   int dangling() const {
     int out = 0;
     for (const store::Batch* const batch : asked) {
@@ -129,7 +129,7 @@ constexpr const char* kPolicies[] = {
     "{name: p, pair: [failed, ok], within: 1m, key: ip, share: redis, then: [{do: graylist, for: "
     "1h}]}",
 };
-/// What takes their place: it has none of their counters, events, lists or patterns.
+/// Their replacement: it has none of their counters, events, lists or patterns.
 constexpr char kOthers[] = R"(
 redis: {url: "redis://127.0.0.1:6379", secret: s}
 )";
@@ -148,7 +148,7 @@ struct Reloaded {
     alive.add(world.set_);
     gate.use(world.set_);
   }
-  /// What the store answers goes back to the gate, until there is nothing more to say.
+  /// Passes the store's answers back to the gate, until there are no more.
   void settle_down() {
     for (int round = 0; round < 10; ++round) {
       EXPECT_EQ(store.dangling(), 0) << "the store is asked with a counter that is gone";

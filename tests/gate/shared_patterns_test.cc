@@ -1,4 +1,4 @@
-// Two replicas over one store: what one has seen begin, the other sees end. The store is in memory,
+// Two replicas over one store: a match begins at one and ends at the other. The store is in memory,
 // each replica has a line to it that can be cut.
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ class Line final : public store::SharedStore {
   }
   bool is_cut = false;
   bool is_slow = false;
-  bool refuses = false;     ///< whatever adds
+  bool refuses = false;     ///< every operation that adds
   std::string refused_key;  ///< of events that are refused; empty: none is
   std::size_t submitted = 0;
   std::vector<std::string> told;  ///< keys of the events
@@ -256,7 +256,7 @@ TEST_F(SharedPatterns, AnEventThatTheStoreNeverTakesIsDroppedInTheEnd) {
   EXPECT_EQ(a->metrics.sum(telemetry::Metric::patterns_dropped), 1);
 }
 
-// What is wrong with one key is not wrong with the store.
+// An error of one key is not an error of the store.
 TEST_F(SharedPatterns, AKeyThatTheStoreRefusesHoldsUpNoOther) {
   pass(milliseconds{5'000});
   a->say("/order", "o1");

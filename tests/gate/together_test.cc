@@ -5,7 +5,7 @@
 #include "tests/gate/slow_store.h"
 #include "tests/policies/world.h"
 
-// Requests that wait for the shared store at once: what one policy refuses is no other's count.
+// Requests that wait for the shared store at once: no other policy counts a refused request.
 namespace weir::gate::together_test {
 namespace {
 
@@ -64,7 +64,7 @@ struct Together {
       for (const Session* session : open) EXPECT_TRUE(session->resumed) << "nobody waits longer";
     }
     EXPECT_TRUE(open.empty());
-    store.deliver();  // what was settled or taken back
+    store.deliver();  // the settlements and releases
     return passed;
   }
   /// So many requests one after the other; the numbers of those that are flagged.

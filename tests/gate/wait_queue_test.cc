@@ -1,4 +1,4 @@
-// Who waits for reservations, and who is judged anew when one settles.
+// Which requests wait for reservations, and which are judged anew when one settles.
 #include "gate/wait_queue.h"
 
 #include <gtest/gtest.h>

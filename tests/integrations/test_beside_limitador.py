@@ -195,7 +195,7 @@ CASES = {
     "the same limit with another spelling": ([limit(1, "descriptors[0].x == 'a'"), limit(3, "descriptors[0].x=='a'")], [both(A)] * 4),
     "limits that differ by seconds": ([limit(3, seconds=600), limit(2, seconds=HOUR)], [both()] * 4),
     "limits that differ by variables": ([limit(3), limit(2, by=["descriptors[0].u"])], [both({"u": "a"})] * 4 + [both({"u": "b"})] * 2),
-    # What /limits and headers say.
+    # The content of /limits and of headers.
     "id and name": ([limit(1, id="one", name="The \"best\" limit; of all")], [both(headers=DRAFT), both(headers=DRAFT)]),
     "headers": ([limit(3)], [both(headers=DRAFT)] * 5),
     "headers, delta": ([limit(9)], [both(delta=4, headers=DRAFT), both(delta=4, headers=DRAFT), both(delta=4, headers=DRAFT), both(headers=DRAFT)]),
@@ -207,7 +207,7 @@ CASES = {
     "unknown members of a call": ([limit(1)], [both(more=1, id="x"), both(limit={"max_value": 9}), check()]),
 }
 
-# What weir does differently, on purpose: name -> (limits, calls, their statuses, weir's). 0: no answer, the connection ends.
+# Intended differences of weir: name -> (limits, calls, their statuses, weir's). 0: no answer, the connection ends.
 REFUSED, PASSED = 429, 200
 DIFFERENT = {
     # docs/migrating.md says each.
@@ -291,7 +291,7 @@ class Beside(unittest.TestCase):
         self.assertEqual(answer.status, 200)
         out = json.loads(answer.body)
         if what == "counters" and port == self.their_port:
-            # What has counted nothing is listed there, once a call was refused or counted as 0; and what is over its limit
+            # limitador lists empty counters once a call was refused or counted as 0; and a counter over its limit
             # goes round below 0.
             out = [one for one in out if one["remaining"] != one["limit"]["max_value"]]
             for one in out:
@@ -372,7 +372,7 @@ class Beside(unittest.TestCase):
         peers.wait(1.2)
         answers = ask("/check_and_report")
         self.assertEqual([answer.status for answer in answers], [429, 429])
-        # What is left of the window, there rounded down.
+        # The rest of the window, which limitador rounds down.
         self.assertEqual([answer.header("x-ratelimit-reset") for answer in answers], ["0", "1"])
         for port in both_ports:
             for one in json.loads(once(port, "GET", "/counters/shop", host=f"127.0.0.1:{port}").body):

@@ -170,7 +170,7 @@ class Forwarded:
         eventually(lambda: len(codes) > 50, what="some requests")
         self.weir.signal(signal.SIGTERM)
         before = len(codes)
-        peers.wait(1)  # a third of the time in which weir goes on
+        peers.wait(1)  # a third of the time in which weir continues
         self.assertGreater(len(codes), before)
         self.assertIsNone(self.weir.process.poll())
         going = False

@@ -162,7 +162,7 @@ class Kube(unittest.TestCase):
         first, second = self.pods()
         self.assertEqual(self.logins(first, 6), ["401"] * 5 + ["429"])
         self.assertEqual(node("curl", "-s", "-m", "3", "-o", "/dev/null", "-w", "%{http_code}", f"http://{first}:8080/", check=False), "000")
-        # The ConfigMap: the other replica, which has refused nobody, takes the lower limit.
+        # The ConfigMap: the other replica, which has refused no request, takes the lower limit.
         self.apply(self.overlay("demo").replace("{over: 5,", "{over: 3,").replace("{over: 3, do: flag}", "{over: 2, do: flag}"))
         [pod] = [p for p in self.pods("{.metadata.name}") if self.k("get", "pod", p, "-o", "jsonpath={.status.podIP}") == second]
         eventually(lambda: '"reloaded"' in self.k("logs", pod, "-c", "weir"), 120, "the reload")
@@ -209,7 +209,7 @@ class Kube(unittest.TestCase):
                 self.k("delete", "configmap,deploy", "--all", "--wait")
                 self.config_maps()
                 with tempfile.TemporaryDirectory() as directory:
-                    # A stream that begins with JSON goes on with YAML.
+                    # A stream that begins with JSON continues with YAML.
                     with open(os.path.join(ROOT, "k8s/base/service.yaml"), encoding="utf-8") as f, \
                             open(os.path.join(directory, "a.json"), "w", encoding="utf-8") as service:
                         json.dump(yaml.safe_load(f), service)
@@ -393,7 +393,7 @@ class Kube(unittest.TestCase):
         self.apply(self.redis("demo-redis-cluster"))
         self.k("wait", "--for=condition=complete", "job/weir-redis-form", "--timeout=120s", seconds=150)
         self.ready()
-        # weir is ready before the Cluster is, and goes on by on_error; it asks again by itself.
+        # weir is ready before the Cluster is, and continues by on_error; it asks again by itself.
         for pod in self.pods("{.metadata.name}"):
             status = ["exec", pod, "-c", "weir", "--", "/usr/bin/weir", "ctl", "status", "-o", "json"]
             def up():

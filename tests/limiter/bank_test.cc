@@ -303,7 +303,7 @@ TEST(Memory, WithoutBlocksCountsMergeAndNeverRaise) {
     for (std::uint64_t k = 0; k < 1500; ++k) {
       const CounterId id = k % 2 == 0 ? ring : log;
       bank.charge(id, key_of(k), at(t * 1000), kOne, nullptr, nullptr);
-      bank.pin(id, key_of(k));  // nobody may go
+      bank.pin(id, key_of(k));  // no key may be evicted
     }
   }
   const BankStats stats = bank.stats();

@@ -5,7 +5,7 @@
 #include "limiter/counters/bank.h"
 #include "limiter/lists/lists.h"
 
-/// What no policy set uses any more makes room for what one does.
+/// Counters that no policy set uses any more make room for those that one does.
 namespace weir::limiter::closing_test {
 namespace {
 

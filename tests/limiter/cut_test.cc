@@ -80,7 +80,7 @@ CounterSpec spec_of(Metric metric, std::size_t keep, std::int64_t length = kHour
   return spec;
 }
 
-/// Whatever is too low is known to be so, until the window has passed once.
+/// A count that is too low is known to be so, until the window has passed once.
 TEST(Cut, WhatIsTooLowIsKnown) {
   const std::uint64_t seed = ::weir::test::new_seed();
   std::cout << "seed " << seed << '\n';

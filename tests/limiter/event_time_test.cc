@@ -48,7 +48,7 @@ class Blackboard {
     for (const Event& e : events_) {
       if ((with_reserved || !e.reserved) && counts(e.ms, now)) in.push_back(e);
     }
-    // By time, and in the order in which they came; who is in flight counts as the latest.
+    // By time, and in the order in which they came; events in flight count as the latest.
     std::stable_sort(in.begin(), in.end(), [](const Event& a, const Event& b) {
       return a.reserved != b.reserved ? b.reserved : !a.reserved && a.ms < b.ms;
     });

@@ -161,7 +161,7 @@ TEST(OpenedAgain, HasWhatBothCountedOnlyOnce) {
   EXPECT_EQ(read_of(world, 2, now), 14);
 }
 
-/// Where fixed windows alone are in force, the clock of the others is told by maintain().
+/// While only fixed windows are in force, maintain() advances the clock of the others.
 TEST(OpenedAgain, AlsoAfterALongTimeOfFixedWindows) {
   Reloads world;
   std::int64_t now = kStart;
@@ -247,7 +247,7 @@ TEST(OpenedAgain, TakesNothingBackForWhatAnotherHasForgotten) {
   EXPECT_EQ(read_of(world, 1, now), 25);
 }
 
-/// Windows with parts that do not lie in each other take turns. A copy stands at the end of the
+/// Windows with parts that do not lie in each other take turns. A copy is at the end of the
 /// part in which the other counter has the event, which a third counter has in another part. Counts
 /// of such copies of copies may be too low, and an event may stay longer, but never counts twice.
 TEST(OpenedAgain, CountsNothingTwiceWhateverThePartsAre) {

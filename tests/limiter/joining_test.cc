@@ -1,4 +1,4 @@
-// A window that is changed and changed back, of every kind: what came in between; against counters
+// A window that is changed and changed back, of every kind: the events in between; against counters
 // that were there all the time.
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TEST(Joining, AfterOneChangeToAndFroNothingIsMissingThatCanBeThere) {
     pair.events(7);
     pair.change_back();
     ++seen[how];
-    if (how == Joining::none && a.window == Window::leaky) {  // it goes on draining
+    if (how == Joining::none && a.window == Window::leaky) {  // it continues to drain
       EXPECT_NEAR(pair.number(pair.world), std::stod(before), 0.01);
       return;
     }
@@ -190,7 +190,7 @@ TEST(Joining, ACounterThatWasOpenAllTheTimeGivesOnlyWhatIsLacking) {
   EXPECT_EQ(world.bank.peek(world.open.at(1), Hash128{9, 9}, from_ms(now)).value.integer(), 14);
 }
 
-/// A rate or a burst that is changed goes on with what is in the bucket.
+/// A rate or a burst that is changed continues with the level of the bucket.
 TEST(Joining, ANewBucketIsAsFullAsTheOneBefore) {
   for (const char* name : {"count_leaky", "sum_leaky", "real_sum_leaky"}) {
     const Kind& kind = kind_named(name);

@@ -13,7 +13,7 @@ namespace weir::limiter::test {
 
 inline constexpr std::int64_t kDay = 86'400'000;  // ms
 
-/// What a random schedule of one counter begins with.
+/// The parameters of a random schedule of one counter.
 struct Schedule {
   const char* name;
   std::int64_t start;   // ms

@@ -37,7 +37,7 @@ Amount random_amount(const CounterSpec& spec, std::mt19937_64& random) {
   return a;
 }
 
-/// What `last` remembers: the text of `text` is where the datum's is.
+/// A value that `last` remembers: the datum's text refers to `text`.
 Datum random_datum(std::mt19937_64& random, std::string& text) {
   Datum d;
   d.type = static_cast<Datum::Type>(random() % 4);
@@ -196,7 +196,7 @@ void run_schedule(const CounterSpec& spec, const Schedule& schedule, std::uint64
       } else {
         const Reading r = bank.settle(id, key, event_time, t, event, undo, matched);
         changed();
-        // The level before capping: what the bucket would hold with the event.
+        // The level before capping: the bucket with the event.
         const NaiveCounter::Value poured = naive.value(now, &event, false);
         naive.settle(it->first, to_ms(event_time), now, matched, spelt(datum));
         const NaiveCounter::Value after =

@@ -91,11 +91,11 @@ TEST(Leaky, ALateSettlementWasPouredAtItsOwnTime) {
   };
   const Undo first = reserve(0), second = reserve(0), third = reserve(0);
   EXPECT_EQ(b.level(0), Number(3)) << "in flight counts in full";
-  // The bucket stood empty from 0 on: 400 ms of the first have drained.
+  // The bucket was empty from 0 on: 400 ms of the first have drained.
   EXPECT_EQ(b.bank.settle(b.id, kKey, at(0), at(400), {}, first, true).value, Number::real(0.6));
   // It has not been empty since: the second comes on top of it.
   EXPECT_EQ(b.bank.settle(b.id, kKey, at(0), at(500), {}, second, true).value, Number::real(1.5));
-  // All would have drained by now.
+  // All would have drained before now.
   EXPECT_EQ(b.bank.settle(b.id, kKey, at(0), at(5000), {}, third, true).value, Number(0));
   EXPECT_EQ(b.bank.stats().keys, 0u);
   EXPECT_EQ(b.bank.stats().memory_used, 0u);

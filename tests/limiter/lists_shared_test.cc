@@ -1,4 +1,4 @@
-// What a shared list keeps for other replicas, and what it takes from them.
+// The entries that a shared list keeps for other replicas, and those it takes from them.
 #include <gtest/gtest.h>
 
 #include "limiter/lists/lists.h"

@@ -21,7 +21,7 @@ class NaiveCounter {
     std::int64_t ms;
     Amount amount;
     int id;
-    std::string datum;  ///< last: what is remembered, spelt out
+    std::string datum;  ///< last: the remembered value, spelt out
   };
   /// No value: average, minimum, maximum or last of nothing.
   struct Value {
@@ -55,7 +55,7 @@ class NaiveCounter {
     return {Number(std::int64_t{had}), {}};
   }
 
-  /// What happened in (now - window, now], as docs/accuracy.md defines it; `late` ms of clock skew
+  /// The events in (now - window, now], as docs/accuracy.md defines it; `late` ms of clock skew
   /// more.
   Number truth(std::int64_t now, double window, const Amount* extra) const {
     std::deque<Event> in;
@@ -112,7 +112,7 @@ class NaiveCounter {
     settled_.clear();
     forget_if_empty();
   }
-  /// What has left the window at `now` stays out, also for who comes later with an earlier clock.
+  /// Events that have left the window at `now` stay out, also for later calls with earlier clocks.
   void prune(std::int64_t now) {
     if (spec_.window == Window::leaky) {
       drained_to_ = std::max(drained_to_, now);

@@ -7,7 +7,7 @@
 
 #include "limiter/patterns/pattern.h"
 
-/// What patterns mean, told again from the whole list of one key's events, in the order of arrival.
+/// The matches of patterns, from the whole list of one key's events in the order of arrival.
 namespace weir::limiter::naive {
 
 /// A match as (fires, kind, lines in the order of the steps).
@@ -15,7 +15,7 @@ using Row = std::tuple<std::int64_t, int, std::vector<std::uint64_t>>;
 
 inline bool is(const PatternEvent& e, std::size_t step) { return (e.steps >> step & 1U) != 0; }
 
-/// Each first step looks forward for itself; what overlaps is sorted out afterwards.
+/// Each first step looks forward for itself; overlaps are removed afterwards.
 inline std::vector<Row> sequence(const PatternSpec& spec, const std::vector<PatternEvent>& events) {
   struct Found {
     std::size_t begin, end;

@@ -301,7 +301,7 @@ TEST_P(Random, sequences_are_those_of_the_naive_list) {
     Feeding run(spec, limits);
     std::size_t told = 0;
     for (const PatternEvent& event : events) {
-      // In order nothing comes at or before the watermark: what it lets go is of no use.
+      // In order nothing comes at or before the watermark: the dropped entries are of no use.
       if (ordered) run.advance(to_ms(event.ts) - 1);
       const bool completes = run.bank_.peek(run.id_, {3, 4}, event).completes;
       run.feed(event);
@@ -411,7 +411,7 @@ TEST_P(Random, a_restart_in_between_changes_nothing) {
       }
       run->end(true);
       rows[restarts ? 1 : 0] = run->rows();
-      // What fires at one time keeps no order across a restart.
+      // Matches that fire at one time keep no order across a restart.
       std::sort(rows[restarts ? 1 : 0].begin(), rows[restarts ? 1 : 0].end());
     }
     ASSERT_EQ(rows[0], rows[1]) << "seed " << GetParam() << " round " << round;

@@ -54,7 +54,7 @@ TEST(Readings, AreThoseOfOneCounterAndOfNoOther) {
   EXPECT_GT(pieces, 3);
   const std::map<std::int64_t, int> ones{{1, 30'000}};
   EXPECT_EQ(readings_of(bank, other, kNow, nullptr), ones);
-  // What the window has let go of is no reading, and looking changes nothing.
+  // Expired counts are not readings, and reading changes nothing.
   EXPECT_TRUE(readings_of(bank, one, kNow + milliseconds{200'000}, nullptr).empty());
   EXPECT_EQ(readings_of(bank, one, kNow, nullptr), wanted);
 }

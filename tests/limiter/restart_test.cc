@@ -134,7 +134,7 @@ const Hash128 kKey{9, 9};
 
 class Restart : public testing::TestWithParam<Kind> {};
 
-/// Disabled, or taken out of the file, and back after a restart: what it counted is there.
+/// Disabled, or taken out of the file, and back after a restart: its counts are there.
 TEST_P(Restart, LosesNothingOfAPolicyThatIsNotInForce) {
   const CounterSpec spec = spec_of(GetParam());
   CounterSpec other = spec_of(kind_named("count_log"));

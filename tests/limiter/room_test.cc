@@ -68,7 +68,7 @@ class Room {
   std::uint64_t events_ = 0;
 };
 
-// Whoever is over a refusing limit is not evicted by a flood of new keys, of whatever policy.
+// A key over a refusing limit is not evicted by a flood of new keys of any policy.
 TEST(Room, WhoeverIsOverALimitOutlivesFloodsOfNewKeys) {
   Room room;
   std::vector<Hash128> refused;
@@ -88,7 +88,7 @@ TEST(Room, EveryPolicyFindsRoomForNewKeysWhateverOthersHold) {
     int passed = 0;
     for (int n = 0; n < 10; ++n) {
       passed += room.ask(0, login);
-      room.refused_key(1);  // it goes on
+      room.refused_key(1);  // it continues
       room.flood(2, 10);
     }
     ASSERT_EQ(passed, 5) << "login " << i;
@@ -111,7 +111,7 @@ TEST(Room, AFloodOfOnePolicyTakesTheRoomOfThatPolicy) {
   EXPECT_GE(kept, logins.size() * 99 / 100);
 }
 
-// What a policy pins beyond its part it takes from itself: two that refuse share what may be
+// Pins of a policy beyond its part replace its own: two that refuse share the keys that may be
 // pinned.
 TEST(Room, PinsOfOnePolicyLeaveRoomForThePinsOfAnother) {
   Room room;

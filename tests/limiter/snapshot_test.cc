@@ -117,7 +117,7 @@ TEST(Snapshot, ComesBackIntoATableOfAnotherSize) {
     const auto flies = [](const Kind& kind) { return kind.metric == Metric::in_flight; };
     const auto lasting = kinds().size() - static_cast<std::size_t>(
                                               std::count_if(kinds().begin(), kinds().end(), flies));
-    EXPECT_EQ(*taken, 300 * lasting);  // what is in flight does not survive a restart
+    EXPECT_EQ(*taken, 300 * lasting);  // open requests do not survive a restart
     ASSERT_EQ(other.stats().evicted, 0U) << "the table is too small for so many kinds";
     for (std::size_t k = 0; k < kinds().size(); ++k) {
       if (flies(kinds()[k])) continue;

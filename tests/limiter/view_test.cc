@@ -23,7 +23,7 @@ std::string encode(const std::vector<std::string>& parts) {
   return std::string(builder.bytes());
 }
 
-/// What a view is told, with text of its own.
+/// An event for a view, with text of its own.
 struct Told {
   std::int64_t at = 0;
   std::vector<std::string> key;

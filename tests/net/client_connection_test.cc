@@ -1,4 +1,4 @@
-// A client's connection without a door: what it sends, and when it goes on.
+// A client's connection without a door: its output, and when it resumes.
 #include "net/http/client_connection.h"
 
 #include <gtest/gtest.h>
@@ -197,7 +197,7 @@ TEST_F(ClientConnectionTest, what_closes_before_the_end_of_the_turn_does_not_go_
     EXPECT_EQ(other.relayed, 1);
     one.go_on();
     EXPECT_EQ(share->resumed, nullptr) << "it is closed";
-    // In the list, closed, and of another client within one turn: it goes on once.
+    // In the list, closed, and of another client within one turn: it resumes once.
     other.go_on();
     other.close();
     other.open(std::move(again.ours), State::exchanging);

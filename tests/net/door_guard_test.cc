@@ -73,7 +73,7 @@ TEST(DoorGuard, TakesNamesThatTheOperatorGives) {
   EXPECT_EQ(with(""), 403);
 }
 
-/// The Host is looked at because a rebound page has no token; who has it is no such page.
+/// The Host is checked because a rebound page has no token; a caller with one is no such page.
 TEST(DoorGuard, WhoHasTheTokenComesByAnyName) {
   const TempPath file;
   file.write("s3cret");

@@ -19,7 +19,7 @@ TEST(FieldKind, OfWhatHopsSayOfClients) {
   }
 }
 
-/// By who sets it. What is left out on purpose stands in the test below.
+/// Grouped by sender. The test below has the fields that are left out on purpose.
 TEST(FieldKind, OfCloudsCdnsAndIdentityProxies) {
   for (const char* name :
        {// AWS
@@ -72,8 +72,8 @@ TEST(FieldKind, OfCloudsCdnsAndIdentityProxies) {
   }
 }
 
-/// Fields of clients and of apps; what an app can prove by itself, such as a signed token; and what
-/// names nobody.
+/// Fields of clients and of apps; what an app can prove by itself, such as a signed token; and
+/// fields that identify no client.
 TEST(FieldKind, OfNamesThatOnlyLookLikeThoseOfHops) {
   for (const char* name : {"X-Amzn-Oidc-Data",
                            "X-Goog-IAP-JWT-Assertion",

@@ -16,7 +16,7 @@
 
 namespace weir::test {
 
-/// What the tests call: `Echo` gives the message back, `Wait` waits until the test says so.
+/// Methods of the tests: `Echo` gives the message back, `Wait` waits until the test says so.
 struct EchoMethod final : net::grpc::Method {
   std::string_view path() const noexcept override { return "/test.Test/Echo"; }
   void start(net::grpc::Call& call, TimePoint) override { call.complete(call.message()); }

@@ -28,7 +28,7 @@ std::string literal(char kind, const std::string& name, const std::string& value
   return kind + length(name.size()) + name + length(value.size()) + value;
 }
 
-/// libnghttp2's decoder, and what it has decoded.
+/// libnghttp2's decoder, and its output.
 class Decoder {
  public:
   Decoder() {
@@ -75,7 +75,7 @@ class Decoder {
   std::unique_ptr<nghttp2_hd_inflater, Delete> inflater_;
 };
 
-/// The list goes through in reads of any size. What comes out in all is as long as what went in.
+/// The list goes through in reads of any size. The output in all is as long as the input.
 bool pass(LongValues& values, Decoder& to, std::string list, std::mt19937& dice,
           std::size_t read_most) {
   values.begin();

@@ -1,5 +1,5 @@
-// What RFC 9113 forbids, frame by frame and field by field: a call that breaks a rule of calls
-// fails alone, a peer that breaks a rule of connections is told why and ended, and others are
+// Violations of RFC 9113, frame by frame and field by field: a call that breaks a rule of calls
+// fails alone, a peer that breaks a rule of connections gets the reason and is cut, and others are
 // served.
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ std::string data(std::uint32_t id, std::string_view bytes, std::uint8_t flags = 
 std::string call(std::uint32_t id) {
   return headers(id, RawH2::call_fields(kEcho)) + data(id, H2Client::prefixed("still"));
 }
-/// Four bytes, as numbers stand in frames.
+/// Four bytes, as numbers are encoded in frames.
 std::string number(std::uint32_t n) {
   std::string out;
   for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(n >> shift);
@@ -38,7 +38,7 @@ Fields with(const Fields& more) {
   out.insert(out.end(), more.begin(), more.end());
   return out;
 }
-/// A good call's fields but for this one.
+/// A good call's fields without this one.
 Fields without(std::string_view name) {
   Fields out = RawH2::call_fields(kEcho);
   std::erase_if(out, [&](const auto& field) { return field.first == name; });
@@ -308,7 +308,7 @@ TEST_F(GrpcMalformed, a_peer_that_says_goodbye_without_end_is_ended) {
   expect_served();
 }
 
-// Each of them another stream that nobody opened, below the one before it.
+// Each frame names another unopened stream, below the one before it.
 TEST_F(GrpcMalformed, a_tree_of_priorities_takes_no_memory) {
   start();
   RawH2 deep(port);

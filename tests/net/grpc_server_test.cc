@@ -247,7 +247,7 @@ std::string call_in_pieces(std::int32_t id, const std::string& list) {
   return out + RawH2::frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, H2Client::prefixed("a"));
 }
 
-/// What a raw peer is answered on each stream until the streams that it names have ended.
+/// The answers to a raw peer on each stream, until the streams that it names have ended.
 struct RawAnswers {
   std::map<std::uint32_t, std::string> data;
   std::map<std::uint32_t, int> heads;
@@ -272,7 +272,7 @@ TEST_F(GrpcServer, answers_a_call_with_far_too_much_metadata_and_the_others) {
     return RawH2::frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, id, list) +
            RawH2::frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, H2Client::prefixed(message));
   };
-  // 940 KiB in 59 pieces. What the list puts into the table of HPACK holds for the next call.
+  // 940 KiB in 59 pieces. The next call uses the list's entries in the table of HPACK.
   const std::string head = RawH2::literal(RawH2::call_fields("/test.Test/Metadata"));
   std::string large = head;
   for (int i = 0; i < 120; ++i) large += RawH2::literal({{"x-large", std::string(8'000, 'x')}});
@@ -511,7 +511,7 @@ TEST_F(GrpcServer, allocates_nothing_for_a_call_once_it_is_warm) {
     for (const auto id : ids) ASSERT_EQ(client.finish(id).status(), 0);
   };
   // Buffers grow to what came at once at most, which differs between runs: it is warm when fifty
-  // rounds have allocated nothing. What a call allocates each time never becomes nothing.
+  // rounds have allocated nothing. An allocation by every call would never stop.
   std::size_t allocated = 1;
   for (int windows = 0; windows < 10 && allocated != 0; ++windows) {
     std::size_t before = 0;

@@ -13,7 +13,7 @@ namespace {
 using test::expect_outcome;
 using test::HeadCase;
 
-/// What a head was decided to be, in words.
+/// The decision about a head, in words.
 std::string decision(const RequestHead& head) {
   std::string out{head.method};
   out += " ";

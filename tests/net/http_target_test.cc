@@ -23,7 +23,7 @@ struct Read {
   HttpRefusal refusal;
 };
 
-/// What policies match, "ambiguous" or "refused".
+/// The path that policies match, "ambiguous" or "refused".
 std::string path_of(std::string_view target, const PathRules& rules = kPlain) {
   const Read read(target, rules);
   if (read.refusal != HttpRefusal::none) {
@@ -33,7 +33,7 @@ std::string path_of(std::string_view target, const PathRules& rules = kPlain) {
   return read.out.is_ambiguous() ? "ambiguous" : std::string{read.out.path};
 }
 
-/// What the app gets.
+/// The target that the app gets.
 std::string target_of(std::string_view target) { return std::string{Read(target).out.target}; }
 
 std::string lax_of(std::string_view target, const PathRules& rules = kPlain) {

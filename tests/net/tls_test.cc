@@ -1,4 +1,4 @@
-// TLS of one connection as its server: what peers may send that is no data.
+// TLS of one connection as its server: bytes of peers that are not data.
 #include "net/tls.h"
 
 #include <fcntl.h>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{20};
 
-// As a look-up of a name that nobody answers.
+// Like a name look-up without an answer.
 TEST(Worker, does_not_wait_for_what_does_not_end) {
   Worker worker(0);
   auto endless = boost::asio::make_work_guard(worker.io());

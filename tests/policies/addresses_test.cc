@@ -10,7 +10,7 @@
 #include "tests/policies/world.h"
 #include "tests/support/seed.h"
 
-// An address is one type everywhere: whoever spells it, in a request, a record, a list, a table or
+// An address is one type everywhere: each spelling in a request, a record, a list, a table or
 // a mask, means the same caller.
 namespace weir::policies::addresses_test {
 namespace {
@@ -55,7 +55,7 @@ struct Addresses : testing::Test {
     const Record row{static_cast<EventIndex>(index - set.events.begin()), world.now, values};
     const Verdict& verdict = world.start(row, options);
     const Action effect = verdict.effect;
-    // What a record says has happened: it resets at once.
+    // A record's event has already happened: it resets at once.
     if (world.last->is_open()) world.answer(*world.last, 0);
     const ActionRow& action = row_of(effect);
     return effect == Action::none   ? "pass"

@@ -1,5 +1,5 @@
-// An answer that is known when its request is judged (Options::answer) changes no outcome: what the
-// two ways of settling say and count is the same, event by event.
+// An answer that is known when its request is judged (Options::answer) changes no outcome: the
+// two ways of settling say and count the same, event by event.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -33,7 +33,7 @@ constexpr const char* kResets = R"(
   - {name: resets, watch: failed, key: ip, reset: ok, window: 1m, then: [{over: 1, do: deny}]}
 )";
 
-/// What one event comes to: its verdict and its rows.
+/// The result of one event: its verdict and its rows.
 std::string send(World& world, TestRequest& request, int status, bool in_hand) {
   RowLines lines;
   Answer answer;

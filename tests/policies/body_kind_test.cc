@@ -15,7 +15,7 @@ const char* body_of(const std::string& type) {
   return R"({"user":"a"})";
 }
 
-/// Limit 1: what counts is refused the second time.
+/// Limit 1: a counted request is refused the second time.
 std::string second_of(const std::string& pin, const std::string& type, const std::string& field) {
   World world(
       "fields: {everywhere: body.user}\n"

@@ -3,7 +3,7 @@
 #include "config/load.h"
 #include "policies/set/compile.h"
 
-/// What is told about policies over calls of the rate limit service at load.
+/// The problems at load of policies over calls of the rate limit service.
 namespace weir::policies::call_checks_test {
 namespace {
 

@@ -1,4 +1,4 @@
-// What a set knows of itself before its first event (compile_shortcuts.cc).
+// The facts that a set knows before its first event (compile_shortcuts.cc).
 #include <gtest/gtest.h>
 
 #include <algorithm>

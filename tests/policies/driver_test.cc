@@ -570,7 +570,7 @@ policies:
   - {name: sliding, watch: request, key: header.x_s, window: 1h, then: [{over: 1, do: flag}]}
 )");
   EXPECT_EQ(world.send(TestRequest("GET /").header("X-S", "1")), "pass");
-  world.wall_offset = hours(1);  // somebody sets the clock forward
+  world.wall_offset = hours(1);  // the clock is set forward
   EXPECT_EQ(world.send(TestRequest("GET /")), "pass") << "a new hour by the wall";
   EXPECT_EQ(world.send(TestRequest("GET /", "192.0.2.1").header("X-S", "1")), "flag")
       << "but the trailing hour has not passed";

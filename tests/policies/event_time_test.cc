@@ -248,7 +248,7 @@ TEST_F(EventTimePolicies, answers_in_any_order_hide_no_failure) {
     ASSERT_TRUE(judged.judgement);
     open.push_back(std::move(judged.judgement));
   }
-  world.now = time(70);  // beyond `late: 0s`: what was reserved counts all the same
+  world.now = time(70);  // beyond `late: 0s`: reservations count all the same
   for (auto it = open.rbegin(); it != open.rend(); ++it) world.answer(**it, 401);
   EXPECT_EQ(world.send(kAnn), "gray") << "the first to be asked was the last to be answered";
 }

@@ -16,7 +16,7 @@ constexpr const char* kWindows[] = {
     "{events: 10}", "{leaky: 5, drain: 1s}",    "{rate: 10/s, burst: 20}",
 };
 
-/// Whether the configuration is told that each request asks Redis although `sync` stands there.
+/// Whether a warning says that each request asks Redis in spite of `sync`.
 bool warns(const config::Problems& problems) {
   for (const config::Problem& problem : problems.all()) {
     if (problem.message.starts_with("asks Redis each time in spite of")) return true;

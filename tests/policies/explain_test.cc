@@ -80,7 +80,7 @@ TEST_F(ExplainTest, ABodyThatCannotBeRead) {
 
 TEST_F(ExplainTest, NothingMatches) { EXPECT_EQ(golden("nothing", TestRequest("GET /home")), ""); }
 
-/// What `last` remembers belongs to the thread until its next operation; explain reads all first.
+/// A value of `last` belongs to the thread until its next operation; explain reads all first.
 TEST(ExplainLast, EachCounterHasItsOwnValue) {
   World world(R"(
 events:

@@ -38,7 +38,7 @@ template <class T>
 const T* as(const Any& any) {
   return std::get_if<T>(&any);
 }
-/// As it stands in a body: zeros are spelt alike, but what is divided by them is not.
+/// As written in a body: to_string() drops the sign of a zero, and quotients depend on it.
 std::string json_of(const Any& any) {
   const double* real = as<double>(any);
   return real != nullptr && *real == 0 && std::signbit(*real) ? "-0.0" : to_string(any);
@@ -282,7 +282,7 @@ TEST(ExprRandom, AgreesWithANaiveEvaluator) {
     data.body(body);
     frame.begin(table, data.request, nullptr);
     const std::string wanted = to_string(piece.value());
-    // A NaN's sign is nobody's business.
+    // A NaN's sign does not matter.
     const auto plain = [](std::string s) { return s == "-nan" ? "nan" : s; };
     ASSERT_EQ(plain(show(expression->eval(frame))), plain(wanted))
         << piece.text << "\n"

@@ -15,7 +15,7 @@
 #include "policies/lang/frame.h"
 #include "policies/lang/threshold_table.h"
 
-/// What tests of expressions stand on: a scope with fields and lists, a request built in one line.
+/// The base of tests of expressions: a scope with fields and lists, a request built in one line.
 namespace weir::policies::test {
 
 /// By channel and system: 2500 for baidu on ios, 1500 for other on 1.5.

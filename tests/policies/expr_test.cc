@@ -2,7 +2,7 @@
 
 #include "tests/policies/expr_support.h"
 
-/// What expressions mean: a table of texts and results, after what CEL's specification says.
+/// The meaning of expressions: a table of texts and results, after CEL's specification.
 namespace weir::policies::test::expr_test {
 namespace {
 

@@ -206,7 +206,7 @@ TEST(Extractors, ReadCookies) {
       {{"__Host-sid=1; __Secure-sid=2"}, missing(MissReason::ambiguous)},
       {{"__Host-sidx=1; __Host=2; x__Host-sid=3; Host-sid=4"}, missing(MissReason::absent)},
       {{"sid=1; __Host-csrf=2"}, text("1")},
-      // WebOb looks for names behind what cannot stand in one.
+      // WebOb looks for names after characters that a name cannot have.
       {{"sid=1; \"sid=2"}, missing(MissReason::ambiguous)},
       {{"\\sid=2"}, missing(MissReason::ambiguous)},
       {{"sid=1; \xc3\xa9sid=2"}, missing(MissReason::ambiguous)},
@@ -283,7 +283,7 @@ TEST(Extractors, ReadBodiesByContentType) {
       {"application/json", R"({"x":1.0})", {"1.0", MissReason::none}},
       {"application/json", R"({"x":"a\u0000b\n"})", text(std::string_view("a\0b\n", 4))},
       {"application/json", deep_body.c_str(), missing(MissReason::unreadable)},
-      // What the parser cannot hold hides no other member.
+      // A value that the parser cannot hold hides no other member.
       {"application/json", R"({"x":"v","n":18446744073709551616})", text("v")},
       {"application/json", R"({"n":[1e400,-1E+999],"x":"v"})", text("v")},
       {"application/json", R"({"n":"\ud83d","x":"v"})", text("v")},
@@ -357,7 +357,7 @@ TEST(Extractors, ReadSegmentsWithTheLettersThatTheAppGets) {
   EXPECT_EQ(frame.load(user).as_text(), "Alice/X");
 }
 
-/// What a field says of a call of the rate limit service; null: of a record without a descriptor.
+/// The value of a field in a rate limit service call; null: of a record without a descriptor.
 Got read_of_call(const Descriptor* descriptor, const std::string& text) {
   SlotTable table;
   Scope scope(table);

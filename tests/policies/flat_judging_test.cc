@@ -1,5 +1,5 @@
 // The short way of events whose policies need nothing but their keys (FlatJudging) says and counts
-// what the general way does, event by event; and it is taken.
+// the same as the general way, event by event; and it is taken.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -34,7 +34,7 @@ policies:
   - {name: guesses, watch: failed, key: ip/24, window: 1m, metric: distinct(user), then: [{over: 2, do: flag}]}
 )";
 
-/// What one event comes to: its verdict and its rows.
+/// The result of one event: its verdict and its rows.
 std::string send(World& world, TestRequest& request, int status, PlanOf plan_of) {
   RowLines lines;
   Answer answer;

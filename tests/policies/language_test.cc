@@ -1,4 +1,4 @@
-// Several metrics, places, releases, late amounts: what a policy can say beyond a count and a
+// Several metrics, places, releases, late amounts: policies beyond a count and a
 // threshold.
 #include <filesystem>
 #include <fstream>

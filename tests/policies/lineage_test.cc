@@ -4,7 +4,7 @@
 
 #include "tests/policies/world.h"
 
-// What a reload would empty, said before it.
+// The counts that a reload would empty, reported before it.
 namespace weir::policies::lineage_test {
 namespace {
 
@@ -44,13 +44,13 @@ TEST(Lineage, SaysFromWhenANewIndicatorCounts) {
   EXPECT_EQ(foretold(now, now + policy("same-events", "12h")),
             "policy \"same-events\": count over the last 12h begins with the history that is "
             "there\n");
-  // Amounts are not kept by who counts.
+  // A counter of events does not keep amounts.
   EXPECT_EQ(foretold(now, now + policy("sums", "1h", ", metric: sum(int(header.x_gold))")),
             "policy \"sums\": sum over the last 1h is new: it counts from the load on, and its "
             "window is whole 1h later\n");
 }
 
-// Whatever stands beside it: each kind either begins with a history, or says from when it counts.
+// Beside any other policy, each kind either begins with a history, or says from when it counts.
 TEST(Lineage, SaysOfEveryKindFromWhenItCounts) {
   const std::string kept =
       "policies:\n" + policy("sums", "1h", ", metric: sum(int(header.x_gold)), retain: 24h") +

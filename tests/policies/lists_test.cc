@@ -2,7 +2,7 @@
 #include "policies/set/text_keys.h"
 #include "tests/policies/world.h"
 
-/// Lists as policies use them: who is on one, what becomes of them, and inList().
+/// Lists as policies use them: their keys, the effects on these, and inList().
 namespace weir::policies::lists_test {
 namespace {
 

@@ -1,6 +1,6 @@
 #include "tests/policies/world.h"
 
-/// Odd but plausible policies: what they mean, and what `check` says of those that mean nothing.
+/// Odd but plausible policies: their meaning, and the words of `check` about those without one.
 namespace weir::policies::meaning_test {
 namespace {
 
@@ -23,7 +23,7 @@ std::vector<std::string> problems_of(const std::string& yaml) {
   return out;
 }
 
-/// What the views' windows held: `bad=3`.
+/// The contents of the views' windows: `bad=3`.
 std::vector<std::string> rows_of(World& world, std::size_t view) {
   std::vector<std::string> out;
   world.set_->views[view].live->flush([&](const limiter::ViewWindow& window) {

@@ -6,7 +6,7 @@
 
 #include "tests/policies/world.h"
 
-// What a policy remembers: list entries rest on what has settled, or on a refusal of its own.
+// The memory of a policy: list entries rest on what has settled, or on a refusal of its own.
 namespace weir::policies::memory_rules_test {
 namespace {
 

@@ -15,7 +15,7 @@ TEST(Missed, names_only_an_operand_that_could_not_be_read) {
     const char *expression, *body, *want;  // "why" or "why, part"
   };
   const Case cases[] = {
-      // An error of the expression itself, though it reads a field that everybody reads alike.
+      // An error of the expression itself, though all applications read its field alike.
       {"10 / body.n > 3", R"({"n":0})", "failed"},
       {"body.n % 0 == 1", R"({"n":5})", "failed"},
       {"body.n * 4611686018427387904 > 1", R"({"n":5})", "failed"},
@@ -51,7 +51,7 @@ TEST(Missed, names_only_an_operand_that_could_not_be_read) {
       {"int(body.t.trim()) > 1", R"({"t":" 5x "})", "unreadable, body.t"},
       {"int(query.bad) > 1", "{}", "unreadable, query.bad"},
       {"header.x_twice == 'x' && body.n == 1", R"({"n":1})", "ambiguous, header.x_twice"},
-      // What the other side outweighs, and what no branch reads, is no part.
+      // A side that the other outweighs, and a branch that is not taken, do not count.
       {"(header.x_twice == 'a' || true) && 10 / body.n > 3", R"({"n":0})", "failed"},
       {"body.n == 0 ? 10 / body.n > 1 : header.x_twice == 'a'", R"({"n":0})", "failed"},
       {"body.n == 0 ? header.x_nope : header.x_twice", R"({"n":0})", "absent"},

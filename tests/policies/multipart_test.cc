@@ -6,7 +6,7 @@
 #include "policies/lang/extractors/arena.h"
 #include "policies/lang/extractors/json.h"
 
-/// What a body's Content-Type and parts decide (cases of tests/frameworks hold the other rows).
+/// The effects of a body's Content-Type and parts (tests/frameworks has the other rows).
 namespace weir::policies::multipart_test {
 namespace {
 

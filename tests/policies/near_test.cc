@@ -1,4 +1,4 @@
-// Places that count within a radius, as policies say them: what is near, whose it is, what
+// Places that count within a radius, as policies say them: distance, ownership, and what
 // forgives.
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "tests/policies/expr_support.h"
 
-/// Chains of `&&` that leave no value: the warning, and that it is right. What it says never holds
+/// Chains of `&&` that leave no value: the warning, and that it is right. A part that never holds
 /// is evaluated for every value of a small domain.
 namespace weir::policies::test::never_together_test {
 namespace {
@@ -259,7 +259,7 @@ TEST(NeverTogetherRandom, ConditionsOfAnyShapeThatHoldForSomethingAreNotWarnedOf
     config::Problems problems;
     const auto condition = compile_condition(text_at(text), scope, problems);
     ASSERT_TRUE(condition) << text << report(problems);
-    // What the warning is about is a part: that part holds for nothing.
+    // The warning is about a part of the condition: that part never holds.
     for (const config::Problem& problem : problems.all()) {
       const bool never = problem.message.find("never hold") != std::string::npos ||
                          problem.message.find("no value of") != std::string::npos;

@@ -160,7 +160,7 @@ constexpr Case kSpellings[] = {
     {R"x(path.startsWith("/a/") && path.endsWith(".php") && path.contains("/b/"))x", ""},
     {R"x(host.endsWith(":1]"))x", ""},
     {R"x(path.contains(""))x", ""},
-    // What lowerAscii() and upperAscii() make of an attribute, the outer one of both.
+    // The result of lowerAscii() and upperAscii() on an attribute; of two, the outer one counts.
     {R"x(path.lowerAscii() == "/caf%c3%a9")x", ""},
     {R"x(path.lowerAscii().contains("%3cscript"))x", ""},
     {R"x(path.lowerAscii().contains("<script"))x",
@@ -175,7 +175,7 @@ constexpr Case kSpellings[] = {
     {R"x(method.lowerAscii().trim() == "get")x", ""},
     {R"x(path == "/a;v=1")x",
      R"x("/a;v=1" does not find the parameters of a path: policies match a path without ;parameters | write "/a")x"},
-    // Signs that somebody looks for as they stand.
+    // Signs that a user looks for literally.
     {R"x(url.contains("/*"))x", ""},
     {R"x(url.contains("/**/"))x", ""},
     {R"x(url.contains("*/"))x", ""},
@@ -206,7 +206,7 @@ TEST(NeverWarnings, CapitalsOfAFoldedPath) {
   EXPECT_NE(said_of(R"x(path.contains("Goo"))x", true), "");
 }
 
-/// A text that stands in the path of some request is never warned of as one that no path has.
+/// There is no warning that no path has a text, if the path of some request has it.
 TEST(NeverWarnings, SayNothingOfWhatSomePathHas) {
   const std::uint32_t seed = weir::test::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -267,7 +267,7 @@ TEST(GlobErrors, SayWhatToWrite) {
   EXPECT_EQ(hint_of(R"x(path.matches("(a"))x"), "patterns are RE2's");
 }
 
-/// The same texts as entries of a list and as keys of a table, which are looked up as they stand.
+/// The same texts as entries of a list and as keys of a table, which are looked up literally.
 TEST(NeverEntries, AreWarnedOf) {
   const auto said = [](const std::string& yaml) {
     config::Loaded loaded = config::load_text("t.yaml", "weir: 1\n" + yaml);

@@ -1,4 +1,4 @@
-// A step of a pattern whose condition hangs on what nobody can read: neither held nor false.
+// A step of a pattern whose condition depends on an unreadable field: neither true nor false.
 #include <gtest/gtest.h>
 
 #include "tests/policies/world.h"
@@ -11,7 +11,7 @@ const char* const kClean = R"({"kind":"gold"})";
 const char* const kOther = R"({"kind":"tin"})";
 const char* const kTwice = R"({"kind":"tin","KIND":"gold"})";
 
-/// `policy`: what its rung and its other keys are.
+/// `policy`: its rung and its other keys.
 std::string with(const std::string& policy) {
   return R"(
 events: {order: {match: POST /order}, pay: {match: POST /pay}}

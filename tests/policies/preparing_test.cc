@@ -1,4 +1,4 @@
-// What is found of a request before its judgement (Preparing) changes nothing about the judgement.
+// Reading parts of a request before its judgement (Preparing) does not change the judgement.
 #include "policies/judge/preparing.h"
 
 #include <gtest/gtest.h>

@@ -80,7 +80,7 @@ class Service {
   bool all_quota_ = false;
 };
 
-/// What is wrong with a file of envoyproxy/ratelimit beside that weir.yaml: `LINE: MESSAGE`.
+/// The errors in a file of envoyproxy/ratelimit beside that weir.yaml: `LINE: MESSAGE`.
 inline std::vector<std::string> problems_of(std::string file, std::string yaml = "policies: []\n") {
   config::Problems problems;
   config::parse({{"weir.yaml", "weir: 1\n" + yaml}, {"limits.yaml", std::move(file), true}}, {},

@@ -309,7 +309,7 @@ policies:
   EXPECT_FALSE(service.call("d", {two}).over);
 }
 
-// What follows is envoyproxy/ratelimit's behaviour, with files of our own.
+// The rest is envoyproxy/ratelimit's behaviour, with files of our own.
 
 }  // namespace
 }  // namespace weir::policies::rate_limit_test

@@ -93,7 +93,7 @@ TEST(Rate, AgreesWithANaiveListOfEvents) {
       ASSERT_EQ(world.send(TestRequest("GET /")) == "pass", expected) << row.window << " " << i;
       if (expected) naive.let_in.push_back(to_ms(world.now));
     }
-    // What the documentation promises of any stretch of time, wherever it begins.
+    // The promise of the documentation for any stretch of time.
     for (std::size_t a = 0; a < naive.let_in.size(); ++a) {
       for (std::size_t b = a; b < naive.let_in.size(); ++b) {
         const std::int64_t ms = naive.let_in[b] - naive.let_in[a];

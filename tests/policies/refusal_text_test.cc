@@ -1,4 +1,4 @@
-// What a refused caller gets: the body of the file, or what `tell` says.
+// The body for a refused caller: that of the file, or the words of `tell`.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -74,19 +74,19 @@ TEST_F(RowSinkTest, an_outcome_policy_gives_its_reading_when_it_is_settled) {
       "{over: 2, do: deny}]}]\n");
   EXPECT_THAT(send(world, {"POST /login"}, 200), IsEmpty());
   EXPECT_THAT(send(world, {"POST /login"}, 401), ElementsAre("p reading failed [203.0.113.7] 1"));
-  // The app gets the flag before anybody knows the answer: so it is a verdict whatever the answer.
+  // The app gets the flag before the answer is known: it is a verdict whatever the answer.
   EXPECT_THAT(send(world, {"POST /login"}, 200),
               ElementsAre("p flag failed [203.0.113.7] 2 rung 0 limit 1"));
   EXPECT_THAT(send(world, {"POST /login"}, 401),
               ElementsAre("p flag failed [203.0.113.7] 2 rung 0 limit 1",
                           "p reading failed [203.0.113.7] 2"));
-  // Refused: nobody will ever know the answer.
+  // Refused: there will be no answer.
   EXPECT_THAT(send(world, {"POST /login"}, 200),
               ElementsAre("p reading failed [203.0.113.7] 3",
                           "p deny failed [203.0.113.7] 3 rung 1 limit 2"));
 }
 
-/// The counter has counted it: nobody will ever know the answer.
+/// The counter has counted it: there will be no answer.
 TEST_F(RowSinkTest, a_try_that_another_policy_refuses_is_a_reading_where_tries_always_count) {
   const std::string_view events =
       "events: {login: {match: POST /login}, failed: {is: login, when: 'status == 401'}}\n"

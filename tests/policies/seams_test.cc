@@ -4,7 +4,7 @@
 
 #include "tests/policies/world.h"
 
-// Two features of one policy at a time: what each of them says holds beside the other.
+// Two features of one policy at a time: each works beside the other.
 namespace weir::policies::seams_test {
 namespace {
 
@@ -27,7 +27,7 @@ policies: [{name: p, watch: try, key: [ip, header.x_user], missing: same, window
   }
 }
 
-/// Whoever is over a limit does not escape by leaving out what is counted.
+/// A caller over a limit does not escape by omitting the amount.
 TEST(Seams, WithMissingSameTheRungsReadWhatIsCountedWithoutTheAmount) {
   for (const std::string metric : {"sum(gold)", "max(gold)", "avg(gold)", "last(gold)"}) {
     for (const std::string more :
@@ -124,8 +124,8 @@ policies:
   EXPECT_EQ(counters("twice"), 2U);
 }
 
-/// Policies that count the same thing share one counter: what one of them does to it must not be
-/// seen by another one.
+/// Policies that count the same thing share one counter: the effects of one must not be
+/// visible to another.
 TEST(Seams, APolicyRefusesTheSameRequestsBesideOneThatCountsTheSame) {
   const std::string windows[] = {"{leaky: 3, drain: 1h}", "1h", "{last: 1h, exact: true}",
                                  "{every: 1h}", "{rate: 1/h, burst: 3}"};

@@ -1,4 +1,4 @@
-// Which lists replicas share, and what is told of their entries.
+// Which lists replicas share, and what they send about entries.
 #include "tests/policies/world.h"
 
 namespace weir::policies::shared_lists_test {

@@ -52,7 +52,7 @@ std::vector<std::string> windows(LiveView& view) {
   return out;
 }
 
-/// What one had to write for a window, from a list of all events.
+/// The expected text of a window, from a list of all events.
 std::string naive(const ViewSpec& spec, const std::vector<Told>& events, const std::string& line) {
   json::object window = json::parse(line).as_object();
   const std::int64_t start = window.at("start").to_number<std::int64_t>();
@@ -129,7 +129,7 @@ ViewSpec random_spec(std::mt19937_64& random) {
   return spec;
 }
 
-/// What one has counted and not told yet, to all others.
+/// Sends the counts that one has not sent yet to all others.
 void exchange(std::vector<std::unique_ptr<LiveView>>& replicas, std::size_t from,
               std::vector<std::string>& log) {
   std::vector<std::string> chunks;
@@ -168,7 +168,7 @@ TEST(SharedViews, EveryReplicaHasTheNumbersOfAllEvents) {
       const auto replica = static_cast<std::size_t>(pick(0, 2));
       tell(*replicas[replica], told);
       if (pick(0, 20) == 0) exchange(replicas, static_cast<std::size_t>(pick(0, 2)), log);
-      // Nothing is lost or counted twice by one that begins again, and is told all of it.
+      // A replica that begins again and gets everything loses nothing and counts nothing twice.
       if (pick(0, 99) == 0) {
         const auto again = static_cast<std::size_t>(pick(0, 2));
         replicas[again]->begin_again();

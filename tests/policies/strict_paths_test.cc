@@ -81,7 +81,7 @@ TEST(StrictPaths, ARouteThatFoldingHides) {
                             "/users//...;/pay"}) {
     EXPECT_TRUE(refused(w.driver.set(), "POST", dodge)) << dodge;
   }
-  // What is judged is a refusing route, or neither reading is one.
+  // The judged path has a refusing route, or neither reading has one.
   for (const char* fine :
        {"/users/7/pay/", "//users/7/pay", "/users/7;v=1/pay", "/graphql/x/..", "/graphql//x",
         "/users//pay", "/shop/.../pay", "/a//b", "/graphql/%2e%2e"}) {
@@ -263,7 +263,7 @@ TEST(StrictPaths, RandomPathsAgainstANaiveModel) {
     std::vector<char> room(net::normal_path_room(sent.size()));
     net::NormalTarget read;
     ASSERT_EQ(net::normalise_target(sent, {}, room, read), net::HttpRefusal::none);
-    const std::string path(read.forward);  // what a server gets to read
+    const std::string path(read.forward);  // the path that a server reads
     // The model: a server that decodes slashes and drops what it cannot read, then resolves dots.
     std::string decoded;
     bool odd = false;

@@ -23,7 +23,7 @@ std::string with_share(std::string_view share) {
   return yaml;
 }
 
-/// The `ip` of a record is an address, whoever spells it.
+/// The `ip` of a record is an address, in any spelling.
 struct TextKeys : testing::Test {
   const Verdict& order(World& world, Value ip, Value user) {
     const PolicySet& set = world.driver.set();

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-/// What is told of a table without a lookup for an event.
+/// Facts about a table without a lookup for an event.
 namespace weir::policies::threshold_table_test {
 namespace {
 

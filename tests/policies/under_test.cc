@@ -48,7 +48,7 @@ TEST(Under, ReadsTheTrueValueOfABucketedWindow) {
   EXPECT_EQ(world.send(TestRequest("GET /")), "flag") << "the first has left the 60 s";
 }
 
-/// Of a key that had more events than the former threshold needed, nobody knows how many.
+/// Beyond the former threshold, the number of a key's events is not known.
 TEST(Under, ARaisedThresholdDoesNotFireForWhatWasNotKept) {
   const auto under = [](const std::string& limit) {
     return "policies: [{name: p, watch: request, key: ip, window: 1h, then: [{under: " + limit +

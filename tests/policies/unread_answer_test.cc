@@ -1,4 +1,4 @@
-// What an answer that cannot be read means to each policy, by its `missing`.
+// The meaning of an unreadable answer for each policy, by its `missing`.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -81,8 +81,8 @@ TEST(UnreadAnswer, an_event_of_an_event_that_cannot_be_told_cannot_be_told) {
   EXPECT_EQ(passed(yaml, {BodyState::broken, {}}, 500), 5);
 }
 
-// Policies that count the same share a counter: what one of them is must not depend on which of
-// them stands first.
+// Policies that count the same share a counter: the result of one must not depend on which of
+// them comes first.
 TEST(UnreadAnswer, counts_by_the_missing_of_each_policy_in_any_order) {
   const auto policy = [](const char* name, const char* missing) {
     return std::string("  - {name: ") + name + ", watch: declined, key: ip, missing: " + missing +

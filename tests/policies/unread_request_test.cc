@@ -1,5 +1,5 @@
-// What a request that applications read differently, or that weir cannot read, means to a policy:
-// in every place where it may read a field, for every place where the field may stand.
+// The meaning for a policy of a request that is unreadable, or that applications read differently:
+// in every place that may read a field, for every place where the field may be.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -11,7 +11,7 @@
 namespace weir::policies::unread_request_test {
 namespace {
 
-/// A field in a request, in a way that nobody can read without doubt; `clean`: as everybody reads
+/// A field in a request, in a form whose reading is in doubt; `clean`: as all applications read
 /// it.
 struct Source {
   std::string name, field;
@@ -176,7 +176,7 @@ TEST(UnreadRequest, is_refused_by_a_policy_that_refuses_wherever_it_reads_the_fi
       EXPECT_NE(judged.body.find("\"field\":\""), std::string::npos) << where << judged.body;
       EXPECT_EQ(world.stats.totals("policy", place.may_skip ? "p" : "p.x").verdicts[5], 1U)
           << where;
-      // What everybody reads alike is judged as ever.
+      // A field that all applications read alike is judged as always.
       if (place.name == "an amount") continue;
       EXPECT_EQ(world.judge(source.clean("/buy", "gold")).effect, "deny") << where;
     }
@@ -331,7 +331,7 @@ TEST(UnreadRequest, is_a_list_in_json_where_a_text_is_asked_for) {
   EXPECT_EQ(list.judge(TestRequest("POST /buy").json(R"({"kind":"evil"})")).effect, "deny");
 }
 
-// The same where a function takes a text, wherever the expression stands: as it is, not as a field.
+// The same where a function takes a text, in every expression: used directly, not as a field.
 TEST(UnreadRequest, is_a_list_in_json_where_a_function_takes_a_text) {
   const std::string buy = "events: {buy: {match: 'POST /buy', body: json}";
   const std::string table = "tables: {t: {by: kind, values: {gold: 1, '*': 1000}}}\n";

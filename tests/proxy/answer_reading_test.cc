@@ -9,7 +9,7 @@ namespace {
 using telemetry::Metric;
 using Log = std::vector<std::string>;
 
-/// What a tap makes of an answer whose body arrives in these pieces.
+/// The result of a tap for an answer whose body arrives in these pieces.
 struct Tapped {
   BodyState state;
   std::string body;
@@ -239,7 +239,7 @@ TEST_F(AnswerReading, what_cannot_be_read_is_not_read_on) {
   app.sent.get_future().wait();
   c.stream().read_exactly(50);
   c.stream().reset();
-  cut.get_future().wait();  // the app is told that nobody listens
+  cut.get_future().wait();  // the app sees that the client has left
   EXPECT_TRUE(judge().wait_for("finish /x complete"));
   EXPECT_EQ(bodies(), (Log{"body /x encoded 0", "finish /x complete"}));
 }

@@ -140,7 +140,7 @@ TEST_F(Connections, who_never_sends_anything_makes_room_after_a_while) {
   auto first = client();
   EXPECT_EQ(first.get("/").status, 200);
   EXPECT_TRUE(silent[0].at_end()) << "the one that has been silent for longest";
-  // What has arrived counts, whether it has been read or not.
+  // Bytes that have arrived count, read or unread.
   silent[1].send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(silent[1].read().status, 200);
   pass(milliseconds(30));

@@ -6,7 +6,7 @@
 
 #include "tests/proxy/proxy_fixture.h"
 
-/// Buffers that are short: who has to go, and who stays.
+/// Short buffers: which connections are evicted, and which stay.
 namespace weir::test::eviction_test {
 namespace {
 

@@ -1,4 +1,4 @@
-// What goes wrong: apps that are down, silent, cut, lie; clients that are slow, rude or too many.
+// Failures: apps that are down, silent, cut, lie; clients that are slow, rude or too many.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -13,7 +13,7 @@
 
 #ifdef __SANITIZE_ADDRESS__
 // UBSan's check of virtual calls opens a pipe, and ends the process without descriptors. So here
-// accepting alone finds none: what weir calls is this, before the C library's.
+// accepting alone finds none: weir calls this one, instead of the C library's.
 namespace {
 std::atomic<bool> g_no_descriptors{false};
 }

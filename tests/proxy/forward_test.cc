@@ -1,4 +1,4 @@
-// What passes: framing both ways, keep-alive, pipelining, upgrades.
+// Forwarding: framing both ways, keep-alive, pipelining, upgrades.
 #include "tests/proxy/proxy_fixture.h"
 
 namespace weir::test::forward_test {
@@ -347,7 +347,7 @@ TEST_F(Forward, the_app_learns_that_a_client_has_shut_its_side_once_it_has_all_r
 TEST_F(Forward, an_app_that_gives_up_on_a_client_that_left_has_not_failed) {
   origin([&](Stream& s, int) {
     s.read_head();
-    s.read_to_end();  // as servers do that work for nobody
+    s.read_to_end();  // as servers do whose client has left
   });
   start();
   auto c = client();

@@ -36,7 +36,7 @@ std::string upstream(const std::string& bytes, const UpstreamHeadOptions& option
   return std::string(out.view());
 }
 
-/// The fields of a GET of kTop with `lines`, without those that always stand there.
+/// The fields of a GET of kTop with `lines`, without those that are always there.
 std::string extra(const std::string& lines, const UpstreamHeadOptions& options) {
   std::string out = upstream(kTop + lines + "\r\n", options);
   const std::string start = "GET /p?q HTTP/1.1\r\nHost: a.example:81\r\n";
@@ -105,8 +105,8 @@ TEST(UpstreamHead, WhatEveryHopNeedsCannotBeEndedByAClient) {
   }
 }
 
-/// What a load balancer, a CDN or an identity proxy says of a client, or of its path, is nobody
-/// else's to say.
+/// Fields of a load balancer, a CDN or an identity proxy about a client, or about its path, must
+/// come from no other peer.
 TEST(UpstreamHead, IdentityFieldsOfAnUntrustedPeerAreDropped) {
   const char* names[] = {"CF-Connecting-IP",
                          "True-Client-IP",
@@ -288,7 +288,7 @@ TEST(UpstreamHead, AliasesAndOurOwnNamesAreDropped) {
             "Cookie_: kept\r\nX_Other: kept\r\nX-Weird: kept\r\n" + kForwarding);
 }
 
-// lighttpd makes one variable of a name whatever stands between its letters and digits.
+// lighttpd makes one variable of names that differ only between letters and digits.
 TEST(UpstreamHead, NoCharacterOfANameMakesAnAliasThatPasses) {
   const std::string_view used[] = {"x-user-id"};
   UpstreamHeadOptions options = from("192.0.2.1");

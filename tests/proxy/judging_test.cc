@@ -1,4 +1,4 @@
-// What the judge says, and what becomes of it on every path.
+// The verdicts of the judge, and their effects on every path.
 #include "tests/proxy/proxy_fixture.h"
 
 namespace weir::test::judging_test {

@@ -1,4 +1,4 @@
-// What the access log, traces and histograms are told, on every path through a session.
+// The records in the access log, traces and histograms, on every path through a session.
 #include <atomic>
 #include <map>
 
@@ -32,7 +32,7 @@ class NotesTest : public ProxyFixture {
       servers.front()->observe(sink.get(), &latency->cells(0));
     });
   }
-  /// What has been logged, once there are so many lines.
+  /// The log, once it has this many lines.
   std::string lines(int count) {
     std::string all;
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -126,7 +126,7 @@ TEST_F(NotesTest, AClientThatLeavesIsToldAsAborted) {
   EXPECT_EQ(lines(1), "{\"method\":\"GET\",\"path\":\"/slow\",\"end\":\"aborted\"}\n");
 }
 
-/// Its head is whole, and nobody has judged it: its body is read, or it waits for a reservation.
+/// Its head is complete, but not judged: its body is read, or it waits for a reservation.
 TEST_F(NotesTest, ARequestThatEndsBeforeItsJudgementIsToldWithItsClient) {
   settings.body_time = milliseconds(200);
   settings.client_rules = net::ClientAddressRules({*Cidr::parse("127.0.0.0/8")}, "x-forwarded-for");

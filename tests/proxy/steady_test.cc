@@ -1,4 +1,4 @@
-// What must stay bounded: allocations, memory, bytes under torture.
+// Bounds on allocations, memory and bytes under torture.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -164,7 +164,7 @@ TEST_F(Steady, large_bodies_pass_both_ways_under_a_slow_reader_in_bounded_memory
 #endif
 }
 
-// What another request waits for is 32 KiB of each stream: a stream that is there as a whole takes
+// Another request waits for 32 KiB of each stream: a stream that has arrived completely takes
 // as many rounds of the loop as it has shares.
 TEST_F(Steady, a_bulk_stream_leaves_the_others_their_turn) {
   constexpr std::size_t kBytes = 16 << 20;
@@ -183,7 +183,7 @@ TEST_F(Steady, a_bulk_stream_leaves_the_others_their_turn) {
   EXPECT_GE(after - before, kBytes / (32 << 10));
 }
 
-// What another request waits for is 32 requests of each client, however many it has sent at once.
+// Another request waits for 32 requests of each client, however many that client has sent at once.
 TEST_F(Steady, pipelined_refusals_leave_the_others_their_turn) {
   constexpr std::uint64_t kRequests = 2'000;
   judge().decide = [](const Request&, bool) {

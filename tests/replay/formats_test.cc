@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// What a file's rows say: `line ts a=1 b=null`, or `line!column why`.
+/// The rows of a file: `line ts a=1 b=null`, or `line!column why`.
 std::vector<std::string> rows_of(std::string_view source, const std::vector<std::string>& columns,
                                  const std::string& text) {
   const config::Loaded loaded =
@@ -131,13 +131,13 @@ TEST(Csv, BadRowsOfOneReasonAreToldOnce) {
   for (std::uint64_t line = 1; line <= 12; ++line) all.add(line, 1, "no column");
   ASSERT_EQ(all.first.size(), 1u);
   EXPECT_EQ(all.first[0].rows, 12u);
-  all.add(14, 1, "no column");  // a good row stands between
+  all.add(14, 1, "no column");  // a good row is between
   all.add(15, 2, "no column");
   EXPECT_EQ(all.first.size(), 3u);
   EXPECT_EQ(all.shown(), 14u);
 }
 
-/// However a file is cut into parts, what is told of it is the same.
+/// However a file is cut into parts, its report is the same.
 TEST(Csv, BadRowsOfPartsAreThoseOfTheFile) {
   std::mt19937 random(7);
   for (int run = 0; run < 500; ++run) {

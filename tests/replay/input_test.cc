@@ -146,7 +146,7 @@ TEST(LineReader, a_line_that_is_too_long_is_cut_and_the_next_one_is_whole) {
     const bool cut = size > LineReader::kLineMax;
     const auto lines = lines_of("first\n" + std::string(size, 'x') + "\nlast");
     ASSERT_EQ(lines.size(), 3u) << size;
-    // No EXPECT_EQ: nobody wants to see them.
+    // No EXPECT_EQ: the lines are too long to print.
     EXPECT_TRUE(lines[1] == "2:" + std::string(cut ? 1024 : size, 'x') + (cut ? " (cut)" : ""))
         << lines[1].size();
     EXPECT_EQ(lines[2], "3:last");

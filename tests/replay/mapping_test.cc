@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 constexpr const char* kRest = ",ip=ip,method=m,path=p";
 
-/// What the rows of a file say: `ts body answer`, or `line!column why`.
+/// The rows of a file: `ts body answer`, or `line!column why`.
 std::vector<std::string> rows_of(const std::string& mapping, const std::string& text) {
   std::string problem;
   auto columns = std::make_shared<MappedColumns>();
@@ -161,7 +161,7 @@ TEST(Mapping, QuotesAreForCommasAndEqualsSigns) {
   EXPECT_THAT(problem_of(R"(ts="",ip=ip)"), HasSubstr("write PART=NAME"));
   EXPECT_THAT(problem_of("ts=,ip=ip"), HasSubstr("not \"ts=\""));
   EXPECT_THAT(problem_of("ts=a,"), HasSubstr("not \"\""));
-  // What follows a pattern is another part, also if it is misspelt.
+  // The text after a pattern is another part, even if it is misspelt.
   EXPECT_THAT(problem_of("ts.%d.%m.%Y=t,pth=p"), HasSubstr("\"pth\" is not a part of a request"));
 }
 

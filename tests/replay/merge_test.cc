@@ -186,7 +186,7 @@ TEST_F(MergeTest, pieces_stand_in_the_order_of_step_time_and_rank) {
     to.add(step, time, rank, begin);
   };
   add(left, "b", 1, 0, 5);
-  add(left, "a", 1, 0, 2);  // told late, stands early
+  add(left, "a", 1, 0, 2);  // reported late, sorted early
   add(left, "f", 3, 10, 1);
   add(left, "g", 3, 10, 1);  // equal: as it came
   add(right, "c", 1, 0, 7);

@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// What a stream says of a file.
+/// The rows and errors that a stream reads from a file.
 struct Told {
   std::vector<std::string> rows;
   std::string bad, error;

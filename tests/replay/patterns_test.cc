@@ -85,7 +85,7 @@ TEST_F(ReplayPatterns, a_match_stands_after_the_verdict_of_the_row_that_complete
 }
 
 TEST_F(ReplayPatterns, lateness_sorts_before_deadlines_are_looked_at) {
-  // The payment stands behind a row that passes the deadline, but its time does not.
+  // The payment follows a row that passes the deadline, but its own time is earlier.
   const std::string rows = "a,make,1\nb,make,30\na,pay,5\n";
   Plan plan = plan_of(rows);
   EXPECT_THAT(lines_of(replay_files(kOrders, plan).ndjson, {"pattern"}),

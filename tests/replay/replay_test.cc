@@ -55,7 +55,7 @@ TEST_F(ReplayTest, streams_are_merged_by_time_and_each_keeps_its_order) {
 TEST_F(ReplayTest, in_order_of_arrival_now_is_the_largest_time_so_far) {
   Plan plan;
   plan.sources = {{"a", files.write("a", "u,1\nu,20\nu,2\nu,12\n")}};
-  // The late rows count as of second 20, so they stand in the window of 10 s.
+  // The late rows count as of second 20, so they are in the window of 10 s.
   EXPECT_EQ(readings(replay_files(kTwo, plan).ndjson), "a1@1=1 a2@20=1 a3@2=2 a4@12=3");
 }
 
@@ -64,7 +64,7 @@ TEST_F(ReplayTest, with_lateness_rows_are_sorted_and_what_is_too_late_is_dropped
   plan.lateness = seconds{5};
   plan.sources = {{"a", files.write("a", "u,10\nu,12\nu,7\nu,10\nu,16\nu,10\nu,11\nu,30\n")}};
   const Replayed out = replay_files(kTwo, plan);
-  // At 16 the watermark is 10.999 s: what is of second 10 is late, of second 11 is not.
+  // At 16 the watermark is 10.999 s: rows of second 10 are late, of second 11 not.
   EXPECT_EQ(readings(out.ndjson), "a3@7=1 a1@10=2 a4@10=3 a7@11=4 a2@12=5 a5@16=6 a8@30=1");
   EXPECT_EQ(out.report.late, 1u);
   EXPECT_EQ(out.report.rows, 8u);
@@ -169,8 +169,8 @@ std::size_t times(const std::string& text, std::string_view what) {
   return out;
 }
 
-/// Every way in which a policy puts a key on its list: whoever adds up the rows finds what the
-/// report says.
+/// Every way in which a policy puts a key on its list: the sum of the rows equals the
+/// report.
 TEST_F(ReplayTest, what_a_policys_own_list_refuses_has_a_row) {
   const std::string event =
       "events: {a: {source: {csv: [user, n, ts], time: {field: ts, as: seconds}}, "

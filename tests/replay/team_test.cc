@@ -200,7 +200,7 @@ class TeamTest : public testing::Test {
       const std::string pattern =
           one_of("sequence: [big, no paid], within: 8s", "sequence: [big, paid], within: 20s",
                  "pair: [big, paid], within: 9s");
-      // What fires when nothing happened has no event to flag.
+      // A match of an absence has no event to flag.
       const bool lists =
           pattern.find("no paid") != std::string::npos || (!harmless && upto(2) == 0);
       return "  - {name: " + name + ", " + pattern + ", key: " + (on.empty() ? "user" : on) +
@@ -351,7 +351,7 @@ TEST_F(TeamTest, a_growing_file_is_the_same_for_all_threads) {
   const std::string path = files.write("growing.log", log(200));
   Wanted all;
   all.plan.sources = {{"request", path}};
-  // Rows are shared out: nobody reads before the judges run.
+  // Rows are shared out: reading begins with the judges.
   all.yaml =
       "policies:\n  - {name: a, watch: request, key: ip, window: 1m, then: [{over: 3, do: "
       "flag}]}\n";

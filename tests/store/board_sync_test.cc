@@ -1,4 +1,4 @@
-// What a replica tells the fleet's board and makes of its answers: time is an argument. And
+// A replica's messages to the fleet's board, and its use of the answers: time is an argument. And
 // board.lua on a real server.
 #include "store/board/board_sync.h"
 
@@ -126,7 +126,7 @@ TEST(BoardSync, AGuardedItemGivesWayToAFasterOne) {
   ASSERT_EQ(heard.items.size(), 1U);
   EXPECT_EQ(sync.item("table:t", kNow)->value, "theirs");
   EXPECT_EQ(sync.unsent(), 0U);
-  // What was accepted is the base of what came after it.
+  // An accepted value is the base of the value after it.
   sync.put({"table:t", "merged", {}, 0}, true);
   EXPECT_EQ(sync.ask(kNow)[14], "12");
   sync.put({"table:t", "and more", {}, 0}, true);

@@ -121,7 +121,7 @@ std::int64_t random_step(const CounterSpec& spec, const Rule& rule, std::int64_t
   }
 }
 
-/// One counter and key, what is asked of it, and what a naive list says.
+/// One counter and key, its operations, and a naive list.
 class Stream {
  public:
   Stream(const Kind& kind, const Schedule& s, std::uint64_t seed, std::uint64_t number)
@@ -237,7 +237,7 @@ class Stream {
         const bool matched = verb_ == SharedVerb::settle;
         const bool leaky = spec.window == Window::leaky;
         const std::int64_t ms = leaky ? now_ : settled_->second.ms;
-        // The level before capping: what the bucket would hold with the event.
+        // The level before capping: the bucket with the event.
         const NaiveCounter::Value poured = naive_.value(now_, &settled_->second.event, false);
         naive_.settle(settled_->first, ms, now_, matched, spelt(datum_));
         const NaiveCounter::Value after =

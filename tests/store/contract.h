@@ -4,7 +4,7 @@
 
 namespace weir::store::test {
 
-/// The contract of every shared store: each kind over random schedules with times that are told,
+/// The contract of every shared store: each kind over random schedules with given times,
 /// against a naive list of events. All kinds at once, so that calls are shared as in a busy turn.
 /// `own`, if given: a store for each stream, for one that wants the times of all its keys to run
 /// together.

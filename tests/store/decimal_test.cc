@@ -1,5 +1,5 @@
-// Keys that envoyproxy/ratelimit writes too (scripts/decimal.lua): what weir counts stands there as
-// it would have written it, and what it has written counts here.
+// Keys that envoyproxy/ratelimit writes too (scripts/decimal.lua): the counts of weir are stored as
+// it would have written them, and its counts are read here.
 #include <gtest/gtest.h>
 
 #include "store/redis/codec.h"

@@ -1,4 +1,4 @@
-// What replicas that exchange their counts rest on, of every store.
+// The contract of every store with replicas that exchange their counts.
 #include <random>
 
 #include "tests/store/contract.h"

@@ -1,5 +1,5 @@
-// What a real server can do to us: stop, die, run out of memory, forget, refuse. Bounds are kept,
-// and counting goes on within two seconds of its return.
+// Faults of a real server: stop, die, run out of memory, forget, refuse. Bounds are kept,
+// and counting resumes within two seconds of its return.
 #include <dirent.h>
 
 #include <algorithm>
@@ -146,7 +146,7 @@ TEST(Faults, AServerThatRefusesIsNoHelpAndSaysWhy) {
   EXPECT_TRUE(world.until(is_well)) << "and says no more";
   EXPECT_EQ(store->why(), "");
 
-  // A key of another type is nobody's fault but its own.
+  // A key of another type fails alone.
   redis.text({"DEL", redis.words({"KEYS", "*"}).front()});
   EXPECT_EQ(value(add(world, *store)), 1);
   const std::string key = redis.words({"KEYS", "*"}).front();
@@ -398,7 +398,7 @@ TEST(Faults, WhatAForbiddenCommandCutsShortLeavesNothingForEver) {
   EXPECT_EQ(denied, 8) << "each is wanted by some kind";
 }
 
-/// What is there and lives on is not ours to delete.
+/// Existing keys with a time to live are not deleted.
 TEST(Faults, AForbiddenCommandDeletesNothingThatHasATimeToLive) {
   RedisServer redis;
   redis.words({"ACL", "SETUSER", "weir", "on", ">pass", "~weir:*", "+@all"});
@@ -413,7 +413,7 @@ TEST(Faults, AForbiddenCommandDeletesNothingThatHasATimeToLive) {
 
 TEST(Faults, AUserOfTheAclMayCountAndNothingElse) {
   RedisServer redis;
-  // What docs/redis.md says that it needs.
+  // The rights that docs/redis.md lists.
   redis.words({"ACL",     "SETUSER",        "weir",         "on",       ">pass",
                "~weir:*", "-@all",          "+evalsha",     "+eval",    "+ping",
                "+select", "+script|exists", "+script|load", "+time",    "+@string",

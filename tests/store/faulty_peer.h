@@ -14,7 +14,7 @@ enum class Fault : std::uint8_t {
   none,
   refused,      ///< READONLY, as a server answers that is no master any more
   lost_before,  ///< the connection breaks: nothing was executed
-  lost_after,   ///< everything was executed, and nobody hears of it
+  lost_after,   ///< everything was executed, but the replies are lost
 };
 
 inline std::string_view name_of(Fault fault) {

@@ -1,5 +1,5 @@
-// `functions: true`: the scripts as one library of Redis Functions. What they answer is the same;
-// what differs is how a server gets them, and what happens where it cannot.
+// `functions: true`: the scripts as one library of Redis Functions. The answers are the same;
+// the difference is how a server gets them, and what happens if it cannot.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -48,7 +48,7 @@ std::int64_t value(const SharedReply& reply) {
   return reply.error == SharedError::none ? reply.parts[0].reading.value.integer() : -1;
 }
 
-/// How often the server was told so; by anyone but this connection of the test's.
+/// How often the server got the command from connections other than this one.
 std::int64_t calls_of(RedisServer& redis, const std::string& command) {
   const std::vector<std::string> info = redis.words({"INFO", "commandstats"});
   if (info.size() != 1) return -1;

@@ -1,4 +1,4 @@
-// A peer that speaks RESP by a script: what no real server does, and what one must not do to us.
+// A peer that speaks RESP by a script: answers that no real server gives, and that must do no harm.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -156,7 +156,7 @@ Settings sentinels_at(const std::vector<std::string>& paths) {
 
 TEST(Hostile, SentinelsThatCannotBeReachedAreTriedAgainInAWhile) {
   World world;
-  const SocketPath first, second;  // nobody listens: connecting fails on the spot
+  const SocketPath first, second;  // no listener: connecting fails at once
   RedisStore away(world.worker, sentinels_at({first.path, second.path}), 1);
   world.turn([&] { away.start(); });
   world.until([] { return false; }, milliseconds(100));
@@ -278,7 +278,7 @@ TEST(Hostile, NodesThatHaveLeftTheClusterMakeRoomForOthers) {
   settings.endpoints = {{"127.0.0.1", seed.port(), ""}};
   RedisStore store(world.worker, settings, 1);
   world.turn([&] { store.start(); });
-  ASSERT_TRUE(world.until([&] {  // whoever is asked for a key finds its node away, and asks again
+  ASSERT_TRUE(world.until([&] {  // the node of a key is away, so its owner is asked again
     Ask ask;
     add(ask);
     ask.run(world, store, milliseconds(5));

@@ -257,7 +257,7 @@ TEST_F(Shared, AReloadKeepsWhatRedisHasNotHeard) {
   EXPECT_TRUE(all(2, true));
 }
 
-/// Every entry is removed again: nobody is listed, and the next one has room.
+/// Every entry is removed again: the list is empty, and the next one has room.
 TEST_F(Shared, RemovedEntriesLeaveRoomForOthers) {
   Replica& first = replica();
   Replica& second = replica();

@@ -55,7 +55,7 @@ struct Replica {
   std::unique_ptr<ListSync> sync;
 };
 
-/// Time, the store, and what can happen between it and the replicas.
+/// Time, the store, and the faults between it and the replicas.
 struct World {
   enum class Fate : std::uint8_t { good, not_sent, not_heard };
 
@@ -197,7 +197,7 @@ TEST(ListSync, LongerTermsAreToldInTimeButSeldom) {
   EXPECT_EQ(world.listed(1), 2U);
   EXPECT_EQ(*second.until(1, world.now), *first.until(1, world.now));
   EXPECT_LE(world.calls - calls, 2U * 900'000U / 690U) << "idle polls";
-  // A short one is told before it ends for others.
+  // A short term is sent before it ends elsewhere.
   first.add(2, milliseconds{1'200}, world.now);
   world.run(milliseconds{900});
   first.add(2, milliseconds{1'200}, world.now);
@@ -397,12 +397,12 @@ TEST(ListSync, ForeignRecordsAndAnswersDoNoHarm) {
   EXPECT_EQ(world.store.data.records.size(), 3U);
 }
 
-/// What must come of all that was done, in the order of true time: the last thing done to a key
+/// The expected result of all changes, in the order of true time: the last change of a key
 /// counts.
 struct Truth {
   struct Key {
     std::optional<TimePoint> until;  // nothing: removed
-    TimePoint latest{};              // end that anybody ever gave it
+    TimePoint latest{};              // the latest end that it was given
     TimePoint changed{};
   };
   std::map<std::uint64_t, Key> keys;
@@ -435,7 +435,7 @@ void random_schedule(std::uint64_t seed) {
       case 2:
         if (pick(4) == 0) world.store.data = {};
         break;
-      case 3:  // at most what is a minute old, and everybody sees that the connection has gone
+      case 3:  // loses at most a minute, and all replicas see the connection break
         if (world.now - saved < milliseconds{40'000} && promoted.epoch == world.store.data.epoch) {
           world.store.data = promoted;
           for (const auto& each : world.replicas) each->sync->doubt();
@@ -463,7 +463,7 @@ void random_schedule(std::uint64_t seed) {
       case 7:
       case 8:
       case 9:
-        // What is told of within the clocks' error of each other has no order.
+        // Changes within the clocks' error of each other have no order.
         if (world.now - known.changed < milliseconds{100}) break;
         if (replica.remove(n, world.now)) known = {std::nullopt, known.latest, world.now};
         break;
@@ -481,7 +481,7 @@ void random_schedule(std::uint64_t seed) {
   }
   world.up = true;
   world.losses = 0;
-  world.run(kMinute + milliseconds{5'000});  // longer terms are told by then
+  world.run(kMinute + milliseconds{5'000});  // longer terms are sent by then
   for (const auto& [n, expected] : truth.keys) {
     for (std::size_t i = 0; i < count; ++i) {
       const auto until = world.replicas[i]->until(n, world.now);

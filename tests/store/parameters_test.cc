@@ -1,4 +1,4 @@
-// Names of parameters in scripts, and what stands for them in the scripts that Redis runs.
+// Names of parameters in scripts, and their text in the scripts that Redis runs.
 #include "store/redis/parameters.h"
 
 #include <gtest/gtest.h>

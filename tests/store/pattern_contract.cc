@@ -183,7 +183,7 @@ void one_schedule(World& world, SharedStore& store, std::uint64_t seed) {
     }
   }
   if (spec.kind != PatternSpec::Kind::sequence || spec.keep != 1000) return;
-  for (const auto& [key, what] : heard) {  // and as somebody tells it who keeps every event
+  for (const auto& [key, what] : heard) {  // and as a list of every event says
     std::vector<std::string> expected;
     for (const naive::Row& row : naive::sequence(spec, what.events)) {
       std::ostringstream out;
@@ -286,7 +286,7 @@ void two_leases_of_one_key_are_two(World& world, SharedStore& store) {
     wait("first", now);
     wait("second", now + milliseconds(3'000));
     const TimePoint one = now + milliseconds(1'000), two = now + milliseconds(4'000);
-    EXPECT_EQ(payloads(one), Payloads{"first"});  // whoever asked dies
+    EXPECT_EQ(payloads(one), Payloads{"first"});  // the caller dies
     EXPECT_TRUE(payloads_at(two, one).empty())
         << "another replica asks in the same millisecond: its lease would have the same name";
     EXPECT_EQ(payloads(two), Payloads{"second"});

@@ -1,5 +1,5 @@
-// Plain operations share their terms and one pass of the script: what they come to must be what the
-// same operations come to one by one, whatever else is in their call.
+// Plain operations share their terms and one pass of the script: their results must be those of the
+// same operations one by one, whatever else is in their call.
 #include "store/redis/plain_calls.h"
 
 #include <gtest/gtest.h>

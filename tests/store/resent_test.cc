@@ -129,12 +129,12 @@ bool needs_outcomes(SharedVerb verb) {
   return verb == SharedVerb::reserve || verb == SharedVerb::settle || verb == SharedVerb::release;
 }
 
-/// What an event has been through before the operation that is sent again.
+/// The history of an event before the operation that is sent again.
 struct Case {
   std::string_view name;
   std::vector<SharedVerb> before;
   SharedVerb verb;
-  bool is_renewal = false;  ///< nobody reads its answer
+  bool is_renewal = false;  ///< its answer is not read
 };
 const std::vector<Case>& cases() {
   using enum SharedVerb;
@@ -291,7 +291,7 @@ TEST_P(Resent, RandomSchedulesOfFaultsChangeNoReading) {
     std::uint64_t number;
     bool reserved;
     std::size_t counted;                // how many were before it
-    std::vector<SharedReply> one, two;  // what it counted or reserved
+    std::vector<SharedReply> one, two;  // its counts or reservations
   };
   constexpr std::size_t kRemembered = 4;  // events of a key (scripts/prelude.lua)
   std::size_t counted = 0;

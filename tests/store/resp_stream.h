@@ -8,7 +8,7 @@
 
 #include "tests/support/origin_server.h"
 
-/// RESP by blocking streams, for peers that stand between a store and Redis, or in its place.
+/// RESP by blocking streams, for peers between a store and Redis, or in its place.
 namespace weir::store::test {
 
 /// The end of the value that begins at `from`, a command or an answer. Nothing: it is not whole.

@@ -31,7 +31,7 @@ TEST(SharedStores, ASingleRedis) {
   test::whole_pattern_contract(world, *store, 40);
   test::what_is_lent_comes_back_unless_it_is_seen_to(world, *store);
   test::two_leases_of_one_key_are_two(world, *store);
-  // Every key has a time to live, and none is in anybody's way.
+  // Every key has weir's prefix and a time to live.
   for (const std::string& key : redis.words({"KEYS", "*"})) {
     ASSERT_TRUE(key.starts_with("weir:")) << key;
     ASSERT_GT(redis.integer({"PTTL", key}), 0) << key;

@@ -1,4 +1,4 @@
-// What an operation costs us once everything has grown: no allocation, and a share of one write.
+// The cost of an operation once everything has grown: no allocation, and a share of one write.
 #include <array>
 
 #include "tests/store/world.h"
@@ -186,7 +186,7 @@ TEST(Steady, WhatATurnAsksIsOneWrite) {
     EXPECT_LE(store->stats().calls, calls + 40) << "not a call an operation";
     ASSERT_TRUE(world.until([&] { return all.back().answered() == turns; }));
   }
-  // What two turns ask is two: the measure sees them.
+  // Two turns send two: the measure sees them.
   const std::uint32_t before = sent();
   world.turn([&] { EXPECT_TRUE(all[0].submit()); });
   world.turn([&] { EXPECT_TRUE(all[1].submit()); });

@@ -43,8 +43,8 @@ TEST(StoreClock, FollowsAServerWhoseClockWasSetBack) {
   EXPECT_EQ(clock.at(seconds(30)), shown + seconds(30));
 }
 
-/// An order and its payment, each told while the server stands still: the order lies in the socket
-/// and is executed when the server runs again, the payment is told on the next connection.
+/// An order and its payment, each sent while the server is stopped: the order lies in the socket
+/// and is executed when the server runs again, the payment is sent on the next connection.
 TEST(StoreClock, AnEventThatLayInASocketKeepsItsTime) {
   weir::test::RedisServer redis;
   test::World world;

@@ -1,5 +1,5 @@
 // Logs that do not remember their events (scripts/times.lua and log_plain.lua) against the list of
-// their events: what the plain way and the general way read, cut off and keep must agree.
+// their events: the plain way and the general way must read, cut off and keep the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -113,7 +113,7 @@ void counts_as_a_list(unsigned seed, std::size_t keep, std::optional<std::int64_
       return std::min<std::int64_t>(live() + more, static_cast<std::int64_t>(keep));
     };
     const bool there = redis.integer({"PEXPIRE", key.name(), std::to_string(kAsItWas)}) == 1;
-    // What time to live it has by the test's clock, which is not the server's.
+    // Its time to live ends by the test's clock, which is not the server's.
     if (there && now >= ends) redis.integer({"DEL", key.name()});
     bool wrote = false;
     switch (random() % 16) {

@@ -1,4 +1,4 @@
-// TLS to a real server: whom we believe, and who we are.
+// TLS to a real server: the server's certificate, and our own.
 #include "net/tls.h"
 
 #include "tests/store/world.h"

@@ -83,7 +83,7 @@ class Cluster {
         },
         kPatience));
   }
-  /// Until now a machine that stood still for seconds was no dead node.
+  /// Until now a machine that stalled for seconds was not taken for a dead node.
   void notice_deaths_soon() {
     for (auto& node : nodes) node->text({"CONFIG", "SET", "cluster-node-timeout", "2000"});
   }
@@ -132,7 +132,7 @@ TEST(SharedStores, AClusterOfThreeMasters) {
   EXPECT_EQ(value(add(world, *store, key, milliseconds(5'000), true)), 2);
   EXPECT_EQ(store->stats().resent, before + 1) << "the slot's new node is known";
 
-  // A slot on its way: what is not there any more is asked for where it goes.
+  // A slot that is moving: a key that has left is asked for at its new node.
   std::string late = "asked0";
   for (int i = 1; slot_of(late) >= Cluster::first(1) || slot_of(late) == slot_of(key); ++i) {
     late = "asked" + std::to_string(i);

@@ -18,7 +18,7 @@ using weir::test::RedisServer;
 
 const HashSecret kSecret = HashSecret::from_bytes({7});
 
-/// A view of counts without an end, as a list of what it was told.
+/// A view of counts without an end, as a list of its events.
 class ListView final : public limiter::SharedView, public limiter::ChunkSink {
  public:
   ListView() : delta_(spec_) {}
@@ -216,7 +216,7 @@ TEST_F(ViewSharerTest, ABaseOfLongKeysIsReadByThoseThatComeLater) {
   EXPECT_TRUE(world.until([&] { return b.up() && b.view->counts[path + "1200"] == 1'200; }));
   EXPECT_EQ(b.view->total, a.view->total);
 
-  // One that is too large is read in part: it stands there for long.
+  // One that is too large is read in part: it may stay for long.
   const std::string junk(1'000'000, '?');
   for (int i = 1; i <= 12; ++i) redis.integer({"HSET", base(), std::to_string(chunks + i), junk});
   Replica c(world, redis, 3);
@@ -245,7 +245,7 @@ TEST_F(ViewSharerTest, ARedisThatHangsMakesNothingCountTwice) {
   Replica a(world, redis, 1), b(world, redis, 2);
   a.view->count("x");
   ASSERT_TRUE(agree({&a, &b}, 1));
-  redis.pause();  // its calls reach it, and are answered when nobody waits any more
+  redis.pause();  // calls reach it, and are answered after their deadlines
   a.view->count("x", 10);
   b.view->count("x", 20);
   ASSERT_TRUE(world.until([&] { return !a.up() && !b.up(); }));
@@ -289,7 +289,7 @@ TEST_F(ViewSharerTest, WhatWasToldLongAgoComesBackToARedisThatHasForgottenIt) {
   EXPECT_EQ(c.view->counts["a19999-item"], 1);
 }
 
-/// One replica's side without its loop: a test says when it calls, and what it hears.
+/// One replica's side without its loop: a test controls its calls and its answers.
 struct ByHand {
   ByHand(World& w, RedisStore& s, const std::string& stem, std::uint64_t origin)
       : world(w), store(s), sync(view, stem, kSecret, origin, milliseconds{0}) {}
@@ -321,7 +321,7 @@ struct ByHand {
       sync.failed(now, "lost");
     }
   }
-  /// Until all is told and heard.
+  /// Runs until all is sent and received.
   void run(TimePoint& now) {
     for (int i = 0; i < 30; ++i) call(now += ViewSync::kInterval);
   }

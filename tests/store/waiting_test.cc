@@ -1,4 +1,4 @@
-// Operations that wait for a server: until when, for which, and what they must not overtake.
+// Operations that wait for a server: their deadlines, their servers, and their order.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -54,12 +54,12 @@ void submit(World& world, SharedStore& store, Ask& ask, milliseconds deadline) {
 /// Node of a Cluster that is one only as far as a store can see. It has every slot.
 class FakeNode {
  public:
-  /// What it answers to calls that carry operations.
+  /// `answer`: the reply to calls that carry operations.
   explicit FakeNode(std::function<std::string()> answer)
       : answer_(std::move(answer)), server_([this](Stream& stream, int) { serve(stream); }) {}
   int port() const noexcept { return server_.port(); }
   void name_owner(int port) noexcept { owner_ = port; }
-  /// From now on it greets who connects.
+  /// From now on it greets new connections.
   void greet() {
     greets_ = true;
     greets_.notify_all();
@@ -88,7 +88,7 @@ class FakeNode {
   OriginServer server_;
 };
 
-/// The slot is on its way to a node to which no connection stands yet.
+/// The slot is moving to a node to which there is no connection yet.
 TEST(Waiting, ASettlementWaitsForTheNodeThatItsSlotMovesTo) {
   std::atomic<int> asked = 0, arrived = 0;
   FakeNode fresh([&] {

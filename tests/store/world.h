@@ -44,7 +44,7 @@ class World {
   net::Worker worker;
 };
 
-/// Operations whose replies somebody waits for.
+/// Operations whose replies the test awaits.
 struct Ask final : Batch {
   std::deque<limiter::SharedOp> all;
   std::deque<std::vector<limiter::SharedPart>> parts;

@@ -10,7 +10,7 @@
 #include "gate/judge.h"
 
 namespace weir::gate {
-/// A ticket of the fake: which request it stands for.
+/// A ticket of the fake: the request of which it is.
 class Ticket {
  public:
   std::string path;
@@ -20,7 +20,7 @@ class Ticket {
 
 namespace weir::test {
 
-/// A Judge that does what a test says and notes what it was told. Runs on its worker's thread;
+/// A Judge that does what a test says and records its calls. Runs on its worker's thread;
 /// log() and the waits may be called from the test's. Every ticket must be finished exactly once.
 class FakeJudge final : public gate::Judge {
  public:
@@ -69,7 +69,7 @@ class FakeJudge final : public gate::Judge {
   std::vector<std::string> log_;
   std::list<gate::Ticket> tickets_;
   std::list<Parked> parked_;
-  std::list<Parked> resumed_;  // what waiting_until() still knows
+  std::list<Parked> resumed_;  // still known to waiting_until()
 };
 
 }  // namespace weir::test

@@ -14,7 +14,7 @@
 
 namespace weir::test {
 
-/// What came back for one gRPC call.
+/// The answer to one gRPC call.
 struct GrpcReply {
   std::map<std::string, std::string> fields;  ///< head and trailers
   std::string body;                           ///< with the prefix of its message

@@ -10,7 +10,7 @@
 
 namespace weir::test {
 
-/// A head and what must become of it: a decision in words, or `refused: WORD`.
+/// A head and its expected outcome: a decision in words, or `refused: WORD`.
 struct HeadCase {
   std::string bytes;
   std::string outcome;

@@ -15,7 +15,7 @@ struct HttpAnswer {
   std::string header(std::string_view name) const { return field(head, name).value_or(""); }
 };
 
-/// A raw HTTP/1.1 client: sends what it is told, byte for byte.
+/// A raw HTTP/1.1 client: sends the given text, byte for byte.
 class HttpClient {
  public:
   explicit HttpClient(std::uint16_t port) : stream_(Stream::connect_tcp(port)) {}

@@ -14,11 +14,11 @@ class OpenApi {
   static const OpenApi& events();  ///< openapi_events.yaml
   /// `GET /v1/status` and so on.
   std::set<std::string> operations() const;
-  /// What is wrong with the body of an answer, by the schema of its operation, status and type;
+  /// The error in the body of an answer, by the schema of its operation, status and type;
   /// empty: nothing. `pattern`: `/v1/lists/{list}`.
   std::string check_answer(std::string_view method, std::string_view pattern, int status,
                            std::string_view content_type, std::string_view body) const;
-  /// What is wrong with the examples of all operations.
+  /// The errors in the examples of all operations.
   std::string check_examples() const;
   std::string method_summary(std::string_view method, std::string_view pattern) const;
 

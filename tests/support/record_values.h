@@ -6,7 +6,7 @@
 #include "core/key.h"
 #include "core/value.h"
 
-/// What a column of a record is, whoever reads the record: the event API and a replay.
+/// The value of a column of a record for both readers: the event API and a replay.
 namespace weir::test {
 
 struct RecordValue {

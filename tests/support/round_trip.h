@@ -16,7 +16,7 @@
 #include "proxy/request_ids.h"
 
 /// The property that rules the codec, for the tests and the fuzzers: what weir accepts, a second
-/// independent parser (Boost.Beast's) accepts with the same meaning; and what weir then writes
+/// independent parser (Boost.Beast's) accepts with the same meaning; and weir's output
 /// re-parses to the same method, target, host, framing and body, however the input was split. The
 /// converse need not hold: weir refuses more.
 ///
@@ -233,7 +233,7 @@ inline std::string unusual(std::string_view reason, int status) {
   return reason == usual ? std::string{} : std::string{reason};
 }
 
-/// What went upstream, as Beast reads it, against what was decided.
+/// Compares the request that went upstream, as Beast reads it, with the decision.
 inline std::string check_upstream(const Reparsed& beast, const net::RequestHead& head,
                                   const proxy::UpstreamHeadOptions& options) {
   if (beast.method != head.method) return "another method";

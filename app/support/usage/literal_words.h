@@ -10,7 +10,7 @@ class App;
 namespace weir::app {
 
 /// Parses a command line whose words are taken as they are. CLI11 alone takes `[a,b]` for a list of
-/// a and b where several values may stand, so that the host `[::1]` would lose its brackets. Throws
+/// a and b where several values may be, so that the host `[::1]` would lose its brackets. Throws
 /// what CLI::App::parse() throws.
 void parse_literally(CLI::App& app, int argc, const char* const* argv);
 

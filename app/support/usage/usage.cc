@@ -35,7 +35,7 @@ Words flags_of(const CLI::App& app) {
   return out;
 }
 
-/// A command line, taken apart by what the command knows.
+/// A command line, split by the options that the command knows.
 struct Given {
   Words options;         ///< that it knows, with their values, as the user wrote them
   Words known;           ///< their long names
@@ -56,7 +56,7 @@ const CLI::Option* find_option(const CLI::App& command, const std::string& flag)
   return nullptr;
 }
 
-/// `words`: those behind the names of the command, and between them.
+/// `words`: those after the names of the command, and between them.
 Given take_apart(const CLI::App& command, const Words& words) {
   Given out;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -63,7 +63,7 @@ void CaseRun::check_event(const Flight& flight, const policies::Plan& plan,
                           const policies::Verdict& verdict, const Effect& effect) {
   if (!flight.step->expect) return;
   const config::CaseExpect& expect = *flight.step->expect;
-  // Refused only because of what is in flight: a case calls it `deny`, as the caller would.
+  // Refused only because of requests in flight: a case calls it `deny`, as the caller would.
   const std::string came =
       verdict.crowded ? "deny (only with what is in flight)" : policies::verdict_word(verdict);
   const std::string by = policies::decided_by(*set_, plan, verdict);

@@ -26,7 +26,7 @@ struct CaseFileResult {
   std::size_t failed() const noexcept;
 };
 
-/// The case files that stand in the directories, sorted.
+/// The case files in the directories, sorted.
 std::vector<std::string> case_files_in(const std::vector<std::string>& directories);
 
 /// Runs the cases of a file whose names contain `filter`. `config`: where the file names none.

@@ -37,7 +37,7 @@ struct CaseRun::Flight {
   std::string fill(std::string_view text) const;
 };
 
-/// Equal as texts, or as numbers up to what a decimal text of a double can say.
+/// Equal as texts, or as numbers, up to the precision of a decimal text.
 bool same_value(std::string_view wanted, std::string_view came);
 
 /// Replaces every `<n>`.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kSyncedKeys = 4096;
 constexpr std::size_t kSentAtOnce = 256;
-/// No replica dies in a case: what it holds does not end by itself.
+/// No replica dies in a case: its reservations do not end by themselves.
 constexpr milliseconds kHeld = std::chrono::hours{24 * 365};
 
 struct Batch final : store::Batch {

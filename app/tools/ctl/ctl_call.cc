@@ -130,7 +130,7 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
     return out;
   out.code = kNo;
   if (out.status == 401 || out.status == 403) out.code = kRefused;
-  if (out.status == 504) out.code = kUnreachable;  // weir is there, and what it asked is not
+  if (out.status == 504) out.code = kUnreachable;  // weir is there, and its own peer is not
   for (const char* name : {"detail", "title"}) {
     if (out.problem.empty()) out.problem = cell(out.body, name);
   }

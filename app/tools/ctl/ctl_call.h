@@ -16,7 +16,7 @@ struct AdminDoor {
   std::string token_file;   ///< empty: none
   std::string accept;       ///< a media type other than JSON; empty: JSON
   std::string reason = {};  ///< of a change, for the audit log; empty: none is given
-  bool is_named = false;    ///< its address stands elsewhere than in --admin: --replicas, --against
+  bool is_named = false;    ///< its address is not from --admin: --replicas, --against
 };
 
 struct AdminAnswer {
@@ -42,8 +42,8 @@ AdminAnswer ask_admin(const AdminDoor& door, std::string_view method, const std:
 /// Says on stderr what is wrong, if something is, and gives the exit code.
 int complain_of(const AdminAnswer& answer);
 
-/// The same; where there is nothing of this name, it proposes names of `list` in what GET `target`
-/// answers.
+/// The same; if nothing has this name, it proposes names of `list` in the answer to GET
+/// `target`.
 int complain_of_name(const AdminDoor& door, AdminAnswer answer, const std::string& name,
                      const char* target, const char* list);
 

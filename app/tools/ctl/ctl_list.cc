@@ -44,7 +44,7 @@ int add_key(const AdminDoor& door, const ListFlags& flags, const Globals& global
   return kOk;
 }
 
-/// Whether the list has one entry for everybody, like the list of a policy without a key. nullopt:
+/// Whether the list has one entry for everyone, like the list of a policy without a key. nullopt:
 /// the error has been reported.
 std::optional<bool> is_keyless(const AdminDoor& door, const ListFlags& flags, int& code) {
   const AdminAnswer list =

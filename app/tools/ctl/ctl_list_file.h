@@ -9,15 +9,15 @@
 /// Lists as files, both ways: CSV (RFC 4180) and JSON. Pure.
 namespace weir::app {
 
-/// Reads a file into entries as POST /v1/lists/{list}/import wants them. Returns what is wrong with
-/// it, or an empty text.
+/// Reads a file into entries as POST /v1/lists/{list}/import wants them. Returns its error,
+/// or an empty text.
 ///
 /// CSV: a header names the columns; `parts` are the key's, `until`, `for`, `why` and `effect` are
-/// known, others are passed over. Without a header the columns are the key's parts, then `until`,
+/// known, others are ignored. Without a header the columns are the key's parts, then `until`,
 /// then `why`. Text that is not UTF-8, or whose columns other signs separate, is refused. A quote
 /// (') before what a spreadsheet would take for a formula is taken off, as the export has put it
-/// there. JSON: a list of entries, or an object with `entries`; a `key` is a text or a list. What
-/// weir shows of an entry besides is passed over, any other member is refused.
+/// there. JSON: a list of entries, or an object with `entries`; a `key` is a text or a list. Other
+/// members that weir's output has are ignored, unknown ones are refused.
 std::string read_list_file(std::string_view text, const std::vector<std::string>& parts,
                            boost::json::array& entries);
 

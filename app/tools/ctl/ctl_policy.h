@@ -11,7 +11,7 @@ namespace CLI {
 class App;
 }
 
-/// `weir ctl policy`: policies, and what operators set on them for a while.
+/// `weir ctl policy`: policies, and their temporary overrides by operators.
 namespace weir::app {
 
 struct PolicyFlags {

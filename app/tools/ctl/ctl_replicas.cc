@@ -22,7 +22,7 @@ namespace json = boost::json;
 const std::string kDefaultPort = ":" + std::to_string(config::kAdminPort);
 constexpr std::size_t kReplicasMax = 256;
 
-// All addresses of a name, with this port behind each.
+// All addresses of a name, with this port after each.
 bool add_addresses(const std::string& host, const std::string& port, std::vector<std::string>& out,
                    std::string& problem) {
   addrinfo hints{};

@@ -27,12 +27,12 @@ struct ReplicaAnswer {
 /// replica, and which replicas are behind. Pure.
 std::string replicas_text(const std::vector<ReplicaAnswer>& answers);
 
-/// GET /v1/replicas, for people: who runs which configuration, and who is behind. Pure.
+/// GET /v1/replicas, for people: the configuration of each replica, and which are behind. Pure.
 std::string fleet_text(const boost::json::value& answer);
 /// `weir ctl replicas`. Exit code 1: some replica is behind or does not answer.
 int run_replicas(const AdminDoor& door, const Globals& globals);
 
-/// Runs the command at each door, one after the other, and shows what they answered. The exit code
+/// Runs the command at each door, one after the other, and shows the answers. The exit code
 /// is the worst.
 int run_on_replicas(const std::string& list, const Globals& globals,
                     const std::function<int(const std::string& door)>& run);

@@ -24,7 +24,7 @@ void add_levels(const json::object& level, const std::string& way, std::string& 
     if (value.is_object()) {
       add_levels(value.get_object(), path, out);
     } else {
-      append_plain(out, path);  // values of fields: what clients send, or people
+      append_plain(out, path);  // values of fields, from clients or people
       out += "  " + plain(value) + "\n";
     }
   }

@@ -220,7 +220,7 @@ std::string list_imported(const json::value& answer) {
 
 namespace {
 
-/// ` (1500 to 3000)`: of a rung whose limits stand in a table.
+/// ` (1500 to 3000)`: of a rung whose limits are in a table.
 std::string limits_of(const json::value& rung) {
   const json::value* const table = member(rung, "table");
   if (table == nullptr || !table->is_object()) return {};

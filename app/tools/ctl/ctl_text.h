@@ -28,7 +28,7 @@ std::string note_line(const boost::json::value& answer);
 std::string list_cleared(const boost::json::value& answer);
 /// POST /v1/lists/{list}/import, the answers of all pieces added up.
 std::string list_imported(const boost::json::value& answer);
-/// How long an entry holds on: `59m`, or `for good`.
+/// The time that an entry has left: `59m`, or `for good`.
 std::string left_of(const boost::json::value& entry);
 /// GET and DELETE /v1/counters/{policy}
 std::string counters_table(const boost::json::value& answer);
@@ -40,10 +40,10 @@ std::string problems_text(const boost::json::value& answer);
 /// POST /v1/drain
 std::string drain_text(const boost::json::value& answer);
 
-/// GET /v1/audit: a line for each change, and what it was before and after below it.
+/// GET /v1/audit: a line for each change, with the values before and after below it.
 std::string audit_text(const boost::json::value& answer);
 
-/// Policies by how busy they are: what each has decided since the answer before, by the second,
+/// Policies by how busy they are: the verdicts of each since the answer before, by the second,
 /// and in all. `before`: null the first time.
 std::string top_table(const boost::json::value& answer, const boost::json::value& before,
                       double seconds);

@@ -18,7 +18,7 @@ struct WatchOptions {
 
 /// A table of the policies every two seconds, redrawn on a terminal; with -o json a line each time.
 int watch_top(const AdminDoor& door, const WatchOptions& options, const Globals& globals);
-/// Which keys are in the verdicts of an interval most often, by client, and by key of what was
+/// Which keys are in the verdicts of an interval most often, by client, and by the keys that were
 /// listed.
 int watch_keys(const AdminDoor& door, const WatchOptions& options, const Globals& globals);
 /// A line for each verdict; with -o json the rows of GET /v1/verdicts.

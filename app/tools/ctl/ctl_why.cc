@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Commands stand alone on their lines, so that they can be copied.
+// Each command has a line of its own, so that it can be copied.
 void append_commands(std::string& out, const json::value& row, const char* before) {
   for (const json::value& command : items(row, "commands"))
     out += std::string("      ") + before + plain(command) + "\n";

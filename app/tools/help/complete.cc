@@ -266,7 +266,7 @@ std::vector<std::string> ask_names(AdminNames what, const std::string& door,
   if (answer.problem.empty()) {
     for (const boost::json::value& each : items(answer.body, word)) {
       std::string name = cell(each, "name");
-      // A blank would part the word, and a colon in front stands for files.
+      // A blank would part the word, and a colon in front means files.
       if (name.find_first_of(" \t\n") == std::string::npos && !name.starts_with(':'))
         out.push_back(std::move(name));
     }

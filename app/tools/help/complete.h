@@ -21,7 +21,7 @@ using AskNames = std::function<std::vector<std::string>(AdminNames, const std::s
                                                         const std::string& token_file)>;
 
 struct Candidate {
-  std::string word;   ///< `:files` and `:dirs` stand for paths, which the shell completes
+  std::string word;   ///< `:files` and `:dirs` mean paths, which the shell completes
   std::string about;  ///< one line; may be empty
 };
 

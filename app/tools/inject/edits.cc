@@ -28,7 +28,7 @@ bool Edits::is_taken(std::size_t place) const {
                      [&](const Edit& edit) { return edit.at == place; });
 }
 
-// An anchor or a tag may stand before it.
+// An anchor or a tag may precede it.
 std::size_t Edits::open_of(const YAML::Node& node, char bracket) const {
   return text_.find(bracket, at(node)) + 1;
 }
@@ -103,8 +103,8 @@ void Edits::add_last(const YAML::Node& list, const YAML::Node& item) {
   insert(end, (needs_line ? "\n" : "") + std::string(indent, ' ') + to_block(one, indent) + "\n");
 }
 
-/// The place behind the last line of a list whose dashes stand in that column: its lines begin with
-/// a dash there, or further to the right. Blank lines and comments behind it are not part of it.
+/// The place after the last line of a list whose dashes are in that column: its lines begin with
+/// a dash there, or further to the right. Blank lines and comments after it are not part of it.
 std::size_t Edits::end_of_block(std::size_t at, std::size_t column) const {
   std::size_t line =
       text_.rfind('\n', at) == std::string_view::npos ? 0 : text_.rfind('\n', at) + 1;
@@ -150,12 +150,12 @@ std::size_t Edits::line_of(std::size_t at) const {
   return end == std::string_view::npos ? 0 : end + 1;
 }
 
-/// Where a key stands, or an item: in block form with its dash.
+/// The start of a key, or of an item: in block form with its dash.
 std::size_t Edits::start_of(const YAML::Node& of, std::size_t member) const {
   if (of.IsMap()) return at(std::next(of.begin(), static_cast<std::ptrdiff_t>(member))->first);
   const std::size_t item = at(of[member]);
   if (is_flow(of)) return item;
-  // An anchor, a tag or a comment may stand between, with dashes of its own.
+  // An anchor, a tag or a comment may be between, with dashes of its own.
   std::size_t dash = text_.rfind('-', item);
   while (dash != std::string_view::npos && dash > 0 && dash - line_of(dash) != column(of))
     dash = text_.rfind('-', dash - 1);
@@ -191,7 +191,7 @@ bool Edits::remove_block(const YAML::Node& of, std::size_t first, std::size_t la
   return true;
 }
 
-/// Up to `to`, or to the comments that stand on lines of their own before it. A line that is
+/// Up to `to`, or to the comments on lines of their own before it. A line that is
 /// indented deeper than the members belongs to the member before, a comment or not: a text of `|`
 /// may look like one.
 std::size_t Edits::before_comments(std::size_t from, std::size_t to) const {
@@ -207,7 +207,7 @@ std::size_t Edits::before_comments(std::size_t from, std::size_t to) const {
   return out;
 }
 
-/// The place behind the last line of a member that begins here: its other lines stand further to
+/// The place after the last line of a member that begins here: its other lines are further to
 /// the right, or are the items of its list.
 std::size_t Edits::end_of_member(std::size_t at) const {
   const std::size_t column = at - line_of(at);
@@ -229,7 +229,7 @@ std::size_t Edits::end_of_member(std::size_t at) const {
   return end;
 }
 
-/// With the comma before or behind, and what was put between it and the next one.
+/// With the comma before or after, and the text between it and the next one.
 void Edits::remove_flow(const YAML::Node& of, std::size_t first, std::size_t last) {
   const std::size_t from = start_of(of, first);
   const std::size_t end = end_of_flow(start_of(of, last));
@@ -245,7 +245,7 @@ void Edits::remove_flow(const YAML::Node& of, std::size_t first, std::size_t las
   erase(from, to);
 }
 
-/// Where a member of a flow form ends: before its comma, or the bracket behind it.
+/// The end of a member of a flow form: before its comma, or the bracket after it.
 std::size_t Edits::end_of_flow(std::size_t at) const {
   std::size_t depth = 0;
   bool fresh = true;  // a quote would begin a text here

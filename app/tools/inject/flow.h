@@ -14,7 +14,7 @@ std::string to_flow(const YAML::Node& node);
 std::string to_short(const YAML::Node& node);
 
 /// Writes block form, except for parts that were in flow form; each line after the first begins
-/// with `indent` blanks. No line end behind the last.
+/// with `indent` blanks. No line end after the last.
 std::string to_block(const YAML::Node& node, std::size_t indent);
 
 }  // namespace weir::app

@@ -74,7 +74,7 @@ void list_manifests(const std::string& directory, std::vector<std::string>& out,
   std::sort(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
 }
 
-/// The files that a name stands for: the file itself, or the files of a directory.
+/// The files that a name means: the file itself, or the files of a directory.
 Result<std::vector<std::string>> files_of(const std::string& name, bool recursive) {
   std::error_code error;
   if (name == "-" || !std::filesystem::is_directory(name, error)) return std::vector{name};

@@ -244,7 +244,7 @@ class Injector : public ManifestEdit {
            (!map.IsDefined() || takes_keys(map) || (map.IsNull() && edits_.can_fill(holder, name)));
   }
 
-  /// Where the keys of a map in a holder stand, or will: its own place, that of its key where it
+  /// The place of the keys of a map in a holder, now or later: its own, that of its key where it
   /// has no value, or the holder's.
   static int place_of_keys(const YAML::Node& holder, const char* name) {
     const YAML::Node map = at_path(holder, {name});
@@ -267,13 +267,13 @@ class Injector : public ManifestEdit {
     return labelled_.insert(place_of_keys(pod.metadata, "labels")).second;
   }
 
-  /// Adds the annotation from which take_out() knows what inject() has added.
+  /// Adds the annotation that tells take_out() the additions of inject().
   void add_marks(const Pod& pod, const Marks& marks) {
     const YAML::Node annotations = at_path(pod.metadata, {"annotations"});
     const std::string text = marks.text();
     bool done = takes_keys_in(pod.metadata, "annotations");
     if (done) {
-      // Two templates may share one map by an alias: its text stands there once.
+      // Two templates may share one map by an alias: its text is there once.
       const int place = place_of_keys(pod.metadata, "annotations");
       const auto [before, is_new] = marked_.emplace(place, text);
       if (!is_new)
@@ -297,7 +297,7 @@ class Injector : public ManifestEdit {
   const InjectOptions& options_;
 };
 
-/// A null where a list should stand can't be added to, and a second key of that name would be none.
+/// A null in place of a list can't be added to, and a second key of that name would be none.
 std::string null_list(const Pod& pod) {
   for (const char* key : {"initContainers", "volumes"}) {
     const YAML::Node list = at_path(pod.spec, {key});
@@ -324,7 +324,7 @@ std::string name_taken(const Pod& pod) {
   return {};
 }
 
-/// Where weir cannot be put into a pod: what to do about it.
+/// If weir cannot be put into a pod: the remedy.
 std::string why_refused(const Pod& pod, const InjectOptions& options) {
   if (options.classic && (pod.kind == "job" || pod.kind == "cronjob"))
     return pod.title() +

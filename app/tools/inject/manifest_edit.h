@@ -52,15 +52,15 @@ class ManifestRun {
     return fail();
   }
 
-  /// Two workloads may share one template by an alias: its text stands there once.
+  /// Two workloads may share one template by an alias: its text is there once.
   bool is_written(std::size_t pod) const {
     const std::vector<Pod>& pods = objects_.pods;
     return std::any_of(pods.begin(), pods.begin() + static_cast<std::ptrdiff_t>(pod),
                        [&](const Pod& other) { return other.spec.is(pods[pod].spec); });
   }
 
-  /// Applies the edits. `check(text, pods)` reads a result again, and gives what is wrong with it;
-  /// `broken(manifest, error)` says so where the result is not even YAML.
+  /// Applies the edits. `check(text, pods)` reads a result again, and returns its error;
+  /// `broken(manifest, error)` reports a result that is not even YAML.
   template <class Check, class Broken>
   Injected finish(Check check, Broken broken) {
     std::vector<std::string> texts;

@@ -8,7 +8,7 @@
 
 namespace weir::app {
 
-/// An annotation of the pod template: what `weir inject` has added that a pod may also have by
+/// An annotation of the pod template: the additions of `weir inject` that a pod may also have by
 /// itself.
 inline constexpr const char* kAdded = "weir.example/added";
 

@@ -32,7 +32,7 @@ inline constexpr int kGraceSeconds = 60;
 /// A pod of the manifests: its template, and where it comes from.
 struct Pod {
   std::string kind, name, space;
-  YAML::Node holder;          // the template: what has the metadata and the spec
+  YAML::Node holder;          // the template, which has the metadata and the spec
   YAML::Node metadata, spec;  // of the template; metadata may be undefined
   YAML::Node selector;        // of the workload: its labels; may be undefined
   std::size_t from = 0;       // which manifest
@@ -55,14 +55,14 @@ struct Objects {
 
 /// The text of a scalar; empty: the node is none.
 std::string scalar_of(const YAML::Node& node);
-/// The node behind these keys; undefined if one is not there.
+/// The node under these keys; undefined if one is not there.
 YAML::Node at_path(YAML::Node node, std::initializer_list<const char*> path);
 /// How many of a pod's containers, or of its volumes, have that name.
 std::size_t count_named(const YAML::Node& spec, const char* list, std::string_view name);
 /// How many containers named weir a pod has.
 std::size_t count_weir(const YAML::Node& spec);
 
-/// Adds what is in a document. Whatever has a pod template has it in one of a few places; kinds of
+/// Adds the objects of a document. A pod template is in one of a few places; kinds of
 /// others (Argo's Rollout) too.
 void collect(const YAML::Node& document, std::size_t from, Objects& out);
 
@@ -80,7 +80,7 @@ std::vector<YAML::Node> tcp_ports(const YAML::Node& holder);
 /// How well the name, the number or the protocol of a Service's port indicates HTTP.
 enum class HttpSign : std::uint8_t { none, likely, clear };
 HttpSign sign_of_http(const YAML::Node& port);
-/// The app's port in the manifests. Of a pod that has weir: what that weir forwards to. Else that
+/// The app's port in the manifests. Of a pod that has weir: the target of that weir. Else that
 /// of the pod's annotation; of a Service, where one for HTTP goes before others; or the first of a
 /// container.
 std::string port_of(const Pod& pod, const std::vector<Objects::Service>& services);

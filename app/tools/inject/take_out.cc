@@ -48,13 +48,13 @@ bool is_hook_of_inject(const YAML::Node& lifecycle) {
          scalar_of(command[1]) == seconds;
 }
 
-/// Whether a key stands where inject puts it: in flow form first, else before `before`.
+/// Whether a key is where inject puts it: in flow form first, else before `before`.
 bool stands_as_added(const YAML::Node& map, std::size_t number, std::string_view before) {
   return is_flow(map) ? number == 0 : key_at(map, number + 1) == before;
 }
 
 /// Whether a list or map, of which nothing would be left, goes with its key. One in block form
-/// can't stand empty. Without marks: in flow form inject has put its keys in front; a key behind
+/// can't be empty. Without marks: in flow form inject has put its keys in front; a key after
 /// others was there, and empty.
 bool goes_with_key(const std::optional<Marks>& marks, const YAML::Node& map, std::size_t number,
                    const YAML::Node& value) {
@@ -209,7 +209,7 @@ class Remover : public ManifestEdit {
     const YAML::Node map = at_path(holder, {name});
     if (!map.IsDefined() || !map.IsMap()) return true;
     const auto number = place_of(map, key);
-    // Two templates may share it by an alias: its text stands there once.
+    // Two templates may share it by an alias: its text is there once.
     if (!number || !taken_.insert(map.Mark().pos).second) return true;
     const std::size_t of_map = *place_of(holder, name);
     if (map.size() > 1 || !goes_with_key(marks, holder, of_map, map))

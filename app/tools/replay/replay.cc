@@ -274,7 +274,7 @@ std::string look_at_sources(const replay::Plan& plan, const policies::PolicySet&
   return {};
 }
 
-/// Why flags cannot stand as they are, or not together; empty: they can.
+/// Why the flags are wrong, or do not go together; empty: they are right.
 std::string wrong_flags(const ReplayFlags& flags, bool gives_rows) {
   if (!flags.readings.empty() && !gives_rows)
     return "--readings are rows of -o ndjson and -o csv: give one of them as well";

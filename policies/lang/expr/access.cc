@@ -63,8 +63,8 @@ class Access {
   }
 
  private:
-  /// Folds the keys in brackets before a path is cut from the steps: `o["a".size()]` reads what
-  /// `o[1]` reads, and has the same canonical text.
+  /// Folds the keys in brackets before a path is cut from the steps: `o["a".size()]` is read
+  /// like `o[1]`, and has the same canonical text.
   bool check_keys() {
     for (const AstPtr& step : steps_)
       if (step->op == Op::index && !checker_.check(step->children[1])) return false;

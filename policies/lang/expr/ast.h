@@ -22,7 +22,7 @@ struct Ast {
   std::string text;  ///< name; member of a select; function of a call
   Value constant;
   bool word = false;     ///< spelled `not`
-  bool grouped = false;  ///< stood in parentheses
+  bool grouped = false;  ///< was in parentheses
   bool method = false;   ///< call: x.f()
   std::vector<AstPtr> children;
 

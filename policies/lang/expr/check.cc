@@ -308,7 +308,7 @@ bool Checker::element_types(const Ast& x, Ast& list) {
   return ok;
 }
 
-/// The list was folded before it was known what is looked for in it.
+/// The list was folded before the type of its left operand was known.
 bool Checker::constant_list(const Ast& x, Ast& list) {
   if (!list.constant.is(Type::list)) return true;
   std::vector<Value> items(list.constant.as_list().begin(), list.constant.as_list().end());

@@ -9,7 +9,7 @@
 
 namespace weir::policies::expr {
 
-/// Gives every node its type and meaning, replaces what is known at load by its value, and reports
+/// Gives every node its type and meaning, replaces parts known at load by values, and reports
 /// every problem it finds. Whether there were none.
 bool check(AstPtr& root, ExprScope& scope, const std::shared_ptr<Pool>& pool,
            Diagnostics& diagnostics);

@@ -37,8 +37,8 @@ namespace {
 constexpr std::size_t kCanonicalMax = 16384;
 
 /// When the answer comes, the request's body is gone, and of its fields only scalars were kept. So
-/// what an answer-side expression makes of lists and objects is computed while the request is
-/// there: such parts become computed slots of their own.
+/// the parts of an answer-side expression that read lists and objects are computed while the
+/// request is there: they become computed slots of their own.
 void split(AstPtr& node, Checker& checker) {
   const bool scalar = node->type != Type::list && node->type != Type::json;
   const bool alone = node->side == Side::request && !node->varies && node->op != Op::load;

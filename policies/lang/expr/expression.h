@@ -50,7 +50,7 @@ class Expression {
   std::shared_ptr<const expr::Program> program_;
 };
 
-/// The names that mean something where an expression stands. The compiler of policies derives from
+/// The names that mean something inside an expression. The compiler of policies derives from
 /// it, one scope per event.
 class ExprScope {
  public:
@@ -74,7 +74,7 @@ class ExprScope {
   /// Null: there is none of that name.
   virtual std::shared_ptr<const ThresholdTable> table(std::string_view) const { return nullptr; }
   virtual std::vector<std::string_view> table_names() const { return {}; }
-  /// False: what has not been read may define any other name, too.
+  /// False: unread parts may define other names.
   virtual bool knows_all() const { return true; }
   /// For messages: `field "x" is not provided by event "login"`; empty: no event.
   virtual std::string_view event_name() const { return {}; }

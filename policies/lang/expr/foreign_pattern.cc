@@ -64,7 +64,7 @@ std::string plain_test(const Subject& subject, std::string_view text, Compared h
                                 : call(subject, function_of(how), text);
 }
 
-/// `/api/{id}/x` with `[^/]+` for what stands for a segment, `/a/*/x` with `[^/]*` for a star.
+/// `/api/{id}/x` with `[^/]+` for a named segment, `/a/*/x` with `[^/]*` for a star.
 std::string as_expression(const Subject& subject, std::string_view text, Compared how) {
   const bool segments = is_any_of(subject, {"path", "url"});
   std::string out = how == Compared::whole || how == Compared::begin ? "^" : "";
@@ -128,7 +128,7 @@ std::string any_test(const Subject& subject, const Pieces& texts, Compared how) 
   return out;
 }
 
-/// A whole segment of a path that stands for any in other routers: `{id}`, `<id>`, `:id`.
+/// A whole segment of a path that matches any in other routers: `{id}`, `<id>`, `:id`.
 std::string_view named_segment(std::string_view path) {
   while (!path.empty()) {
     const std::size_t slash = std::min(path.find('/'), path.size());

@@ -11,7 +11,7 @@ namespace weir::policies::expr {
 /// The part of a value that a text is compared with.
 enum class Compared : std::uint8_t { whole, begin, end, part };
 
-/// `path`, or `path.lowerAscii()`: what is compared, as a text and as what it reads.
+/// `path`, or `path.lowerAscii()`: the compared expression, as a text and by its attribute.
 struct Subject {
   std::string shown;           ///< as in the file, for hints
   std::string_view attribute;  ///< `path`, `host`, `header`; empty: something else
@@ -30,7 +30,7 @@ struct ForeignPattern {
 /// letters are common, as scopes (`read:*`) and media types are.
 ForeignPattern foreign_pattern(const Subject& subject, std::string_view text, Compared how);
 
-/// A regular expression with a `*` that repeats a slash, as in `/api/*`: surely it should stand for
+/// A regular expression with a `*` that repeats a slash, as in `/api/*`: it should surely match
 /// any text. Empty: there is none; else what to write instead.
 std::string slash_star_hint(const Subject& subject, std::string_view pattern);
 /// For a regular expression that RE2 refuses since it is a glob: `*.php`, `/api/**`. Empty: else.

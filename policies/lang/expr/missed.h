@@ -22,7 +22,7 @@ struct Program;
 ///    and does not take that type.
 ///  - int(), double() or round() cannot convert a number that the client sends, or a text from
 ///    which some application reads a number.
-/// For lack of memory it is `too_costly`: the one who sends long values decides that.
+/// For lack of memory it is `too_costly`: the client that sends long values decides that.
 struct Missed {
   MissReason why = MissReason::none;  ///< the reason that weighs most; none: there is a value
   SlotId part = SlotTable::kMax;  ///< the first part of the request that cannot be read, or kMax

@@ -33,7 +33,7 @@ std::string write(std::string_view text) {
   return text.empty() ? std::string() : "write " + quoted(text);
 }
 
-/// A path as policies match it: bytes that may not stand bare in one are escaped, and the digits of
+/// A path as policies match it: bytes that must not be bare in one are escaped, and the digits of
 /// an escape are in capitals.
 std::string escaped_path(std::string_view path) {
   constexpr std::string_view kOdd = "\"<>[\\]^`{|}";

@@ -20,13 +20,13 @@
 namespace weir::policies::expr {
 namespace {
 
-/// `subject op value`: one of the tests that `&&` joins, or what follows from it.
+/// `subject op value`: one of the tests that `&&` joins, or a consequence of one.
 struct Test {
   const Ast* at = nullptr;  ///< the whole test
   const Ast* subject = nullptr;
   Op op = Op::equal;          ///< or not_equal, less, less_equal, greater, greater_equal
   std::vector<Value> values;  ///< equal: it is one of them; not_equal: it is none of them
-  /// NaN passes as well, which has no order: `!(x < 5)`, of what may be a double.
+  /// NaN passes as well, which has no order: `!(x < 5)`, of a value that may be a double.
   bool or_unordered = false;
 };
 
@@ -88,7 +88,7 @@ std::optional<Test> comparison(const Ast& node, bool negated) {
       &node, subject, negated ? contrary(op) : op, {value}, negated && is_order(op) && !ordered};
 }
 
-/// None: what follows from it is not looked at.
+/// None: the node is not analysed.
 std::optional<Test> read_test(const Ast& node, bool negated) {
   switch (node.op) {
     case Op::logical_not:
@@ -154,7 +154,7 @@ bool is_apart(const Value& a, const Value& b) {
   const int one = kind_of(a), other = kind_of(b);
   return one != 0 && other != 0 && (one != other || !is_same(a, b));
 }
-/// False: what equals `value` fails `op bound`, or there is no such order.
+/// False: a value equal to `value` fails `op bound`, or there is no such order.
 bool may_pass(const Value& value, Op op, const Value& bound) {
   std::partial_ordering order = std::partial_ordering::unordered;
   if (value.is_number() && bound.is_number()) {
@@ -341,7 +341,7 @@ class Chain {
     for (const Test& test : tests) {
       if (!none({&test})) continue;
       if (!is_order(test.op))
-        return true;  // an empty list, or what no value equals: another check warns
+        return true;  // an empty list, or an impossible value: another check warns
       const bool before_all = test.values.front().is(Type::text);
       say(test, test,
           checker_.source(*test.at) + " never holds: " +

@@ -79,14 +79,14 @@ class Parser {
                : diagnostics_.text().substr(token.begin, token.end - token.begin);
   }
 
-  /// `path LIKE "/a%"`, `path contains "a"`, `x not in y`: words that stand between two operands in
+  /// `path LIKE "/a%"`, `path contains "a"`, `x not in y`: words that are infix operators in
   /// other languages.
   std::string infix_hint(const Token& token) const {
     if (index_ == 0 || token.kind != Token::Kind::name) return {};
     const Token& first = tokens_[0];
     if (first.kind == Token::Kind::name && first.text == "if" && index_ == 1)
       return "write condition ? a : b";
-    if (operand_end_ != tokens_[index_ - 1].end) return {};  // no operand stands before it
+    if (operand_end_ != tokens_[index_ - 1].end) return {};  // no operand precedes it
     const std::string left =
         diagnostics_.text().substr(operand_begin_, operand_end_ - operand_begin_);
     const std::string word = ascii::lowered(token.text);

@@ -15,7 +15,7 @@ namespace weir::policies::expr {
 std::unique_ptr<re2::RE2> compile_pattern(std::string_view pattern, std::string& error);
 
 /// Whether the pattern can match no text at all, as far as its shape shows: an empty class,
-/// something that must follow `$` or stand before `^`. True is certain; false may be a pattern that
+/// something that must follow `$` or precede `^`. True is certain; false may be a pattern that
 /// is merely odd.
 bool matches_nothing(const re2::RE2& compiled);
 

@@ -4,7 +4,7 @@
 #include "policies/lang/expr/functions.h"
 #include "policies/lang/expr/quote.h"
 
-/// Canonical text: what differs only in blanks, quotes, synonyms or call form reads the same.
+/// Canonical text: the same for expressions that differ only in blanks, quotes, synonyms or form.
 namespace weir::policies::expr {
 namespace {
 

@@ -5,7 +5,7 @@
 
 namespace weir::policies::expr {
 
-/// The number to write instead of a text that stands beside `time`: the Unix milliseconds of a
+/// The number to write instead of a text that is compared with `time`: the Unix milliseconds of a
 /// date, in UTC if the text names no zone.
 std::string time_hint(std::string_view text);
 

@@ -15,7 +15,7 @@ bool is_spelt(const Value& value, std::string_view text) noexcept {
   return value.is_number() && text == std::string_view(digits, value.as_number().to_chars(digits));
 }
 
-/// Many applications ask for a parameter wherever it stands (`getParameter`, `FormValue`, `params`,
+/// Many applications ask for a parameter in any place (`getParameter`, `FormValue`, `params`,
 /// `$_REQUEST`): one that the body does not have is read from the query. Of a form and a query that
 /// both have it some take one, and Spring takes both: `alice,alice`. Where the event says that the
 /// application reads JSON, the member of the body wins.

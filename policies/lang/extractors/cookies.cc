@@ -62,7 +62,7 @@ bool hides(std::string_view text, std::string_view name) noexcept {
   return false;
 }
 
-/// Whether applications differ in what they trim of the value.
+/// Whether applications trim the value differently.
 bool has_odd_blank(std::string_view value) noexcept {
   return trim_blanks(value).size() != value.size();
 }
@@ -100,7 +100,7 @@ Extracted cookie_value(Arena& arena, std::string_view value) noexcept {
       return Extracted::miss(MissReason::ambiguous);
   } else if (find_end(value) != std::string_view::npos ||
              value.find('{') != std::string_view::npos) {
-    // From a quote at the beginning Python goes on to the next one behind `;`; older Node cuts the
+    // From a quote at the beginning Python reads to the next quote after a `;`; older Node cuts the
     // last byte off. Undertow ends a value at `{`. WebOb reads `\141` as `a`.
     return Extracted::miss(MissReason::ambiguous);
   }
@@ -123,7 +123,7 @@ Extracted find_cookie(Arena& arena, std::span<const HeaderField> headers,
   for (const HeaderField& field : headers) {
     if (!equals_ignoring_case(field.name, "cookie")) continue;
     std::string_view rest = field.value;
-    // WSGI and PHP join the lines with a comma, so the value goes on.
+    // WSGI and PHP join the lines with a comma, so the value continues.
     if (is_last && rest.substr(0, rest.find(';')).find('=') == std::string_view::npos)
       return Extracted::miss(MissReason::ambiguous);
     is_last = false;

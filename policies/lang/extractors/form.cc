@@ -20,7 +20,7 @@ struct AsItStands {
   static std::string_view name(std::string_view raw) noexcept { return raw; }
 };
 
-/// A form as those read it who drop the highest bit of each byte, as Node's `ascii` does.
+/// A form as read by applications that drop the highest bit of each byte, as Node's `ascii` does.
 class InSevenBits {
  public:
   static std::size_t find(std::string_view text, char c) noexcept {
@@ -114,7 +114,7 @@ MissReason compare_in_seven_bits(std::string_view encoded, const Parameter& foun
   return same ? found.why : MissReason::ambiguous;
 }
 
-/// Servers read DEL as they read a letter; what they do at the others differs.
+/// Servers read DEL as they read a letter; they differ at the others.
 bool may_end_early(std::string_view text) noexcept {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return ascii::is_control(c) && c != '\x7f'; });

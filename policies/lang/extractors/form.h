@@ -26,7 +26,7 @@ inline constexpr std::size_t kRawNameMax = 4096;
 /// without '=' has the value "".
 Extracted find_parameter(Arena& arena, std::string_view encoded, std::string_view name) noexcept;
 
-/// The same of a field that stands at a path (two steps or more): `user[email]` is
+/// The same of a field at a path (two steps or more): `user[email]` is
 /// `body.user.email` (extractors/name_path.h).
 Extracted find_parameter(Arena& arena, std::string_view encoded,
                          std::span<const PathStep> path) noexcept;

@@ -58,7 +58,7 @@ bool looks_like_form(std::string_view body) noexcept {
   return kOthers.find(body[first]) == std::string_view::npos && body.find('\0') != 0;
 }
 
-/// Whether an encoded text is US-ASCII, and what its escapes stand for.
+/// Whether an encoded text and the bytes of its escapes are US-ASCII.
 bool is_encoded_ascii(std::string_view text) noexcept {
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
     if (escaped_byte(text, at) >= 0x80) return false;
@@ -116,7 +116,7 @@ Extracted to_value(Arena& arena, const dom::element& element, std::size_t names)
 
 constexpr std::string_view kPrototype = "__proto__", kConstructor = "constructor";
 
-/// Whether a member may hold what JavaScript reads as members of the object itself.
+/// Whether JavaScript may read the member's members as those of the object itself.
 bool may_be_prototype(std::string_view name) noexcept {
   return (name.size() == kPrototype.size() && name == kPrototype) ||
          (name.size() == kConstructor.size() && name == kConstructor);

@@ -97,7 +97,7 @@ class Mending {
     return next != std::string_view::npos && text_[next] == ':';
   }
 
-  /// Past a string; where half a surrogate pair stands in it, again as a name or not at all.
+  /// Passes a string. One with half a surrogate pair is mended if it is a name, else replaced.
   void string() {
     const std::size_t begin = at_;
     if (!pass_string(false)) return;

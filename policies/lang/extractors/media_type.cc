@@ -171,7 +171,7 @@ bool next_header_parameter(std::string_view& rest, std::string_view& name, std::
     const std::size_t size = bare(rest);
     value = rest.substr(0, size);
     // PHP takes single quotes for quotes. Those of an encoded value (`utf-8''x`) are a pair, and
-    // nothing that ends a parameter stands between them.
+    // nothing between them ends a parameter.
     const auto quotes = std::count(value.begin(), value.end(), '\'');
     const bool pair = quotes == 2 && name.ends_with('*');
     if (size == 0 || (quotes != 0 && !pair)) return false;
@@ -202,7 +202,7 @@ MediaType parse_media_type(std::string_view value) noexcept {
       out.ambiguous = out.ambiguous || charset || !take_charset(text, out.ascii);
       charset = true;
     } else if (out.kind == BodyKind::multipart) {
-      // PHP looks for the word anywhere in the line, so no other parameter may stand beside it.
+      // PHP looks for the word anywhere in the line, so any other parameter makes it ambiguous.
       out.ambiguous = out.ambiguous || !equals_ignoring_case(name, "boundary") ||
                       !out.boundary.empty() || !is_plain_boundary(text);
       out.boundary = text;

@@ -11,7 +11,7 @@ namespace weir::policies {
 /// The content of Content-Type.
 struct MediaType {
   BodyKind kind = BodyKind::none;  ///< none: another type, or no type
-  /// Applications may differ in what they read: two Content-Type lines, a charset that is neither
+  /// Applications may differ in their reading: two Content-Type lines, a charset that is neither
   /// UTF-8 nor one byte a character beyond US-ASCII, or given twice, broken parameters, a boundary
   /// that is not plain.
   bool ambiguous = false;

@@ -17,7 +17,7 @@ constexpr std::string_view kBlankLine = "\r\n\r\n";  // ends a line, and an empt
 constexpr std::size_t kHeadLinesMax = 16;
 constexpr std::size_t kHeadBytesMax = 4096;
 
-/// Where `--boundary` stands next; npos: nowhere.
+/// The position of the next `--boundary`; npos: none.
 std::size_t find_delimiter(std::string_view body, std::string_view boundary, std::size_t from) {
   for (std::size_t at = body.find("--", from); at != std::string_view::npos;
        at = body.find("--", at + 1)) {
@@ -33,7 +33,7 @@ bool is_header_name(std::string_view name) noexcept {
   });
 }
 
-/// Whether `name=` stands in a text, also as `name *0 =` and in any letter case. `word`: not as the
+/// Whether `name=` is in a text, also as `name *0 =` and in any letter case. `word`: not as the
 /// end of a longer word.
 bool has_name(std::string_view text, bool word) noexcept {
   constexpr std::string_view kName = "name";

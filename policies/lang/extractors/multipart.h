@@ -19,9 +19,9 @@ class Multipart {
 
   /// `boundary` is plain (extractors/media_type.h); `ascii`: applications agree about ASCII alone,
   /// so names have nothing else. False: the body is not what browsers write; then find() may not be
-  /// called. Nothing but one empty line stands before the first boundary and
+  /// called. At most one empty line is before the first boundary and
   /// after the line of the last; lines end with CRLF; each part has one Content-Disposition with
-  /// one name, no name that is encoded (`name*`) or stands in Content-Type, and no transfer
+  /// one name, no name that is encoded (`name*`) or is in Content-Type, and no transfer
   /// encoding.
   bool read(std::string_view body, std::string_view boundary, bool ascii);
   /// The value of a field: a view of the body, until the next read(). Misses: absent; ambiguous

@@ -11,7 +11,7 @@ namespace {
 
 using namespace name_text;
 
-// Beside characters, a name that stands for a path has these.
+// A name that means a path has these beside characters.
 constexpr char32_t kBoundary = 0xfffffffe;    ///< between two steps
 constexpr char32_t kAnyElement = 0xfffffffd;  ///< `[]`
 
@@ -31,9 +31,9 @@ class Steps {
     char32_t& first = mark_ != kEnd ? mark_ : letter_;
     return std::exchange(first, kEnd);
   }
-  /// Text stood after a `]`.
+  /// There was text after a `]`.
   bool has_rest() const noexcept { return has_rest_; }
-  /// A point stands at the end.
+  /// The name ends with a point.
   bool ends_with_point() const noexcept { return after_point_; }
 
  private:
@@ -78,7 +78,7 @@ class Steps {
   Source source_;
   Dots dots_;
   bool named_ = false;   // the first step has begun
-  bool inside_ = false;  // a letter of this step stood
+  bool inside_ = false;  // a letter of this step was read
   bool opened_ = false;  // just after a `[`
   bool closed_ = false;  // just after a `]`
   bool after_point_ = false;
@@ -88,7 +88,7 @@ class Steps {
   char32_t mark_ = kEnd, letter_ = kEnd;
 };
 
-/// Reads one step as an index of a list; `next` becomes what stands after it.
+/// Reads one step as an index of a list; `next` becomes the character after it.
 template <class Source>
 PathMatch match_index(Steps<Source>& steps, char32_t& next, std::uint32_t wanted) noexcept {
   if (next == kAnyElement) {

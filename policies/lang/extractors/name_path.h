@@ -7,7 +7,7 @@
 #include "policies/lang/extractors/names.h"
 #include "policies/lang/slots.h"
 
-/// Names of forms and queries that stand for a path: `user[email]` is what an application reads as
+/// Names of forms and queries that mean a path: applications read `user[email]` as
 /// `body.user.email` (PHP, Ruby, qs), `user.email` too (Spring, ASP.NET, qs with dots).
 namespace weir::policies {
 

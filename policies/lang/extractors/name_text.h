@@ -19,8 +19,8 @@ namespace weir::policies::name_text {
 inline constexpr char32_t kEnd = 0xffffffff;
 inline constexpr char32_t kBroken = 0xfffd;
 
-/// A byte that is not UTF-8, as those read it who take a head for Latin-1: a blank if it is one
-/// there.
+/// A byte that is not UTF-8, as read by applications that take a head for Latin-1: a blank if it is
+/// one there.
 inline char32_t broken(unsigned char byte) noexcept {
   return byte == 0x85 || byte == 0xa0 ? byte : kBroken;
 }
@@ -45,7 +45,7 @@ class PlainText {
   std::string_view rest_;
 };
 
-/// The characters of an encoded name. A broken escape stands for itself; `%u0075` is `u`, as
+/// The characters of an encoded name. A broken escape is taken literally; `%u0075` is `u`, as
 /// Microsoft's older servers read it.
 class EncodedText {
  public:
@@ -118,7 +118,7 @@ enum class Blanks : std::uint8_t { dropped, are_underscores };
 /// where points nest.
 enum class Points : std::uint8_t { are_underscores, dropped };
 
-/// A name without what applications pass over. Separators inside are left out, at both ends each is
+/// A name without ignored characters. Separators inside are left out, at both ends each is
 /// an underscore; blanks at both ends are left out.
 template <class Source>
 class Folded {

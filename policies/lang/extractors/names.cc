@@ -22,7 +22,7 @@ bool is_exact(std::string_view encoded, std::string_view wanted) noexcept {
   return at == encoded.size();
 }
 
-/// Whether a `[` stands in the name and no `]` after it: PHP makes an underscore of it.
+/// Whether the name has a `[` and no `]` after it: PHP makes an underscore of it.
 bool has_open_bracket(std::string_view encoded) noexcept {
   EncodedText text(encoded);
   bool open = false;
@@ -33,7 +33,7 @@ bool has_open_bracket(std::string_view encoded) noexcept {
   return open;
 }
 
-/// The character at `at`, decoded, and `at` behind it. Only ASCII matters.
+/// The character at `at`, decoded, and `at` after it. Only ASCII matters.
 char next_byte(std::string_view encoded, std::size_t& at) noexcept {
   const int escaped = encoded[at] == '%' ? escaped_byte(encoded, at) : -1;
   const char c = escaped >= 0 ? static_cast<char>(escaped) : encoded[at];
@@ -58,7 +58,7 @@ std::size_t list_end(std::string_view encoded) noexcept {
   return std::string_view::npos;
 }
 
-/// Whether a point may stand in front of the name.
+/// Whether the name may begin with a point.
 bool may_begin_with_point(std::string_view encoded) noexcept {
   return !encoded.empty() && !ascii::is_letter_or_digit(encoded.front()) &&
          encoded.find_first_of(".%") != std::string_view::npos;

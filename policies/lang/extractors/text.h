@@ -13,7 +13,7 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 using ascii::equals_ignoring_case;
 
-/// Cuts off and returns what stands before the first `separator`, or everything.
+/// Cuts off and returns the part before the first `separator`, or everything.
 constexpr std::string_view next_part(std::string_view& rest, char separator) noexcept {
   const std::size_t at = rest.find(separator);
   const std::string_view part = rest.substr(0, at);

@@ -12,7 +12,7 @@ namespace weir::policies {
 void check_event_of_calls(const config::EventDef& def, const PolicySet& set, EventIndex index,
                           config::Problems& problems);
 
-/// Checks what a policy, or one of its `metrics`, counts of calls. `def` is the policy's own
+/// Checks the calls that a policy, or one of its `metrics`, counts. `def` is the policy's own
 /// definition, and `owner` that of the policy with the rungs.
 void check_counts_of_calls(const config::PolicyDef& def, const config::PolicyDef& owner,
                            const PolicySet& set, const Policy& policy, config::Problems& problems);

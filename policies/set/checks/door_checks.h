@@ -7,7 +7,7 @@
 namespace weir::policies {
 
 /// Warns of policies that cannot be served, or not without help, at doors of the same file that do
-/// not see what those policies read.
+/// not see the fields that those policies read.
 void warn_of_doors(const config::Server& server, const PolicySet& set, config::Problems& problems);
 
 /// Warns of policies that refuse whole classes of requests because they ask every body for a field.

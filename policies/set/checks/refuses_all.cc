@@ -52,7 +52,7 @@ bool holds_at_once(const PolicySet& set, const Policy& policy, const Binding& bi
       return reading > limit->as_real();
     case Compare::at:
       return reading >= limit->as_real();
-    default:  // what is refused is not counted, so that the count stays under the limit
+    default:  // refused events are not counted, so that the count stays under the limit
       return binding.counts && !set.counters[policy.counters[rung.counter]].always &&
              reading < limit->as_real();
   }
@@ -78,7 +78,7 @@ bool is_judged(const PolicySet& set, const Policy& policy, EventIndex index) {
   }
 }
 
-/// A request that may come to what the policy counts holds a place until its answer: a threshold
+/// A request that the policy may count holds a place until its answer: a threshold
 /// that one event passes refuses it, and nothing is ever counted.
 bool refuses_before_answers(const PolicySet& set, const Policy& policy, const Binding& binding) {
   const bool reserves = binding.counts && binding.outcome &&
