@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 namespace weir::limiter {
 namespace {
@@ -37,6 +38,15 @@ void SyncRounds::queue(SyncEntry& entry) {
   if (queue == queues_.end()) queue = queues_.insert(queue, {interval, {}, {}});
   queue->keys.push_back(entry.key);
   entry.queued = true;  // without memory for it the next event tries again
+}
+
+void SyncRounds::queue_untold(SyncEntry& entry) noexcept {
+  if (!entry.has_to_tell()) return;
+  try {
+    queue(entry);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
 }
 
 void SyncRounds::hasten(SyncEntry& entry, TimePoint now, Haste haste) {

@@ -23,6 +23,9 @@ class SyncRounds {
   // Under the entry's lock.
   /// The key is exchanged at its next interval.
   void queue(SyncEntry& entry);
+  /// The same if the key has something to tell. To be called after each change of it: a round may
+  /// have taken the key since the event touched it. Without memory the next event queues the key.
+  void queue_untold(SyncEntry& entry) noexcept;
   void hasten(SyncEntry& entry, TimePoint now, Haste haste);
 
   /// The time of the next work; none: nothing is queued.

@@ -98,6 +98,7 @@ Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, M
     const Reading reading =
         members_.admit(*entry, key, now, event, ceiling, enforced, reserves, &kept);
     note_reserved();
+    rounds_.queue_untold(*entry);
     return reading;
   }
   const auto charge = [&](const Ceiling* here) {
@@ -129,6 +130,7 @@ Reading SyncedBank::admit(const SyncedCounter& counter, const CounterKey& key, M
   note_reserved();
   if (event.amount.is_negative()) entry->has_negative = true;
   if (!reserves && reading.stored) count_in(*entry, event.amount, now.at);
+  rounds_.queue_untold(*entry);
   take_in(reading, others, *entry, &event, now.at);
   note_doubt(*entry, reading, event, now.at);
   return reading;
@@ -182,7 +184,7 @@ Reading SyncedBank::settle(const SyncedCounter& counter, const CounterKey& key,
   if (matched) {
     if (event.amount.is_negative()) entry->has_negative = true;
     count_in(*entry, event.amount, now.at);
-    rounds_.queue(*entry);
+    rounds_.queue_untold(*entry);
   }
   take_in(reading, entry->others_at(now.at), *entry, matched ? &event : nullptr, now.at);
   note_doubt(*entry, reading, event, now.at);
@@ -208,12 +210,7 @@ void SyncedBank::uncharge(const SyncedCounter& counter, const CounterKey& key,
     // The next counts, and the next answer, compensate for the counts that were already sent.
     forget_old_debt(*entry, undo.at);
     entry->pending = amount_of(entry->pending) - undo.amount.amount;
-    if (entry->merge != Merge::gauge) return;
-    try {
-      rounds_.queue(*entry);  // it may have been sent already
-    } catch (const std::bad_alloc&) {
-      return;  // the next event of the key queues it
-    }
+    rounds_.queue_untold(*entry);
   }
 }
 

@@ -86,7 +86,7 @@ Reading SyncedMembers::settle(SyncEntry& entry, const CounterKey& key, TimePoint
   Reading reading = bank_.settle(id, key, event_time, now, event, undo, matched);
   if (matched) {
     table_.keep_untold(entry, event.member, is_new);
-    rounds_.queue(entry);
+    rounds_.queue_untold(entry);
   }
   take_in(reading, entry, told, now.at);
   note_fresh(entry, reading, now.at);
