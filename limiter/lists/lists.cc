@@ -167,8 +167,8 @@ ListOutcome ListBank::add(ListId id, const Listing& l, TimePoint now) {
       e.parts.push_back(printable(part));
     }
   }
+  e.listed = now;  // also if it is kept: a removal before now, heard later, does not end it
   if (out.kind != ListOutcome::Kind::kept) {  // why it holds until then
-    e.listed = now;
     e.policy = printable(l.policy);
     e.why = printable(l.why);
     e.by = printable(l.by);

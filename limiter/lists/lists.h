@@ -68,7 +68,7 @@ struct ListEntry {
   Hash128 key;
   std::vector<std::string> parts;
   TimePoint since{}, until{}, forget_until{};
-  TimePoint listed{};  ///< when it was listed last, newly or for longer
+  TimePoint listed{};  ///< when it was listed last, newly, for longer or for less
   std::string policy, why, by;
   Number value, limit;
   std::uint64_t times = 0;
@@ -158,8 +158,11 @@ class ListBank {
                                    std::size_t limit) const;
   /// Merges a listing of another replica: the later end wins, as in add(), except over an entry
   /// that was listed at `removed` or before. Sends nothing to replicas.
-  void merge(ListId list, ListEntry entry, TimePoint now,
+  /// False: there is no room for it.
+  bool merge(ListId list, ListEntry entry, TimePoint now,
              std::optional<TimePoint> removed = std::nullopt);
+  /// Whether a new key would find room. Removes entries that have ended.
+  bool has_room(ListId list, TimePoint now);
   /// Merges a removal of another replica. Sends nothing to replicas.
   void merge_removal(ListId list, const Hash128& key);
 

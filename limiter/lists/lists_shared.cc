@@ -75,9 +75,9 @@ std::vector<ListEntry> ListBank::page_held(ListId id, TimePoint now, std::option
   return out;
 }
 
-void ListBank::merge(ListId id, ListEntry entry, TimePoint now, std::optional<TimePoint> removed) {
+bool ListBank::merge(ListId id, ListEntry entry, TimePoint now, std::optional<TimePoint> removed) {
   List* const list = impl_->list(id);
-  if (list == nullptr || List::end_of(entry) <= now) return;
+  if (list == nullptr || List::end_of(entry) <= now) return true;
   const std::scoped_lock hold(list->mutex);
   const auto it = list->entries.find(entry.key);
   if (it != list->entries.end() && !(removed && it->second.listed <= *removed)) {
@@ -87,7 +87,7 @@ void ListBank::merge(ListId id, ListEntry entry, TimePoint now, std::optional<Ti
     if (former.until >= entry.until) {  // the local entry lasts longer
       if (former.times == times && former.forget_until == forget_until &&
           former.listed >= entry.listed)
-        return;
+        return true;
       const TimePoint listed = std::max(former.listed, entry.listed);
       entry = former;
       entry.listed = listed;
@@ -100,14 +100,22 @@ void ListBank::merge(ListId id, ListEntry entry, TimePoint now, std::optional<Ti
     entry.forget_until = forget_until;
   } else if (it == list->entries.end() && !list->make_room(now)) {
     list->refused.fetch_add(1, std::memory_order_relaxed);
-    return;
+    return false;
   }
   const Hash128 key = entry.key;
-  if (list->put(std::move(entry), now)) {
-    impl_->changed(*list, key);
-  } else {
+  if (!list->put(std::move(entry), now)) {
     list->refused.fetch_add(1, std::memory_order_relaxed);
+    return false;
   }
+  impl_->changed(*list, key);
+  return true;
+}
+
+bool ListBank::has_room(ListId id, TimePoint now) {
+  List* const list = impl_->list(id);
+  if (list == nullptr) return false;
+  const std::scoped_lock hold(list->mutex);
+  return list->make_room(now);
 }
 
 void ListBank::merge_removal(ListId id, const Hash128& key) {

@@ -90,6 +90,26 @@ void ListSync::drop_pending(const Hash128& key) {
   pending_.erase(it);
 }
 
+/// A pending change is sent at `due` at the latest.
+void ListSync::hasten(const Hash128& key, TimePoint due) {
+  const auto it = pending_.find(key);
+  if (it == pending_.end() || it->second.due <= due) return;
+  queue_.erase({it->second.due, key});
+  it->second.due = due;
+  queue_.insert({due, key});
+}
+
+/// When to send an extension of an entry that others know until then.
+TimePoint ListSync::due_within(std::int64_t until, TimePoint now) const noexcept {
+  const std::int64_t left = until - to_store(now);
+  return now + milliseconds{std::clamp<std::int64_t>(left / 4, 0, kMinute)};
+}
+
+void ListSync::set_max(std::size_t max) noexcept {
+  if (max > max_ && missed_again_) missed_again_ = TimePoint{};
+  max_ = max;
+}
+
 void ListSync::gather(TimePoint now) {
   bool lost = false;
   for (const limiter::LocalListChange& change : bank_.take_shared_changes(list_, &lost)) {
@@ -108,10 +128,7 @@ void ListSync::gather(TimePoint now) {
         if (pending.removed)
           pending.listed = std::max(*pending.listed, *pending.removed + milliseconds{1});
       }
-      if (!pending.removed) {
-        const std::int64_t left = known->until - to_store(now);
-        pending.due = now + milliseconds{std::clamp<std::int64_t>(left / 4, 0, kMinute)};
-      }
+      if (!pending.removed) pending.due = due_within(known->until, now);
     }
     put_pending(change.key, pending);
   }
@@ -230,6 +247,7 @@ bool ListSync::answered(const Reply& reply, TimePoint now) {
   stats_.sent += flown.size();
   if (in_round_ && !more) end_round(now);
   if (refused_again_ && now >= *refused_again_) repeat_refused(now);
+  if (missed_again_ && now >= *missed_again_ && !in_round_) fetch_missed(now);
   if (now >= prune_at_) prune(now);
   const milliseconds wait = now < busy_until_ ? kPollBusy : kPollIdle;
   next_ = more ? now
@@ -284,7 +302,11 @@ bool ListSync::take_record(const ListRecord& record, TimePoint now) {
       bank_.merge_removal(list_, record.key);
       return true;
     }
-    if (change == nullptr) repeat(record.key, 0, held->listed, now);  // the store has lost it
+    if (change == nullptr) {
+      repeat(record.key, 0, held->listed, now);  // listed after the removal, or lost by the store
+    } else {
+      hasten(record.key, now);  // an extension of an entry that only this replica has now
+    }
     return false;
   }
   if (removed_here >= record.listed) return false;  // the removal goes to the store
@@ -300,8 +322,12 @@ bool ListSync::take_record(const ListRecord& record, TimePoint now) {
     if (to_store(entry->since) <= record.removed) entry->since = entry->listed;
     if (listed_here <= record.removed) removed = to_local(record.removed);
   }
-  bank_.merge(list_, std::move(*entry), now, removed);
-  if (local_change(record.key) != nullptr) return true;
+  if (!bank_.merge(list_, std::move(*entry), now, removed) && !missed_again_)
+    missed_again_ = now + kRefusedAgain;
+  if (local_change(record.key) != nullptr) {
+    hasten(record.key, due_within(record.until, now));
+    return true;
+  }
   const auto held = bank_.held(list_, record.key, now);
   if (held && to_store(held->until) > record.until + kSame)
     repeat(record.key, 0, held->listed, now);  // it lasts longer here: so it does for all
@@ -421,6 +447,13 @@ void ListSync::repeat_refused(TimePoint now) {
         repeat(entry.key, 0, entry.listed, now);
     }
   }
+}
+
+/// Asks for everything that the store has, if the bank has room for some of it.
+void ListSync::fetch_missed(TimePoint now) {
+  if (!bank_.has_room(list_, now)) return;
+  missed_again_.reset();
+  begin_round(0);
 }
 
 void ListSync::prune(TimePoint now) {

@@ -34,7 +34,8 @@ namespace weir::store {
 ///
 /// Creations and removals are sent at once. An extension is sent in the first quarter of the
 /// remaining term, at most a minute late: the delay has no effect before that term ends, and a key
-/// that is listed again with every request costs one call a minute.
+/// that is listed again with every request costs one call a minute. If another replica ends that
+/// term earlier meanwhile, by a removal, the extension is sent in time for the term that is left.
 ///
 /// Times in the store are the store's own: each answer shows the difference between its clock and
 /// ours, so replicas need not agree on theirs.
@@ -43,7 +44,8 @@ class ListSync {
   static constexpr std::size_t kOpsMax = 32;       ///< changes a call: some 0.2 ms of the server
   static constexpr std::size_t kChangesMax = 128;  ///< records an answer
   static constexpr std::size_t kPendingMax = 1'000'000;
-  /// An entry for which the store had no room is sent again after so long.
+  /// An entry for which the store had no room is sent again after so long. So are entries fetched
+  /// for which the bank had none.
   static constexpr milliseconds kRefusedAgain = std::chrono::minutes{1};
   static constexpr milliseconds kPollBusy{250}, kPollIdle{800};
 
@@ -62,7 +64,7 @@ class ListSync {
   void failed(TimePoint now);                   ///< the call; it may have been executed
   void doubt() noexcept { uncertain_ = true; }  ///< the store may be a different one now
   /// The list has room for more or fewer entries now.
-  void set_max(std::size_t max) noexcept { max_ = max; }
+  void set_max(std::size_t max) noexcept;
   /// Pending changes are due now, extensions too: this replica ends.
   void hurry(TimePoint now);
   /// The store has confirmed every gathered change.
@@ -107,6 +109,8 @@ class ListSync {
   void measure(std::int64_t store_now, TimePoint now);
   void put_pending(const Hash128& key, const Pending& newer);
   void drop_pending(const Hash128& key);
+  void hasten(const Hash128& key, TimePoint due);
+  TimePoint due_within(std::int64_t until, TimePoint now) const noexcept;
   bool make_op(const Hash128& key, const Pending& pending, TimePoint now, ListOp& op) const;
   void take(const ListRecord& record, TimePoint now);
   bool take_record(const ListRecord& record, TimePoint now);
@@ -117,6 +121,7 @@ class ListSync {
   void repeat(const Hash128& key, std::int64_t removed, std::optional<TimePoint> listed,
               TimePoint now);
   void repeat_refused(TimePoint now);
+  void fetch_missed(TimePoint now);
   void prune(TimePoint now);
   void prune_tombstones();
   /// Entries and tombstones that the store keeps at most.
@@ -153,6 +158,7 @@ class ListSync {
   TimePoint busy_until_{}, prune_at_{};
   std::optional<TimePoint> refused_again_;  // none: the store has refused nothing since
   std::unordered_set<Hash128, HashOfHash> refused_;
+  std::optional<TimePoint> missed_again_;  // none: the bank had room for all that the store has
   Stats stats_;
 };
 

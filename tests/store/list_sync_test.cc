@@ -149,6 +149,81 @@ TEST(ListSync, RemovedAndListedAnewForLessBeforeAnybodyHeard) {
   EXPECT_EQ(second.until(1, world.now), until);
 }
 
+/// A listing that comes after a removal holds everywhere within a second, also where its replica
+/// has not heard of the removal and takes the key for listed: for as long, for longer or for less.
+TEST(ListSync, AListingAfterARemovalThatItHasNotHeardOfHoldsEverywhere) {
+  for (const milliseconds term : {kMinute * 60, kMinute * 90, kMinute}) {
+    for (const milliseconds gap : {milliseconds{0}, milliseconds{5}, milliseconds{50}}) {
+      for (const bool away : {false, true}) {
+        SCOPED_TRACE(std::to_string(term.count()) + " after " + std::to_string(gap.count()) +
+                     (away ? " away" : ""));
+        World world;
+        Replica& first = world.add();
+        Replica& second = world.add();
+        world.add();
+        first.add(1, kMinute * 60, world.now);
+        world.run(milliseconds{30'000});
+        world.up = !away;
+        first.remove(1, world.now);
+        world.run(gap);
+        if (second.until(1, world.now + milliseconds{1}) && gap == milliseconds{0})
+          world.now += milliseconds{1};  // after the removal, not with it
+        second.add(1, term, world.now);
+        const TimePoint until = *second.until(1, world.now);
+        EXPECT_GE(until, world.now + term);
+        if (away) world.run(milliseconds{500});
+        world.up = true;
+        world.run(milliseconds{away ? 5'000 : 1'000});
+        for (const auto& replica : world.replicas) EXPECT_EQ(replica->until(1, world.now), until);
+      }
+    }
+  }
+}
+
+/// As above, where a third replica lists the key for less after the removal.
+TEST(ListSync, AnExtensionIsSentInTimeForATermThatOthersMadeShorter) {
+  World world;
+  Replica& first = world.add();
+  Replica& second = world.add();
+  first.add(1, kMinute * 60, world.now);
+  world.run(milliseconds{30'000});
+  first.remove(1, world.now);
+  first.add(1, milliseconds{8'000}, world.now);
+  second.add(1, kMinute * 90, world.now + milliseconds{2});  // due in a minute
+  const TimePoint until = *second.until(1, world.now);
+  for (int i = 0; i < 200; ++i) {
+    world.run(milliseconds{100});
+    ASSERT_EQ(world.listed(1), 2U) << i;
+  }
+  EXPECT_EQ(first.until(1, world.now), until);
+}
+
+/// Entries of others for which a replica had no room come once it has some: because its `max` was
+/// raised, or because entries ended.
+TEST(ListSync, EntriesWithoutRoomAreFetchedOnceThereIsSome) {
+  World world;
+  Replica& first = *world.replicas.emplace_back(std::make_unique<Replica>(1, milliseconds{0}, 3));
+  Replica& second = *world.replicas.emplace_back(std::make_unique<Replica>(2, milliseconds{0}, 9));
+  world.number = 2;
+  for (std::uint64_t n = 1; n <= 3; ++n)
+    first.add(n, n == 1 ? milliseconds{100'000} : kMinute * 60, world.now);
+  world.run(milliseconds{2'000});
+  for (std::uint64_t n = 4; n <= 7; ++n) second.add(n, kMinute * 60, world.now);
+  world.run(milliseconds{90'000});
+  for (std::uint64_t n = 4; n <= 7; ++n) EXPECT_FALSE(first.until(n, world.now)) << n;
+  const std::uint64_t rounds = first.sync->stats().rounds;
+  world.run(milliseconds{5'000});
+  EXPECT_EQ(first.sync->stats().rounds, rounds) << "no round while there is no room";
+  world.run(milliseconds{10'000});  // the first entry has ended
+  EXPECT_EQ(first.until(4, world.now).has_value() + first.until(5, world.now).has_value() +
+                first.until(6, world.now).has_value() + first.until(7, world.now).has_value(),
+            1);
+  EXPECT_EQ(first.bank->open("gray", 9).value().index, first.list.index);
+  first.sync->set_max(9);
+  world.run(milliseconds{2'000});
+  for (std::uint64_t n = 4; n <= 7; ++n) EXPECT_TRUE(first.until(n, world.now)) << n;
+}
+
 TEST(ListSync, OneReplicaMadeTheEntry) {
   World world;
   for (int i = 0; i < 3; ++i) world.add();
@@ -470,8 +545,7 @@ void random_schedule(std::uint64_t seed) {
       default: {
         if (world.now - known.changed < milliseconds{100}) break;
         const milliseconds term{static_cast<std::int64_t>(1'000'000 + pick(1'000'000))};
-        const auto outcome = replica.add(n, term, world.now);
-        if (outcome.kind == ListOutcome::Kind::kept) break;
+        replica.add(n, term, world.now);
         known.until = std::max(known.until.value_or(TimePoint{}), world.now + term);
         known.latest = std::max(known.latest, world.now + term);
         known.changed = world.now;
