@@ -5,7 +5,8 @@
 
 #include "config/text/tree.h"
 
-/// The text level of the YAML reader: encoding, tokens, and YAML's traps. For tree.cc alone.
+/// The text level of the YAML reader: encoding, tokens, and YAML's traps. For tree.cc, and
+/// tell_syntax() for manifests.
 namespace weir::config {
 
 /// The hint for a file with too many nodes.

@@ -423,7 +423,13 @@ TEST(Inject, names_the_file_that_is_wrong) {
   const auto problem = [](const char* second) {
     return app::inject({{"good.yaml", kShop}, {"bad.yaml", second}}, native()).problem;
   };
-  EXPECT_THAT(problem("a: ["), testing::StartsWith("bad.yaml:1:"));
+  EXPECT_THAT(problem("a: ["),
+              testing::AllOf(testing::StartsWith("bad.yaml:1:"),
+                             testing::HasSubstr(": this [ ] list goes wrong here, or is not ")));
+  EXPECT_EQ(problem("a: b: c"),
+            "bad.yaml:1:5: a second \": \" in one line: quote a text that holds \": \"; check the "
+            "indentation");
+  EXPECT_EQ(problem("a:\n\t- b"), "bad.yaml:2:1: a tab in the indentation: indent with blanks");
   EXPECT_THAT(
       problem("{kind: Pod, metadata: {name: p}, spec: {containers: [{name: a}], volumes: }}"),
       testing::StartsWith("bad.yaml: pod/p: \"volumes\""));

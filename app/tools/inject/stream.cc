@@ -1,6 +1,11 @@
 #include "app/tools/inject/stream.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string_view>
+
+#include "config/text/problem.h"
+#include "config/text/yaml_text.h"
 
 namespace weir::app {
 namespace {
@@ -47,8 +52,14 @@ std::string join_manifests(const std::vector<std::string>& texts,
 }
 
 std::string problem_of(const Manifest& manifest, const YAML::Exception& error) {
-  return manifest.name + ":" + std::to_string(error.mark.line + 1) + ":" +
-         std::to_string(error.mark.column + 1) + ": " + error.msg;
+  const config::Where where{0, static_cast<std::uint32_t>(std::max(error.mark.line, 0) + 1),
+                            static_cast<std::uint32_t>(std::max(error.mark.column, 0) + 1), 1};
+  config::Problems problems;
+  config::tell_syntax(error.msg, where, manifest.text, problems);
+  const config::Problem& problem = problems.all().front();
+  return manifest.name + ":" + std::to_string(problem.where.line) + ":" +
+         std::to_string(problem.where.column) + ": " + problem.message +
+         (problem.hint.empty() ? "" : ": " + problem.hint);
 }
 
 }  // namespace weir::app

@@ -18,7 +18,7 @@ bool read_objects(std::vector<Manifest>& manifests, Objects& out, std::string& p
 std::string join_manifests(const std::vector<std::string>& texts,
                            const std::vector<Manifest>& manifests);
 
-/// `file:line:column: what is wrong`.
+/// `file:line:column: the mistake: what to do`, in the words of the configuration reader.
 std::string problem_of(const Manifest& manifest, const YAML::Exception& error);
 
 }  // namespace weir::app
