@@ -13,7 +13,7 @@ namespace weir::gate {
 /// The hooks of a worker run in the order in which they were registered, so this is how to build a
 /// worker:
 ///
-///   1. GateTurn: requests whose wait is over are judged, and their sessions note that they go on.
+///   1. GateTurn: requests whose wait is over are judged, and their sessions note that they resume.
 ///   2. The doors (proxy::Server, authz::DoorServer, net::grpc::Server), in any order: resumed
 ///      sessions continue, answers are put out, closed sessions are reused.
 ///   3. store::RedisStore, registered by start(): all their operations leave in

@@ -8,7 +8,7 @@
 /// The steps that every front door takes around its Judge.
 namespace weir::gate {
 
-/// Judges a request, or goes on with its judgement that waited for the store, and parks it if it
+/// Judges a request, or resumes its judgement that waited for the store, and parks it if it
 /// has to wait. A request that finds the queue full is judged once more, and does not wait for
 /// others then. Effect `wait`: the request is parked.
 inline Decision judge_or_park(Judge& judge, const Request& request, TimePoint now, bool may_wait,

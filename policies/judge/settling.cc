@@ -270,7 +270,7 @@ void Settling::settle_reserved(bool every_one_matches) {
   if (work_.rows != nullptr) row_reporting_.give_settled_rows(*work_.rows);
 }
 
-/// The rungs of a policy on the settled counts: only these put keys on lists.
+/// The rungs of a policy on the settled counts: memory is written from these alone.
 void Settling::judge_settled(const PlannedPolicy& planned) {
   const Policy& policy = work_.policy_of(planned);
   if (!policy.meters.empty()) ladder_.set_metrics(policy, true);

@@ -5,7 +5,7 @@
 namespace weir::policies {
 namespace {
 
-/// Finds the policies and views of each event, and the events whose body must be read.
+/// Finds the policies, views, lists and resets of each event, and the events whose body is read.
 class EventIndexing {
  public:
   explicit EventIndexing(PolicySet& set);
