@@ -1,3 +1,4 @@
+#include <boost/json/error.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/stream_parser.hpp>
 #include <cmath>
@@ -94,6 +95,9 @@ void compare_with_boost(std::string_view text) {
   boost::system::error_code error;
   const json::value theirs = json::parse(text, error, {}, options);
   if (!wrong) {
+    // A number beyond every double is null for ours. Boost refuses the text if the exponent does
+    // not fit either.
+    if (error == json::error::exponent_overflow) return;
     require(!error && theirs.is_object() && theirs.get_object().size() == ours.members().size());
     for (const api::JsonMember& member : ours.members()) {
       const json::value* const found = theirs.get_object().if_contains(member.name);
