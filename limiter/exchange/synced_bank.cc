@@ -207,7 +207,7 @@ void SyncedBank::uncharge(const SyncedCounter& counter, const CounterKey& key,
   } else if (entry->merge == Merge::members) {
     members_.uncharge(*entry, undo);
   } else {
-    // The next counts, and the next answer, compensate for the counts that were already sent.
+    // Later counts make up for counts that were already sent; a sum sends the difference.
     forget_old_debt(*entry, undo.at);
     entry->pending = amount_of(entry->pending) - undo.amount.amount;
     rounds_.queue_untold(*entry);

@@ -12,7 +12,7 @@ namespace {
 constexpr milliseconds kInterval{200};
 constexpr Hash128 kKey{7, 7};
 
-/// Exchanges until replica 0 has nothing to do. Nothing touches its key meanwhile.
+/// Lets three intervals pass: time for every exchange that is queued. Nothing touches the key.
 void exchange(Fleet& fleet) {
   for (milliseconds gone{0}; gone < 3 * kInterval; gone += milliseconds{5})
     fleet.step(milliseconds{5});

@@ -1,4 +1,4 @@
-// Which requests wait for reservations, and which are judged anew when one settles.
+// The requests that wait for reservations, and those that are judged anew when one settles.
 #include "gate/wait_queue.h"
 
 #include <gtest/gtest.h>
