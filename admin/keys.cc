@@ -61,7 +61,7 @@ std::string network_problem(std::string_view text) {
   if (const std::string fault = network_fault(text); !fault.empty())
     return quoted + " is not a network: " + fault;
   return quoted +
-         " is a network, and the key of an entry is an address: networks stand in the "
+         " is a network, and the key of an entry is an address: networks are in the "
          "configuration, or in the file or URL of a list";
 }
 

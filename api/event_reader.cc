@@ -88,7 +88,7 @@ std::optional<JsonWrong> EventReader::read(std::string_view object, const polici
 // weir knows the request already.
 EventReader::Wrong EventReader::read_settlement(const Member& id) {
   if (id.kind != Kind::text)
-    return JsonWrong{id.at, "`request_id` is the text that stood in X-Weir-Request-Id"};
+    return JsonWrong{id.at, "`request_id` is the text of X-Weir-Request-Id"};
   for (const Member& member : members_.members()) {
     if (&member == &id || member.kind == Kind::null) continue;
     Wrong wrong;
@@ -97,7 +97,8 @@ EventReader::Wrong EventReader::read_settlement(const Member& id) {
     } else if (member.name == "response") {
       wrong = read_response(member);
     } else {
-      wrong = JsonWrong{member.name_at, "beside `request_id` stand `status` and `response` only"};
+      wrong =
+          JsonWrong{member.name_at, "only `status` and `response` are allowed beside `request_id`"};
     }
     if (wrong) return wrong;
   }

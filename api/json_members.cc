@@ -85,7 +85,7 @@ class JsonMembers::Scan {
   }
 
   bool word(std::string_view all) {
-    if (text_.substr(at_, all.size()) != all) return fail(at_, "no JSON value stands here");
+    if (text_.substr(at_, all.size()) != all) return fail(at_, "a JSON value is expected here");
     at_ += all.size();
     return true;
   }
@@ -157,7 +157,7 @@ class JsonMembers::Scan {
     const std::size_t begin = at_;
     if (peek() == '-') ++at_;
     const std::size_t first = at_;
-    if (!digits()) return fail(begin, "no JSON value stands here");
+    if (!digits()) return fail(begin, "a JSON value is expected here");
     if (text_[first] == '0' && at_ - first > 1) return fail(begin, "a number has no leading zero");
     bool real = false;
     if (peek() == '.') {

@@ -22,7 +22,7 @@ const std::array kCommands{&kServe,   &kDev,    &kInit,   &kCheck,  &kTest,
                            &kDoctor,  &kCtl,    &kInject, &kMan,    &kCompletion};
 
 constexpr std::string_view kAbout =
-    "weir stands before an app, counts what its callers do, and flags, gray-lists, delays, "
+    "weir runs in front of an app, counts what its callers do, and flags, gray-lists, delays, "
     "challenges\n"
     "or refuses them by policies of a few lines of YAML.";
 

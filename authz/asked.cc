@@ -67,7 +67,7 @@ Asked to_request(const net::RequestHead& check, const Door& door, const ClientRu
     out.host = check.host;
     if (target.empty()) {
       asked.trouble =
-          "no path of the request stands behind the prefix: Envoy must have path_prefix, and no "
+          "the prefix is followed by no path of the request: Envoy must have path_prefix, and no "
           "path_override";
       return asked;
     }

@@ -282,7 +282,7 @@ std::string read_json(std::string_view text, rls::RateLimitRequest& out) {
   json::basic_parser<Twice> twice(json::parse_options{});
   twice.write_some(false, text.data(), text.size(), error);
   if (const std::string& name = twice.handler().name; !name.empty())
-    return "\"" + name + "\" stands twice in one object";
+    return "\"" + name + "\" is given twice in one object";
   RequestReader reader;
   reader.request(value, out);
   return reader.wrong;

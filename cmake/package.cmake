@@ -81,7 +81,7 @@ set(CPACK_DEBIAN_WEIR_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_WEIR_PACKAGE_DEPENDS "init-system-helpers (>= 1.54~), procps, tzdata")
 set(CPACK_DEBIAN_WEIR_PACKAGE_RECOMMENDS ca-certificates)
 set(CPACK_DEBIAN_WEIR_PACKAGE_SUGGESTS redis-server)
-set(CPACK_DEBIAN_WEIR_DESCRIPTION "rate limiter and counter that stands before an app
+set(CPACK_DEBIAN_WEIR_DESCRIPTION "rate limiter and counter in front of an app
 weir is a reverse proxy that counts what the callers of an app do (failed
 logins per address, accounts per device, anything that a request or its
 answer says) and flags, delays, challenges or refuses them by policies of a

@@ -189,7 +189,7 @@ constexpr Row<CaseExpect> kExpect[] = {
          const std::string status = std::to_string(*given.value);
          return r.error(*m.value, "weir itself does not answer with " + status,
                         "a request that weir lets through is expect: pass; what the app answers "
-                        "stands beside expect, in the step: answer: " +
+                        "belongs beside expect, in the step: answer: " +
                             status);
        }
        if (const auto value = r.integer(m, 300, 599))

@@ -53,7 +53,7 @@ constexpr Row<CaseAnswer> kAnswer[] = {
        out.body = Text{json_of(*m.value), m.value->where};
        out.headers.push_back({Text{"content-type", {}}, Text{"application/json", {}}});
      }},
-    {{"body", shape::kText, "text", "", "A body as it stands."},
+    {{"body", shape::kText, "text", "", "A body as it is."},
      [](Reader& r, const Member& m, CaseAnswer& out) { out.body = read_any_text(r, m); }},
     {{"after", shape::kDuration, "duration, up to 366d", "`0s`",
       "How long after the request reached the app: until then it is in flight."},
@@ -144,7 +144,7 @@ constexpr Row<CaseStep> kCaseStep[] = {
      }},
     {{"form", shape::kTextMap, "map name: value", "", "A form as the body of the request."},
      take_form},
-    {{"body", shape::kText, "text", "", "A body of the request as it stands."},
+    {{"body", shape::kText, "text", "", "A body of the request as it is."},
      [](Reader& r, const Member& m, CaseStep& out) { out.body = read_any_text(r, m); }},
     {{"ip", shape::kText, "address", "`203.0.113.7`", "Who asks."},
      [](Reader& r, const Member& m, CaseStep& out) { out.ip = r.text(m); }},
@@ -187,7 +187,7 @@ void read_step(Reader& reader, const Node& node, Case& out) {
   const std::size_t errors = reader.problems().errors();
   const Seen seen = reader.walk(node, "a step of a case", kCaseStep, step);
   if (reader.problems().errors() != errors) return;
-  const auto stands = [&](std::string_view name) { return Reader::has(seen, kCaseStep, name); };
+  const auto given = [&](std::string_view name) { return Reader::has(seen, kCaseStep, name); };
   const int kinds =
       int{step.request.has_value()} + int{step.event.has_value()} + int{step.domain.has_value()};
   if (kinds > 1) {
@@ -199,12 +199,12 @@ void read_step(Reader& reader, const Node& node, Case& out) {
     reader.error(node, "\"domain\" and \"descriptors\" go together");
   }
   if (step.at && step.after) reader.error(node, "a step has \"at\" or \"after\", not both");
-  if (int{stands("json")} + int{stands("form")} + int{stands("body")} > 1) {
+  if (int{given("json")} + int{given("form")} + int{given("body")} > 1) {
     reader.error(node, "a request has one of \"json\", \"form\" and \"body\"");
   }
   if (!step.request) {
     for (const std::string_view word : {"headers", "json", "form", "body", "ip"}) {
-      if (stands(word)) {
+      if (given(word)) {
         reader.error(node, "\"" + std::string(word) + "\" belongs to a step with \"request\"");
       }
     }

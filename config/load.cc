@@ -82,7 +82,7 @@ void include(const std::string& main_path, const std::vector<Text>& patterns, bo
   }
 }
 
-/// A byte order mark says nothing in UTF-8, but some editors write one.
+/// A byte order mark has no meaning in UTF-8, but some editors write one.
 void drop_mark(std::string& text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
 }

@@ -23,7 +23,7 @@ struct FileDraft {
 void read_main_only(Reader& reader, const Member& m, FileDraft& d) {
   if (!d.main) {
     reader.error(
-        *m.key, quoted(m.key->text) + " stands only in the main file",
+        *m.key, quoted(m.key->text) + " is allowed only in the main file",
         "an included file holds fields, events, lists, tables, policies, views and notify");
     return;
   }
@@ -66,7 +66,7 @@ constexpr Row<FileDraft> kFile[] = {
      [](Reader& r, const Member& m, FileDraft& d) { read_tables(r, m, d.model->tables); }},
     {{"defaults", R"({"$ref":"#/$defs/defaults"})", "map (below)", "", "Defaults for policies."},
      [](Reader& r, const Member& m, FileDraft& d) {  // read_defaults_first() has read it
-       if (!d.main) r.error(*m.key, "\"defaults\" stands only in the main file");
+       if (!d.main) r.error(*m.key, "\"defaults\" is allowed only in the main file");
      }},
     {{"policies", R"({"type":"array","items":{"$ref":"#/$defs/policy"}})", "list of policies", "",
       "What is counted, and what follows."},

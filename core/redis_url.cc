@@ -107,7 +107,7 @@ Result<RedisUrl> parse_redis_url(std::string_view text, std::string* why) {
   out.endpoint = *endpoint;
   if (path == rest.npos || path + 1 == rest.size()) return out;
   if (!read_int(rest.substr(path + 1), 1 << 20, out.database))
-    return fail("behind the host stands the number of the database");
+    return fail("the number of the database comes after the host");
   return out;
 }
 

@@ -25,7 +25,7 @@ Worker::Worker(unsigned index)
 
 void Worker::run() {
   reactor_.start();
-  // Asio allocates in order to wait. Where it can't, the loop begins anew when there is memory.
+  // Asio allocates in order to wait. Where it can't, the loop starts again when there is memory.
   while (!survives_no_memory([this] {
     reactor_.go_on_waiting();
     io_.run();

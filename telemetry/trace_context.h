@@ -17,7 +17,7 @@ struct TraceContext {
 };
 
 /// Reads `00-TRACE_ID-SPAN_ID-FLAGS`; a later version's too, as far as it is known. None: it is not
-/// valid, and the trace begins anew.
+/// valid, and a new trace starts.
 std::optional<TraceContext> parse_traceparent(std::string_view text) noexcept;
 
 inline constexpr std::size_t kTraceparentSize = 55;

@@ -1,6 +1,6 @@
 """The tables of weir, and which test each row needs. tools/tidy.py runs the checks.
 
-A table says where its rows stand, how a row looks, how many rows there are at least, and where a test names a row. The minimum keeps a
+A table says where its rows are, how a row looks, how many rows there are at least, and where a test names a row. The minimum keeps a
 check from going blind: a pattern that no longer fits the source finds fewer rows, and the check fails.
 """
 import dataclasses

@@ -132,7 +132,8 @@ std::string read_levels(const json::object& level, std::vector<std::string>& pat
   return {};
 }
 
-/// `set: {"baidu,android": 3000, "toutiao,*": null}`, or `values`: the whole table anew.
+/// `set: {"baidu,android": 3000, "toutiao,*": null}`, or `values`: the whole table in place of the
+/// old one.
 std::string read_cells(const json::object& body, const config::TableDef& table,
                        std::vector<config::TableCell>& out) {
   const json::value* const set = body.if_contains("set");

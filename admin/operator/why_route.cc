@@ -159,7 +159,7 @@ class Inquiry {
   void add_fixed(const policies::List& list, const limiter::StaticList::Entry& entry) {
     json::object row = static_entry_view(call_, list, entry);
     row["how"] = "the entry " + entry_key(row) +
-                 " stands in the configuration: remove it from the list \"" + list.name +
+                 " is in the configuration: remove it from the list \"" + list.name +
                  "\" in the file, then weir ctl reload";
     row["commands"] = json::array();
     add_entry_row(list, std::move(row), entry.until);

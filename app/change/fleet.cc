@@ -180,7 +180,7 @@ void Fleet::tick() {
   if (board_.strangers() != strangers_told_) {
     strangers_told_ = board_.strangers();
     log_.write_seldom(Level::error,
-                      LogLine("what stands on the fleet's board was not sealed with the secret of "
+                      LogLine("what is on the fleet's board was not sealed with the secret of "
                               "`redis:`; it is ignored")
                           .add("count", static_cast<std::int64_t>(strangers_told_)),
                       "fleet seals");
@@ -261,7 +261,7 @@ void Fleet::hear(FleetBoard::Heard heard) {
   }
   if (heard.left_out) {
     log_.write_seldom(Level::error,
-                      LogLine("more stands on the fleet's board than a replica takes; the rest is "
+                      LogLine("more is on the fleet's board than a replica takes; the rest is "
                               "ignored"),
                       "fleet left out");
   }

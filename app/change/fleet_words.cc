@@ -206,7 +206,7 @@ admin::FleetFacts fleet_facts(const store::BoardSync& sync, TimePoint now) {
     out.replicas.push_back(std::move(row));
   }
   // The fleet's version: among those that run somewhere, the one that the fleet came to last. A
-  // replica that was started anew with files of yesterday is the one that is behind.
+  // replica that was started again with files of yesterday is the one that is behind.
   std::int64_t latest = -1;
   for (const auto& [hash, since] : sync.versions()) {
     const bool runs = std::any_of(out.replicas.begin(), out.replicas.end(),

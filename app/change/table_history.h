@@ -15,7 +15,7 @@ namespace weir::app {
 
 /// The changes of people to tables: the values in force, the changes that wait for a second person,
 /// and the history. Each replica has a history of its own; they merge. Kept as JSON in a file
-/// of `state.dir`, written anew with each change. Pure, except load() and save(). On the control
+/// of `state.dir`, written again with each change. Pure, except load() and save(). On the control
 /// thread.
 class TableHistory {
  public:

@@ -197,7 +197,7 @@ void Notifier::deliver_next(std::shared_ptr<Channel> channel) {
           }
           deliver_next(channel);
         });
-  } catch (const std::bad_alloc&) {  // the next message begins anew
+  } catch (const std::bad_alloc&) {  // the next message starts the queue again
     channel->sending = false;
     cells_.add(Metric::notify_failed);
   }

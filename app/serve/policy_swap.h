@@ -33,7 +33,7 @@ class PolicySwap {
   PolicySwap(Stores stores, ListFeeds& feeds, WorkerTeam& workers, bool has_redis, Log& log);
 
   /// Empty: `in_force` is `next`. Otherwise the reason for people: `in_force` stays, and so do its
-  /// counters. If `next` comes from other texts, the log names the counters that begin anew.
+  /// counters. If `next` comes from other texts, the log names the counters that start at 0.
   boost::asio::awaitable<std::string> replace(std::shared_ptr<policies::PolicySet>& in_force,
                                               std::shared_ptr<policies::PolicySet> next);
   /// Closes the counters, lists and patterns that `set` does not use.

@@ -239,7 +239,7 @@ std::string to_text(const MemoryPlan& plan) {
   if (plan.redis_bytes != 0) {
     out += "  besides at most " + human_size(plan.redis_bytes) +
            " a worker and server of Redis for operations on their way; over that weir connects "
-           "anew, and on_error holds\n";
+           "again, and on_error holds\n";
   }
   if (plan.log_bytes != 0) {
     out += "  besides at most " + human_size(plan.log_bytes) +

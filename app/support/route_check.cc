@@ -40,7 +40,7 @@ void check_route(const config::Text& match, PathRules rules, config::Problems& p
     problems.warning(where,
                      "where a policy can refuse, requests with this path get 400: servers read it "
                      "in different ways",
-                     "if the app reads it as it stands, set proxy.path.encoded_slash or "
+                     "if the app reads it as it is, set proxy.path.encoded_slash or "
                      "proxy.path.other_escapes to keep");
   }
 }

@@ -23,7 +23,7 @@ constexpr std::string_view kImportExamples =
     "  weir import nginx /etc/nginx/nginx.conf > weir.yaml\n"
     "  weir import haproxy haproxy.cfg\n"
     "\n"
-    "What could not be carried over, and why, stands in comments at the top of the output. Files\n"
+    "What could not be carried over, and why, is in comments at the top of the output. Files\n"
     "of envoyproxy/ratelimit can also be used as they are: ratelimit: {files: "
     "[ratelimit/*.yaml]}.\n"
     "docs/migrating.md has a section for each.";

@@ -123,7 +123,7 @@ class Weir:
 
 
 def measure(o, server, kind, directory, raw):
-    """(us of CPU time of the server a call, calls/s, us of what stands beside it)."""
+    """(us of CPU time of the server a call, calls/s, us of the server beside it)."""
     path, message = KINDS[kind]
     name = os.path.join(directory, "message")
     with open(name, "wb") as f:

@@ -1,6 +1,6 @@
 """`scripts/bench redis`: weir with one policy, counting alone and with `share: redis`, beside redis-benchmark.
 
-weir on core 0; load, app and Redis on core 1. Both weirs do the same but for the word after `share:`."""
+weir on core 0; load, app and Redis on core 1. Both weirs do the same except for the word after `share:`."""
 
 import contextlib
 import csv

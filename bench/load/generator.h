@@ -53,7 +53,7 @@ class Generator {
 
   void start();
   void stop() noexcept { stopped_ = true; }  ///< sends no more; answers are still taken
-  void forget();                    ///< counts and latencies start anew (after the warm-up)
+  void forget();                    ///< counts and latencies start again (after the warm-up)
   bool exhausted() const noexcept;  ///< the last of options.requests was answered or lost
   std::size_t outstanding() const noexcept { return outstanding_; }
   void give_up() noexcept { counts_.unanswered += outstanding_; }

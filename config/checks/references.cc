@@ -26,7 +26,7 @@ void tell_twice(const Model& model, std::string_view what, const Text& name, con
   const bool differs = mergeable && first.file != name.where.file;
   problems.error(name.where,
                  std::string(what) + " " + quoted(name.value) +
-                     (differs ? " is defined in two files, and differently" : " stands twice"),
+                     (differs ? " is defined in two files, and differently" : " is defined twice"),
                  (differs ? "the other one is at " : "the first one is at ") + place(model, first));
 }
 

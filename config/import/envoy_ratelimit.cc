@@ -122,7 +122,7 @@ class EnvoyWriter {
       if (twice || parts > kKeyPartsMax) {
         if (std::any_of(shared.begin(), shared.end(), [](bool s) { return s; })) {
           note(rule, rule.call.rule->path + ": share_threshold",
-               twice ? "a key that stands twice in a descriptor counts by the whole descriptor"
+               twice ? "a key that is given twice in a descriptor counts by the whole descriptor"
                      : "a descriptor with more than " + std::to_string(kKeyPartsMax) +
                            " keys that count counts as a whole");
         }

@@ -175,7 +175,7 @@ std::string path_comparison(const HaproxyField& path, const std::string& method,
            matches("(path + \"/\")", flag + given) + "))";
   }
   if (!is_normal_path(given)) {
-    why = "weir's paths are in their normal form: write " + given + " as it stands there";
+    why = "weir's paths are in their normal form: write " + given + " as it is there";
     return {};
   }
   const std::string left = fold ? path.expression() + ".lowerAscii()" : path.expression();
@@ -258,7 +258,9 @@ std::string text_comparison(const HaproxyField& field, const std::string& method
   if (method == "reg") {
     const std::string regex = header ? header_pattern(given) : given;
     if (!regex.empty()) return matches(name, (fold ? "(?i)" : "") + regex);
-    why = "of a list HAProxy compares each part, weir the whole line: write the pattern anew";
+    why =
+        "of a list HAProxy compares each part, weir the whole line: write the pattern for the "
+        "whole line";
     return {};
   }
   if (header && method != "sub") {

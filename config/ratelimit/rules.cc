@@ -344,14 +344,14 @@ void check_rate_limit_rules(const std::vector<RateLimitRule>& rules, bool merge_
     if (!fresh && domain->second != file) {
       if (!merge_domains) {
         problems.error(rule.call.domain.where,
-                       "domain " + quoted(rule.call.domain.value) + " stands in two files",
+                       "domain " + quoted(rule.call.domain.value) + " is in two files",
                        "write merge_domains: true under \"ratelimit\", or put them together");
         domain->second = file;  // once for a file
       }
     }
     const auto [first, alone] = seen.emplace(described_name(rule.call), rule.where);
     if (!alone && !rule.call.whole_domain) {
-      problems.error(rule.where, "this descriptor stands twice",
+      problems.error(rule.where, "this descriptor is given twice",
                      "the first one is in line " + std::to_string(first->second.line));
     }
   }

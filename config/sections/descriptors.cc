@@ -64,7 +64,7 @@ void read_one(Reader& reader, const Node& node, std::vector<Text>& names,
     if (std::find(std::begin(kOfEvents), std::end(kOfEvents), m.key->text) == std::end(kOfEvents))
       continue;
     const bool route = m.key->text == "match" && m.value->is_scalar();
-    return reader.error(*m.key, quoted(m.key->text) + " stands in an event, which a policy names",
+    return reader.error(*m.key, quoted(m.key->text) + " belongs in an event, which a policy names",
                         "write events: {my_event: {match: " +
                             std::string(route ? m.value->text.substr(0, 60) : "POST /login") +
                             "}}, and watch: my_event");
@@ -145,7 +145,7 @@ std::vector<Text> read_watched(Reader& reader, const Member& m, std::vector<Even
   for (std::size_t i = 0; i < out.size(); ++i) {
     for (std::size_t j = 0; j < i && i < 64; ++j) {
       if (out[i].value == out[j].value)
-        reader.problems().error(out[i].where, quoted(out[i].value) + " stands twice");
+        reader.problems().error(out[i].where, quoted(out[i].value) + " is given twice");
     }
   }
   return out;

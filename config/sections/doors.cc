@@ -74,7 +74,7 @@ void read_caller(Reader& r, const Node& name, const Node* settings,
   }
   const bool twice = std::any_of(out.begin(), out.end(),
                                  [&](const auto& other) { return other.caller.value == *known; });
-  if (twice) return r.error(name, quoted(*known) + " stands there twice");
+  if (twice) return r.error(name, quoted(*known) + " is given twice");
   Server::Api::ForwardAuth caller{{std::string(*known), name.where}, {}};
   if (settings != nullptr && !settings->is_null())
     r.walk(*settings, "\"" + std::string(*known) + "\"", kForwardAuth, caller);

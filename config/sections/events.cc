@@ -108,7 +108,7 @@ void read_event(Reader& reader, const Member& m, std::vector<EventDef>& out) {
              (!event.descriptor->replaces.empty() || event.descriptor->quota)) {
     reader.error(*m.key, "\"replaces\" and \"quota\" need \"descriptors\"");
   } else if (sound && !event.match && event.body.value != BodyKind::none) {
-    reader.error(*m.key, "\"body\" stands beside \"match\" only",
+    reader.error(*m.key, "\"body\" is allowed only beside \"match\"",
                  event.is ? "say it of the event with the route" : "records have columns");
   }
   if (call) event.descriptor->whole_domain = event.descriptor->entries.empty();

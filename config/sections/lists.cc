@@ -115,7 +115,7 @@ constexpr Row<ListDraft> kList[] = {
     {{"entries",
       R"({"type":"array","items":{"anyOf":[{"type":["string","number"]},{"type":"array"},{"$ref":"#/$defs/entry"}]}})",
       "list of keys, of lists of keys (several fields), or of maps `{key, until, why}`", "",
-      "Entries that stand in the file; addresses and CIDR blocks for `ip`."},
+      "Entries in the file itself; addresses and CIDR blocks for `ip`."},
      [](Reader&, const Member& m, ListDraft& d) { d.entries = &m; }},
     {{"file", shape::kText, "path of a text file, beside the main file unless it begins with `/`",
       "",
@@ -138,9 +138,9 @@ constexpr Row<ListDraft> kList[] = {
       "that "
       "challenges or denies lets such requests through. Not of an allow list."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.release = r.text(m); }},
-    {ForgetSpan::doc(
-         "forget", "",
-         "After so long without an entry an escalation begins anew, where its rung does not say."),
+    {ForgetSpan::doc("forget", "",
+                     "After so long without an entry, an escalation starts with its first duration "
+                     "again, where its rung does not say."),
      [](Reader& r, const Member& m, ListDraft& d) {
        if (const auto v = ForgetSpan::read(r, m)) d.list.forget = located(m, *v);
      }},
@@ -222,19 +222,19 @@ void check_list(Reader& reader, const Node& name, const ListDraft& draft) {
   if (delays && draft.hold == nullptr) {
     reader.error(*draft.effect, "\"delay\" needs \"hold\", a duration such as 2s");
   } else if (!delays && draft.hold != nullptr) {
-    reader.error(*draft.hold, "\"hold\" stands only with effect: delay");
+    reader.error(*draft.hold, "\"hold\" is allowed only with effect: delay");
   }
   const Action effect = list.effect.value;
   for (const Node* const key : {draft.tell, draft.status}) {
     if (key == nullptr || refuses(effect)) continue;
     reader.error(*key, quoted(key->text) +
-                           " stands only with kind: deny, or with effect: deny or challenge");
+                           " is allowed only with kind: deny, or with effect: deny or challenge");
   }
   if (draft.body != nullptr && effect != Action::deny) {
-    reader.error(*draft.body, "\"body\" stands only with kind: deny or effect: deny");
+    reader.error(*draft.body, "\"body\" is allowed only with kind: deny or effect: deny");
   }
   if (draft.content_type != nullptr && draft.body == nullptr)
-    reader.error(*draft.content_type, "\"content_type\" stands only beside \"body\"");
+    reader.error(*draft.content_type, "\"content_type\" is allowed only beside \"body\"");
   if (list.file && list.url)
     reader.problems().error(list.url->where, "a list has \"file\" or \"url\", not both");
   bool of_ip = false;

@@ -121,8 +121,7 @@ bool check_stars(Reader& reader, const Member& m, std::string_view segment, bool
         hint += ", and when: '" + plain + ".matches(\"^" + std::string(name.substr(colon + 1)) +
                 "$\")'";
     }
-    reader.error(*m.value, quoted(segment) + ": in { } stands a name of letters, digits and _",
-                 hint);
+    reader.error(*m.value, quoted(segment) + ": { } takes a name of letters, digits and _", hint);
     return false;
   }
   if (segment == "*" && last) return true;

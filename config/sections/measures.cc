@@ -200,7 +200,7 @@ void read_key_part(Reader& reader, const Member& m, std::vector<KeyPart>& out) {
     return;
   for (const KeyPart& other : out) {
     if (other.field.value == part.field.value)
-      return reader.error(*m.value, quoted(field) + " stands twice in the key");
+      return reader.error(*m.value, quoted(field) + " is given twice in the key");
   }
   out.push_back(std::move(part));
 }
@@ -237,7 +237,7 @@ std::vector<Text> read_event_names(Reader& reader, const Member& m) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     for (std::size_t j = 0; j < i && i < 64; ++j) {
       if (out[i].value == out[j].value)
-        reader.problems().error(out[i].where, quoted(out[i].value) + " stands twice");
+        reader.problems().error(out[i].where, quoted(out[i].value) + " is given twice");
     }
   }
   return out;

@@ -30,7 +30,7 @@ constexpr Row<NamedMetricDraft> kNamedMetric[] = {
      }},
     {{"metric", shape::kText, "as a policy's", "`count`", "What is measured."},
      [](Reader& r, const Member& m, NamedMetricDraft& d) { read_metric(r, m, d.named.metric); }},
-    {{"window", shape::kWindow, "duration, or a window", "required but for `in_flight`",
+    {{"window", shape::kWindow, "duration, or a window", "required, except for `in_flight`",
       "Over which time."},
      [](Reader& r, const Member& m, NamedMetricDraft& d) {
        d.window = m.key;
@@ -57,7 +57,7 @@ void read_named_metrics(Reader& reader, const Member& m, std::vector<NamedMetric
     const bool sound = reader.problems().errors() == errors;
     if (draft.named.metric.kind == Metric::score) {
       reader.problems().error(draft.named.metric.where,
-                              "the score is the request's: it stands as the policy's own metric",
+                              "the score is the request's: write it as the policy's own metric",
                               "write metric: score, and {over: 70, do: challenge}");
     }
     const bool in_flight = draft.named.metric.kind == Metric::in_flight;

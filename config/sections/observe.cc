@@ -34,7 +34,7 @@ void read_fields_of_lines(Reader& r, const Member& m, Server::AccessLog& out) {
       if (std::find(fields.begin(), fields.end(), *field) == fields.end()) {
         fields.push_back(*field);
       } else {
-        r.problems().error(text.where, quoted(text.value) + " stands here twice");
+        r.problems().error(text.where, quoted(text.value) + " is given twice");
       }
       continue;
     }

@@ -165,7 +165,7 @@ void check_pattern(Reader& reader, const PolicyDraft& policy_draft) {
   if (draft.key == nullptr) {
     for (const Node* word : {draft.within, draft.strict, draft.among, draft.overlap}) {
       if (word != nullptr) {
-        reader.error(*word, quoted(word->text) + " stands only with \"sequence\" or \"pair\"");
+        reader.error(*word, quoted(word->text) + " is allowed only with \"sequence\" or \"pair\"");
       }
     }
     return;
@@ -196,13 +196,13 @@ void check_pattern(Reader& reader, const PolicyDraft& policy_draft) {
     if (word == nullptr || def.kind == PatternDef::Kind::sequence) continue;
     reader.error(*word,
                  quoted(word->text) +
-                     " stands only with a sequence of events that happen, one after the other");
+                     " is allowed only with a sequence of events that happen, one after the other");
   }
   if (draft.among != nullptr && draft.strict == nullptr && def.kind == PatternDef::Kind::sequence) {
     reader.problems().warning(
         draft.among->where,
-        "\"among\" says what may not stand between the steps: without strict: true "
-        "it says nothing");
+        "\"among\" says what must not come between the steps: without strict: true "
+        "it has no effect");
   }
   if (!policy_draft.sound) return;
   if (draft.sides != nullptr && !pair) {

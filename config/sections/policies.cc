@@ -24,7 +24,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
        set(r.name(m, "a policy", true), d.policy.name);
      }},
     {{"watch", shape::kWatched, "an event, a call (below), or a list of them",
-      "required, but for patterns", "What is counted or judged."},
+      "required, except for patterns", "What is counted or judged."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        d.policy.watch = read_watched(r, m, d.policy.described);
      }},
@@ -147,7 +147,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
       "How long a match may take, inclusive."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_within(r, m, d.pattern); }},
     {{"strict", shape::kBoolean, "`true` or `false`", "`false`",
-      "Of a sequence: no other event of `among` stands between its steps."},
+      "Of a sequence: no other event of `among` comes between its steps."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        d.pattern.strict = m.key;
        set(r.boolean(m), d.pattern.def.strict);

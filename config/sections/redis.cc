@@ -72,7 +72,7 @@ constexpr Row<Redis> kRedis[] = {
                         "write redis://127.0.0.1:6379, or redis://HOST:PORT/DB");
        out.parsed_url = *url;
        if (!url->password.empty())
-         r.problems().warning(m.value->where, "a password stands in the configuration",
+         r.problems().warning(m.value->where, "the configuration contains a password",
                               "write \"password_file\"");
      },
      [](const Redis& a, const Redis& b) {
@@ -126,7 +126,7 @@ constexpr Row<Redis> kRedis[] = {
      read_text<&Redis::secret_file>,
      same<&Redis::secret_file>},
     {{"keys", R"({"enum":["hashed","readable"]})", "`hashed` or `readable`", "`hashed`",
-      "How keys stand in Redis."},
+      "How keys are written in Redis."},
      [](Reader& r, const Member& m, Redis& out) {
        set(r.choice<bool>(m, {{"hashed", false}, {"readable", true}}), out.readable_keys);
      },

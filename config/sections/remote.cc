@@ -33,7 +33,8 @@ constexpr Row<RemoteDef> kRemote[] = {
     duration<&RemoteDef::every, kSecond, 31 * kDay>(
         "every", "`1m`", "How often weir asks whether it has changed (by ETag and Last-Modified)."),
     {{"sha256", shape::kText, "64 hex digits, or a URL", "",
-      "What the text must hash to, or where that stands as the first word (fetched with each new "
+      "What the text must hash to, or the URL of a text whose first word is the hash (fetched with "
+      "each new "
       "text)."},
      [](Reader& r, const Member& m, RemoteDef& out) {
        const auto text = r.text(m);
@@ -60,7 +61,7 @@ constexpr Row<RemoteDef> kRemote[] = {
     {{"token_file", shape::kText, "path", "",
       "File of a bearer token to ask with. Only the server of `url` gets it, also for the "
       "signature "
-      "and a checksum that stand there."},
+      "and a checksum on that server."},
      [](Reader& r, const Member& m, RemoteDef& out) { out.token_file = r.text(m); }},
     {{"ca_file", shape::kText, "path", "the system's",
       "Certificates that vouch for the server, in PEM."},
@@ -91,7 +92,7 @@ std::optional<RemoteDef> read_remote(Reader& reader, const Member& m, bool redis
                  web ? "one of \"url\" and \"redis\", not both"
                      : "what is fetched needs \"url\"" + std::string(redis ? " or \"redis\"" : ""));
   } else if (key && (out.token_file || out.ca_file)) {
-    reader.error(*m.value, "\"token_file\" and \"ca_file\" stand only beside \"url\"");
+    reader.error(*m.value, "\"token_file\" and \"ca_file\" are allowed only beside \"url\"");
   } else if (out.url.value.starts_with("http://") && !out.sha256 && !out.signer &&
              !out.url.value.starts_with("http://127.0.0.1") &&
              !out.url.value.starts_with("http://localhost")) {

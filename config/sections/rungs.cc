@@ -40,9 +40,10 @@ std::string hint_of_threshold(std::string_view text) {
 template <Compare Compare>
 void read_threshold(Reader& reader, const Member& m, RungDraft& draft) {
   if (draft.threshold != nullptr) {
-    return reader.error(*m.key, draft.score_over == nullptr && m.key->text != "score_over"
-                                    ? "a rung has one of \"over\", \"at\" and \"under\""
-                                    : "a rung compares one thing: \"score_over\" stands alone");
+    return reader.error(*m.key,
+                        draft.score_over == nullptr && m.key->text != "score_over"
+                            ? "a rung has one of \"over\", \"at\" and \"under\""
+                            : "a rung compares one thing: \"score_over\" has a rung of its own");
   }
   draft.threshold = m.key;
   draft.rung.compare = Compare;
@@ -203,7 +204,7 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
     reader.error(*d.action, "\"graylist\" needs \"for\", a duration such as 15m");
   }
   if (d.hold != nullptr && action != Action::delay) {
-    reader.error(*d.hold, "\"hold\" stands only with do: delay");
+    reader.error(*d.hold, "\"hold\" is allowed only with do: delay");
   }
   if (d.durations != nullptr && !row_of(action).remembers) {
     reader.error(*d.durations, "\"for\" needs an action that remembers the key",
@@ -214,22 +215,22 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
   }
   if (d.forget != nullptr && (d.durations == nullptr || rung.durations.size() < 2)) {
     reader.error(*d.forget,
-                 "\"forget\" stands only with an escalation, such as for: [15m, 4h, 24h]");
+                 "\"forget\" is allowed only with an escalation, such as for: [15m, 4h, 24h]");
   }
   if (d.status != nullptr && !refuses(action))
-    reader.error(*d.status, "\"status\" stands only with do: deny or do: challenge");
+    reader.error(*d.status, "\"status\" is allowed only with do: deny or do: challenge");
   if (d.tell != nullptr && !refuses(action) && action != Action::graylist) {
-    reader.error(*d.tell, "\"tell\" stands only with do: deny, challenge or graylist");
+    reader.error(*d.tell, "\"tell\" is allowed only with do: deny, challenge or graylist");
   }
   if (d.body != nullptr && action != Action::deny) {
-    reader.error(*d.body, "\"body\" stands only with do: deny",
+    reader.error(*d.body, "\"body\" is allowed only with do: deny",
                  action == Action::challenge
                      ? "a challenge has the body of the section \"challenge\""
                  : action == Action::graylist ? "give the body to a named list with effect: deny"
                                               : "");
   }
   if (d.content_type != nullptr && d.body == nullptr)
-    reader.error(*d.content_type, "\"content_type\" stands only beside \"body\"");
+    reader.error(*d.content_type, "\"content_type\" is allowed only beside \"body\"");
 }
 
 }  // namespace

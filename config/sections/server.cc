@@ -111,7 +111,7 @@ constexpr Row<PathRules> kPath[] = {
        set(r.choice<bool>(m, {{"keep", false}, {"fold", true}}), out.fold_case);
      }},
     {{"encoded_slash", R"({"enum":["refuse","keep"]})", "`refuse` or `keep`", "`refuse`",
-      "Paths with `%2F`, `%5C` or `\\`: 400 where a policy can refuse, or matched as they stand."},
+      "Paths with `%2F`, `%5C` or `\\`: 400 where a policy can refuse, or matched as they are."},
      read_escapes<&PathRules::keep_encoded_slash>},
     {{"other_escapes", R"({"enum":["refuse","keep"]})", "`refuse` or `keep`", "`refuse`",
       "Paths with escapes of control characters, or of bytes that are not UTF-8: the same choice."},
@@ -270,7 +270,8 @@ constexpr Row<Server::Grpc> kGrpc[] = {
         kAtStart),
     duration<&Server::Grpc::connection_age, kSecond, 24 * kHour>(
         "connection_age", "connections are not ended",
-        "After this, give or take a tenth, a connection is drained, so that its peer connects anew "
+        "After this, give or take a tenth, a connection is drained, so that its peer connects "
+        "again "
         "and finds replicas that came later.",
         kAtStart),
 };
@@ -388,7 +389,7 @@ constexpr Row<Server::Log> kLog[] = {
        set(r.choice<bool>(m, {{"json", true}, {"text", false}}), out.json);
      }},
     {{"keys", R"({"enum":["hashed","readable"]})", "`hashed` or `readable`", "`hashed`",
-      "How keys stand in the log."},
+      "How keys are written in the log."},
      [](Reader& r, const Member& m, Server::Log& out) {
        set(r.choice<bool>(m, {{"hashed", false}, {"readable", true}}), out.readable_keys);
      }},

@@ -48,7 +48,7 @@ void read_csv(Reader& r, const Member& m, Parts& out) {
     const auto before = out.def.columns.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::any_of(out.def.columns.begin(), before,
                     [&](const Text& t) { return t.value == column.value; })) {
-      r.problems().error(column.where, "column " + quoted(column.value) + " stands twice",
+      r.problems().error(column.where, "column " + quoted(column.value) + " is given twice",
                          "_ skips a column that nobody reads");
     }
   }
@@ -95,7 +95,7 @@ constexpr Row<Parts> kSource[] = {
        out.header_where = m.key->where;
      }},
     {{"time", R"({"$ref":"#/$defs/source_time"})", "map", "required but in a log",
-      "Where an event's time stands, and how."},
+      "Where an event's time is, and in which format."},
      [](Reader& r, const Member& m, Parts& out) {
        out.time.emplace();
        out.time_node = m.value;
@@ -121,7 +121,7 @@ void check_time(Reader& r, const Node& node, Parts& parts) {
   }
   if (log) {
     if (parts.time && parts.time->field) {
-      r.problems().error(parts.time->field->where, "the time of a log is where %t stands",
+      r.problems().error(parts.time->field->where, "the time of a log is where %t is",
                          "leave out \"field\"");
     }
     const std::string own = parts.time_form.empty() ? std::string(kLogTime) : parts.time_form;

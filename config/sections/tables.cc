@@ -27,7 +27,7 @@ constexpr Row<TableDraft> kTable[] = {
     {{"file", shape::kText, "path of a csv file, beside this file unless it begins with `/`", "",
       "The limits instead of `values`: a column for each field of `by`, then the limit. A line "
       "that "
-      "begins with `#` is a comment (a value may stand in quotes)."},
+      "begins with `#` is a comment (a value may be in quotes)."},
      [](Reader& r, const Member& m, TableDraft& d) {
        d.file = m.key;
        d.table.file = r.text(m);

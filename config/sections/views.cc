@@ -114,7 +114,7 @@ void check_metric(Reader& reader, const ViewDraft& draft) {
                         "allowed: " + sentence_of<kMetrics, ViewMetrics>(", "));
   }
   if (draft.method != nullptr && metric != Metric::distinct) {
-    reader.error(*draft.method, "\"method\" stands only with metric: distinct(...)");
+    reader.error(*draft.method, "\"method\" is allowed only with metric: distinct(...)");
   }
 }
 
@@ -122,10 +122,10 @@ void check_method(Reader& reader, const ViewDraft& draft) {
   const ViewDef& view = draft.view;
   using Method = ViewDef::Method;
   if (draft.expect != nullptr && view.method != Method::bloom) {
-    reader.error(*draft.expect, "\"expect\" stands only with method: bloom");
+    reader.error(*draft.expect, "\"expect\" is allowed only with method: bloom");
   }
   if (draft.error != nullptr && view.method == Method::exact) {
-    reader.error(*draft.error, "\"error\" stands only with method: bloom or hll");
+    reader.error(*draft.error, "\"error\" is allowed only with method: bloom or hll");
   }
   if (view.method == Method::hll && view.error < 0.002) {
     reader.error(*draft.error, "hll keeps an error from 0.002 on", "take method: exact or bloom");

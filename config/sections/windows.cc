@@ -201,7 +201,7 @@ void settle_kind(Reader& reader, const Node& map, WindowDraft& d, std::size_t er
       {d.drain, d.leaky, "drain", "leaky"},    {d.burst, d.rate, "burst", "rate"}};
   for (const Companion& c : companions) {
     if (c.key != nullptr && c.of == nullptr) {
-      return reader.error(*c.key, quoted(c.name) + " stands only with " + quoted(c.owner));
+      return reader.error(*c.key, quoted(c.name) + " is allowed only with " + quoted(c.owner));
     }
   }
   if (d.leaky != nullptr && d.drain == nullptr) {
@@ -226,14 +226,14 @@ void settle_view(Reader& reader, WindowDraft& d) {
       {d.buckets, "buckets"}, {d.exact, "exact"}, {d.from, "from"}};
   for (const auto& [key, name] : foreign) {
     if (key != nullptr) {
-      return reader.error(*key, quoted(name) + " does not stand in the window of a view",
+      return reader.error(*key, quoted(name) + " is not allowed in the window of a view",
                           std::string(kViewWindows));
     }
   }
   if (d.last == nullptr) {
     if (d.every != nullptr && d.window.length > kWindowMax)
       reader.error(*d.every, "a window of a view is 31d at most");
-    if (d.hop != nullptr) reader.error(*d.hop, "\"hop\" stands only with \"last\"");
+    if (d.hop != nullptr) reader.error(*d.hop, "\"hop\" is allowed only with \"last\"");
     return;
   }
   if (d.hop == nullptr) {
@@ -258,7 +258,7 @@ std::optional<WindowDef> read(Reader& reader, const Member& m, bool view) {
   draft.window.where = m.value->where;
   if (m.value->is_scalar() && m.value->text == "all") {
     if (!view) {
-      reader.error(*m.value, "\"all\" stands only in a view: a policy's window has an end",
+      reader.error(*m.value, "\"all\" is allowed only in a view: a policy's window has an end",
                    "write a duration such as 10m, or {every: 366d}");
       return std::nullopt;
     }
@@ -296,7 +296,7 @@ std::optional<WindowDef> read(Reader& reader, const Member& m, bool view) {
   if (view) {
     settle_view(reader, draft);
   } else if (draft.hop != nullptr) {
-    reader.error(*draft.hop, "\"hop\" stands only in the window of a view",
+    reader.error(*draft.hop, "\"hop\" is allowed only in the window of a view",
                  "a policy reads its window at every event: leave it out");
   }
   if (reader.problems().errors() != errors) return std::nullopt;

@@ -13,7 +13,7 @@ constexpr std::string_view kEnvoyRule =
     "the main file; as a policy it is watch: {domain: api, descriptors: {remote_address: \"*\"}}, "
     "window: 1m, then: [{over: 100, do: deny}]; docs/migrating.md";
 constexpr std::string_view kEnvoyFile =
-    "a file of envoyproxy/ratelimit stands beside this one: ratelimit: {files: [limits.yaml]}; "
+    "name a file of envoyproxy/ratelimit here: ratelimit: {files: [limits.yaml]}; "
     "docs/migrating.md";
 
 constexpr ForeignRow kForeign[] = {
@@ -53,7 +53,7 @@ constexpr ForeignRow kForeign[] = {
     {"a step of a case",
      "verdict rung value limit score hold values listed not_listed notified patterns views "
      "expected expects assert should then do action",
-     "what is expected stands in expect: expect: {verdict: flag, value: 6}", ""},
+     "what is expected belongs in expect: expect: {verdict: flag, value: 6}", ""},
     {"a step of a case", "method path url uri http", "write request: POST /login?x=1", "request"},
     {"a step of a case", "query", "the query belongs to the path: request: GET /items?page=2", ""},
     {"a step of a case", "time wait sleep delay pause",
@@ -66,9 +66,9 @@ constexpr ForeignRow kForeign[] = {
     {"an answer", "code status_code", "write status: 401", ""},
     {"an answer", "time delay latency duration takes", "write after: 2s", ""},
     {"an answer", "form text content data payload", "write json: {...} or body: '...'", ""},
-    {"an answer", "expect verdict", "what is expected stands beside the answer, in the step", ""},
+    {"an answer", "expect verdict", "what is expected belongs beside the answer, in the step", ""},
     {"\"expect\"", "answer response reply json form",
-     "what the app answers stands beside expect, in the step: answer: 401; status, headers and "
+     "what the app answers belongs beside expect, in the step: answer: 401; status, headers and "
      "body "
      "here are what weir itself answers",
      ""},
@@ -79,7 +79,7 @@ constexpr ForeignRow kForeign[] = {
      "write value: 6, or values: {NAME-OF-THE-POLICY: 6}", "value"},
     {"\"expect\"", "list lists key keys", "write listed: {per-ip: 203.0.113.7}", ""},
     {"\"expect\"", "event request at after ip repeat every",
-     "this stands beside expect, in the step", ""},
+     "this belongs beside expect, in the step", ""},
     {"a policy", "rate requests_per_second average rps",
      "a rate is a threshold over a window: window: 1s, then: [{over: 10, do: deny}]", "window"},
     {"a policy", "requests_per_unit rate_limit", kEnvoyRule, "then"},
@@ -126,7 +126,7 @@ constexpr ForeignRow kForeign[] = {
     {"a policy",
      "status status_code code error_code rejected_code message error_message rejected_msg body "
      "content_type response custom_response handler on_limit retry_after",
-     "what a refused caller gets stands in the rung: then: [{over: 100, do: deny, status: 429, "
+     "what a refused caller gets belongs in the rung: then: [{over: 100, do: deny, status: 429, "
      "body: '...'}]",
      ""},
     {"a policy",
@@ -153,7 +153,7 @@ constexpr ForeignRow kForeign[] = {
      "every policy judges, and the severest verdict counts: there is no order", ""},
     {"a policy", "description comment note notes", "write a comment: # why", ""},
     {"a policy", "plugin plugins config filters middlewares args settings",
-     "what it does stands beside its name: {name: per-ip, watch: request, key: ip, window: 1m, "
+     "what it does belongs beside its name: {name: per-ip, watch: request, key: ip, window: 1m, "
      "then: [{over: 100, do: deny}]}",
      ""},
     {"a policy", "log alert notify",
@@ -179,7 +179,7 @@ constexpr ForeignRow kForeign[] = {
      "the time is the window: window: 1m", "window"},
     {"a policy", "block ban deny reject drop throttle challenge flag action actions do",
      "what follows is a rung: then: [{over: 100, do: deny, for: 10m}]", "then"},
-    {"a policy", "rules rungs steps stages", "the thresholds stand under then: [...]", "then"},
+    {"a policy", "rules rungs steps stages", "the thresholds belong under then: [...]", "then"},
     {"a policy",
      "match route routes path paths url uri endpoint method methods host hosts prefix predicates "
      "service services",
@@ -196,9 +196,9 @@ constexpr ForeignRow kForeign[] = {
     {"a policy",
      "blackhole ttl expire cooldown for ban_time ban_duration block_duration mitigation_timeout "
      "penalty timeout",
-     "how long a key is remembered stands in the rung: {over: 100, do: deny, for: 10m}", ""},
+     "how long a key is remembered belongs in the rung: {over: 100, do: deny, for: 10m}", ""},
     {"a policy", "score_over total_score",
-     "it stands in a rung: then: [{score_over: 70, do: challenge}]", "then"},
+     "it belongs in a rung: then: [{score_over: 70, do: challenge}]", "then"},
     {"a policy", "id title", "write name: my-policy", "name"},
 
     {"a rung", "action actions then", "write do: deny", "do"},
@@ -215,7 +215,7 @@ constexpr ForeignRow kForeign[] = {
      "a rate is a window: window: {rate: 10/s, burst: 20}, then: [{do: deny}]", "over"},
     {"a rung", "unit", "a rung's own window is in: 1m", "in"},
     {"a rung", "domain descriptors descriptor",
-     "what is counted stands in the policy: watch: {domain: api, descriptors: {remote_address: "
+     "what is counted belongs in the policy: watch: {domain: api, descriptors: {remote_address: "
      "\"*\"}}",
      ""},
     {"a rung", "total_score", "write score_over: 70", "score_over"},
@@ -290,11 +290,11 @@ constexpr ForeignRow kForeign[] = {
     {"the main file", "logging", "write log: {level: info}", "log"},
     {"the main file", "storage store backend_storage", "write redis: {url: 'redis://HOST:6379'}",
      "redis"},
-    {"the main file", "metrics prometheus",
-     "metrics stand at the health door: health: {listen: ...}", "health"},
+    {"the main file", "metrics prometheus", "metrics are at the health door: health: {listen: ...}",
+     "health"},
 
     {"\"defaults\"", "window key metric watch over limit limits rate burst then do for",
-     "what is counted and what follows stands in each policy: policies: [{name: per-ip, watch: "
+     "what is counted and what follows belongs in each policy: policies: [{name: per-ip, watch: "
      "request, key: ip, window: 1m, then: [{over: 100, do: deny}]}]",
      ""},
 
@@ -364,7 +364,7 @@ constexpr ForeignRow kForeign[] = {
      "src peer ip_address real_ip binary_remote_addr x_forwarded_for x_real_ip",
      "write ip", ""},
     {"expression", "user username user_id uid consumer account principal credential",
-     "say where it stands: header.x_user_id, cookie.user, or a field of the event: fields: {user: "
+     "say where it is: header.x_user_id, cookie.user, or a field of the event: fields: {user: "
      "body.username}",
      ""},
     {"expression", "api_key token jwt authorization",
@@ -374,7 +374,7 @@ constexpr ForeignRow kForeign[] = {
     {"expression", "uri request_uri http_uri", "write path, or url with the query", ""},
     {"expression", "user_agent http_user_agent", "write header.user_agent", ""},
     {"expression", "request req http",
-     "fields stand alone: method, path, ip, header.x_name, query.name, body.name", ""},
+     "write the field by itself: method, path, ip, header.x_name, query.name, body.name", ""},
     {"expression", "headers", "write header.x_name", ""},
     {"expression", "cookies", "write cookie.name", ""},
     {"expression", "args params get form post json",

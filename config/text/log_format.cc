@@ -116,7 +116,7 @@ class Compiler {
     const std::string_view spelling = text_.substr(at_, size);
     at_ += size;
     if (name && name->empty())
-      return fail(from, at_ - from, "nothing stands between { and }", std::string(kKnown));
+      return fail(from, at_ - from, "there is nothing between { and }", std::string(kKnown));
     if (name) return named(from, *name, spelling);
     // Apache writes the path as %U and the query as %q right after it; together they are the URL.
     if (spelling == "q" && !out.items.empty() && out.items.back().kind == ItemKind::url) {
@@ -182,7 +182,7 @@ class Compiler {
 
   bool add(std::size_t from, ItemKind kind, std::string_view first, bool dash_is_null) {
     if (!out.items.empty() && out.items.back().kind != ItemKind::literal) {
-      return fail(from, at_ - from, "nothing stands between this and what is before it",
+      return fail(from, at_ - from, "nothing separates this from what is before it",
                   "two values need a text between them that ends the first");
     }
     LogFormat::Item item;
@@ -191,7 +191,7 @@ class Compiler {
     item.dash_is_null = dash_is_null;
     out.items.push_back(std::move(item));
     if (kind == ItemKind::time) {
-      if (timed_) return fail(from, at_ - from, "the time stands twice");
+      if (timed_) return fail(from, at_ - from, "the time is given twice");
       return timed_ = true;
     }
     if (!column(from, first)) return false;
@@ -203,7 +203,7 @@ class Compiler {
 
   bool column(std::size_t from, std::string_view name) {
     if (std::find(out.columns.begin(), out.columns.end(), name) != out.columns.end()) {
-      return fail(from, at_ - from, "the column \"" + std::string(name) + "\" stands twice");
+      return fail(from, at_ - from, "the column \"" + std::string(name) + "\" is given twice");
     }
     out.columns.emplace_back(name);
     return true;

@@ -125,7 +125,7 @@ void fill_table(TableDef& table, std::string_view text, Problems& problems) {
   for (const Line& line : lines) {
     TableNode* node = &table.values;
     for (const std::string& value : line.values) node = &descend(*node, value, where);
-    if (node->limit) tell(line.number, "these values stood in a line before");
+    if (node->limit) tell(line.number, "these values are in a line before this one");
     node->limit = line.limit;
   }
   if (lines.empty() && told == 0) tell(line_number, "the file has no lines with limits");

@@ -28,7 +28,8 @@ std::string_view title_of(int status) {
 std::string_view detail_of(MissReason why) {
   switch (why) {
     case MissReason::ambiguous:
-      return "A field of the request is ambiguous: it stands there more than once, as a list, or "
+      return "A field of the request is ambiguous: the request has it more than once, as a list, "
+             "or "
              "in "
              "two spellings.";
     case MissReason::too_large:

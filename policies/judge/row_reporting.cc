@@ -129,16 +129,16 @@ void RowReporting::give_rows(RowSink& rows) {
       continue;
     }
     const Winner& won = all->enforced.rung >= 0 ? all->enforced : all->shadow;
-    const bool stands = won.rung >= 0 && planned.applies;
+    const bool reached = won.rung >= 0 && planned.applies;
     const bool always = counter != nullptr && work_.counter_of(*counter).always;
     row.start(planned);
     if (planned.reserves) {
-      const bool itself = stands && refuses(won.effect) && (refused || policy.shadow);
+      const bool itself = reached && refuses(won.effect) && (refused || policy.shadow);
       planned.rowed = itself || (refused && always);
     }
     // An answer that matches gives the reading of the reservation.
     !planned.reserves || planned.rowed ? row.give(rows, counter, false) : row.find_key(counter);
-    if (stands) {
+    if (reached) {
       planned.reported_rung = static_cast<std::int16_t>(won.rung);
       row.give_verdict(rows, won, limit_of(planned, won));
     } else if (!planned.applies && !planned.reserves && (!refused || always)) {

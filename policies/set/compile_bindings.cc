@@ -217,7 +217,7 @@ void Binder::bind_amount(const config::PolicyDef& def, const Event& event, Bindi
                   [&](const Expression& argument) { return names_.reads_unread(argument); });
   if (unread) return;  // which may be of the answer
   if (!binding.late_amount || def.metric.kind != Metric::sum) {
-    problems_.error(def.reserve->where, "\"reserve\" stands only with a sum of the answer",
+    problems_.error(def.reserve->where, "\"reserve\" is allowed only with a sum of the answer",
                     "such as metric: sum(response.body.usage)");
     return;
   }

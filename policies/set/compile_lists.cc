@@ -170,8 +170,9 @@ void ListCompiler::check_entry(const List& list, std::size_t part, config::Text&
   if (key[part].is_address) {
     if (Address::parse(text.value)) return;
     problems_.error(text.where,
-                    Cidr::parse(text.value) ? "networks stand only in lists of an address alone"
-                                            : "\"" + text.value + "\" is not an address",
+                    Cidr::parse(text.value)
+                        ? "networks are allowed only in lists of an address alone"
+                        : "\"" + text.value + "\" is not an address",
                     "write the list of " + list.of[part] + ", or single addresses");
     return;
   }

@@ -67,7 +67,7 @@ overflow is an error, `&&` and `||` that absorb errors, `int` and `double` compa
 
 One stated difference: a missing field is `null`. Equality is CEL's (`null != "x"` is true); `<`, `<=`, `>`, `>=`, `in`,
 functions and arithmetic with null give null; a condition that is null or fails is false; a key part or amount that is null or
-fails is *missing*, and the policy's `missing` says what then. What applications could read differently (a name that stands
+fails is *missing*, and the policy's `missing` says what then. What applications could read differently (a name that is
 there twice, `user[]`, a broken body) fails, in `==` and `has()` too, and a policy that refuses answers 400
 (docs/security.md, "Where a policy reads a field").
 

@@ -64,7 +64,7 @@ struct SourcesTest : ApiTest {
 
 TEST_F(SourcesTest, ASearchForAWholeKeyFindsItInFilesToo) {
   EXPECT_EQ(found("192.0.2.66"), "feed 192.0.2.66");
-  EXPECT_EQ(found("%20198.51.100.5"), "") << "no address: a blank stands before it";
+  EXPECT_EQ(found("%20198.51.100.5"), "") << "no address: a blank is before it";
   EXPECT_EQ(found("198.51.100.5"), "feed 198.51.100.0/24");
   EXPECT_EQ(found("alice,192.0.2.77"), "pairs alice 192.0.2.77");
   EXPECT_EQ(found("alice,%20192.0.2.77"), "pairs alice 192.0.2.77");
@@ -191,7 +191,7 @@ TEST_F(SourcesTest, ANetworkIsLookedForAsAWhole) {
 }
 
 TEST_F(SourcesTest, ANetworkIsFoundWhereOthersCutIt) {
-  EXPECT_TRUE(covers("nested", "172.16.0.0/12")) << "though a smaller one stands before it";
+  EXPECT_TRUE(covers("nested", "172.16.0.0/12")) << "though a smaller one is before it";
   EXPECT_TRUE(covers("nested", "172.16.0.0/24"));
   EXPECT_TRUE(covers("cut", "172.16.0.0/12")) << "of three ranges without a gap";
   EXPECT_TRUE(covers("cut", "172.17.0.0/16"));

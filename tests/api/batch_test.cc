@@ -48,7 +48,7 @@ TEST_F(BatchTest, ABadLineIsNamedAndTheOthersGoOn) {
           "\n"
           R"({"error":"an event is a JSON object, `{...}`","line":4,"column":1})"
           "\n"
-          R"({"error":"no JSON value stands here","line":5,"column":20})"
+          R"({"error":"a JSON value is expected here","line":5,"column":20})"
           "\n" +
           kPass);
   EXPECT_EQ(api.metrics.sum(telemetry::Metric::api_bad), 3);

@@ -477,10 +477,10 @@ TEST(LineJudge, TellsWhatIsWrongWithAnAnswerThatIsTold) {
   ApiWorld api(kYaml);
   EXPECT_EQ(api.ask(R"({"request_id":"0","status":401})"), R"({"settled":false})");
   EXPECT_EQ(api.ask(R"({"request_id":7,"status":401})"),
-            "15 `request_id` is the text that stood in X-Weir-Request-Id");
+            "15 `request_id` is the text of X-Weir-Request-Id");
   EXPECT_EQ(api.ask(R"({"request_id":"0"})"), "2 what was answered to this request? give `status`");
   EXPECT_EQ(api.ask(R"({"request_id":"0","status":401,"user":"bob"})"),
-            "32 beside `request_id` stand `status` and `response` only");
+            "32 only `status` and `response` are allowed beside `request_id`");
   EXPECT_THAT(api.query(R"({"request_id":"0","status":401})"),
               HasSubstr("a query cannot report an answer"));
 }

@@ -62,7 +62,7 @@ TEST_F(AcrossReloads, AQueryIsAnsweredByThePoliciesInForce) {
   ASSERT_EQ(ask(Ask::query), "");
   use(std::string(kEvents) + kThree);
   deliver();
-  ASSERT_EQ(ask(Ask::query), "") << "asked anew";
+  ASSERT_EQ(ask(Ask::query), "") << "asked again";
   deliver();
   const std::string answer = ask(Ask::query);
   for (const char* policy : {"\"a\"", "\"b\"", "\"c\""}) EXPECT_THAT(answer, HasSubstr(policy));

@@ -354,7 +354,7 @@ TEST_F(CommandsTest, limits_of_limitador_that_can_not_be_compiled_are_left_out_w
                 "{namespace: n, max_value: 3, seconds: 60, conditions: ['has(limit.name)']}, "
                 "{namespace: m, max_value: 4, seconds: 60}]\n");
   const Outcome in_one_line = run({"check"});
-  EXPECT_THAT(in_one_line.out, HasSubstr("ok: 2 policies")) << "the others of that line stand";
+  EXPECT_THAT(in_one_line.out, HasSubstr("ok: 2 policies")) << "the others of that line are loaded";
   EXPECT_THAT(in_one_line.out, HasSubstr("l.yaml:1: "));
 
   // limitador does not load what is no expression.

@@ -183,7 +183,7 @@ TEST(CtlText, TopShowsTheBusiestFirstByWhatCameSince) {
             "b       enforce  3.5       8\n"
             "a       enforce  0.0       5\n");
   EXPECT_EQ(top_table(answer(0, 0), answer(5, 1), 2).find('-'), std::string::npos)
-      << "a weir that has begun anew has no negative rates";
+      << "a weir that has started again has no negative rates";
 }
 
 TEST(CtlText, ATailIsShownAsTheLiveViewShowsIt) {

@@ -52,7 +52,8 @@ std::string windowed(const std::string& window) {
 TEST(NewcomerTexts, WhatAPolicyWatches) {
   expect_all({
       {watching("watch: {match: POST /login}"),
-       "3:21 \"match\" stands in an event, which a policy names | write events: {my_event: {match: "
+       "3:21 \"match\" belongs in an event, which a policy names | write events: {my_event: "
+       "{match: "
        "POST /login}}, and watch: my_event"},
       {watching("watch: POST /login"),
        "3:20 there is no event \"POST /login\" | an event has the route: events: {my_event: "

@@ -130,7 +130,7 @@ policies:
        "are 1.over=1 (flag), "},
       {"per-user:=1", "write POLICY=5,10,20"},
       {"per-user.over=1",
-       "weir: --sweep: a colon stands before the name of a threshold: per-user:over=5,10\n"},
+       "weir: --sweep: write a colon before the name of a threshold: per-user:over=5,10\n"},
       {"once=1", "policy \"once\" has no rung with a number"},
       {"once:over=1", "policy \"once\": no rung of this policy has a threshold"},
       {"quiet=1", "policy \"quiet\" is disabled: it judges nothing"},

@@ -149,7 +149,7 @@ TEST_F(RateLimitHttpTest, RefusesAMemberThatStandsTwice) {
       }) {
     const auto reply = ask(body);
     EXPECT_EQ(reply.status, 400) << body;
-    EXPECT_NE(reply.body.find("stands twice"), std::string::npos) << reply.body;
+    EXPECT_NE(reply.body.find("is given twice"), std::string::npos) << reply.body;
   }
 }
 

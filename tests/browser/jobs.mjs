@@ -167,7 +167,7 @@ const JOBS = {
     assert.equal(await logins('198.51.100.3', 2), 401);
     await page.getByRole('button', {name: `Restore ${POLICY} now`}).click();
     await page.getByText('over 50: deny for 1h').first().waitFor();
-    await view(page, 'History');  // what was put in force stands there, not only of which policy
+    await view(page, 'History');  // the history has the action that was put in force, not only the policy
     await page.locator('section', {hasText: 'Who changed what'}).getByRole('row').filter({hasText: 'override.set'}).filter({hasText: '3.over=25'}).first().waitFor();
   },
 
@@ -328,7 +328,7 @@ const JOBS = {
     await page.getByText('connected to every worker').waitFor();
   },
 
-  // A ban made on the page of one replica is seen on the pages of all, lifted on another, and stands in the history of all.
+  // A ban made on the page of one replica is seen on the pages of all, lifted on another, and is in the history of all.
   async ban() {
     const SCRAPER = '192.0.2.44';
     const pages = [];
@@ -418,7 +418,7 @@ const JOBS = {
             const highest = seen.columns.map((each) => each[1]).indexOf(Math.max(...seen.columns.map((each) => each[1])));
             if (by.length === 0) assert.equal(seen.columns[highest][0], grouped(Math.max(...totals)), `${name}: the highest column`);
             if (by.length === 0) assert.ok(middle(wanted.columns).split(' ').length >= 4, `${name}: some windows`);
-            if (name === 'hot-items') assert.equal(seen.bars[0][0], 'sku-1', 'what was looked at most stands first');
+            if (name === 'hot-items') assert.equal(seen.bars[0][0], 'sku-1', 'what was looked at most comes first');
             break;
           } catch (problem) {
             if (tries === 150) throw problem;
@@ -698,7 +698,7 @@ const JOBS = {
     await page.getByText('There is no such policy.').waitFor();
     complaints.length = 0;  // 404
 
-    // The line of the file is copied, and its rungs stand within the picture.
+    // The line of the file is copied, and its rungs are within the picture.
     await page.goto(`${base}#/policies/requests-per-ip`);
     await page.getByRole('spinbutton', {name: 'Threshold'}).fill('300');
     await page.getByRole('button', {name: 'Copy the line'}).click();

@@ -75,7 +75,7 @@ TEST(Doors, what_is_wrong_is_told_where_it_stands) {
             R"(weir.yaml:2:22: error: unknown proxy "ngnix"
   2 | api: {forward_auth: [ngnix, caddy, caddy]}
     |                      ^~~~~ did you mean "nginx"?
-weir.yaml:2:36: error: "caddy" stands there twice
+weir.yaml:2:36: error: "caddy" is given twice
   2 | api: {forward_auth: [ngnix, caddy, caddy]}
     |                                    ^~~~~
 2 errors in 1 file

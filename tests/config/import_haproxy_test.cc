@@ -337,7 +337,7 @@ TEST(ImportHaproxyConditions, CompareAPathAsItStandsInTheRequest) {
             "(path.matches(\"^/(api|v[0-9]+)/\") || (url.matches(\"^[^?]*/([?]|$)\") && (path + "
             "\"/\").matches(\"^/(api|v[0-9]+)/\")))");
   EXPECT_EQ(condition("{ path_beg /caf%c3%a9 }"),
-            "4: weir's paths are in their normal form: write /caf%c3%a9 as it stands there");
+            "4: weir's paths are in their normal form: write /caf%c3%a9 as it is there");
   EXPECT_EQ(condition("{ path -m len 5 }"),
             "4: weir's paths are in their normal form, which has another length");
   EXPECT_EQ(condition("{ base_beg example.com/api }"),
@@ -357,7 +357,8 @@ TEST(ImportHaproxyConditions, CompareEachPartOfAHeader) {
   EXPECT_EQ(condition("{ hdr_reg(User-Agent) ^(curl|wget) }"),
             "header.user_agent.matches(\"(^|,)[ \\\\t]*((curl|wget))\")");
   EXPECT_EQ(condition("{ hdr_reg(User-Agent) a|^b }"),
-            "4: of a list HAProxy compares each part, weir the whole line: write the pattern anew");
+            "4: of a list HAProxy compares each part, weir the whole line: write the pattern for "
+            "the whole line");
   EXPECT_EQ(condition("{ hdr(host) -m dom Example.com }"),
             "host.matches(\"(^|[/?.:])example\\\\.com([/?.:]|$)\")");
   EXPECT_EQ(condition("{ hdr(host) example.com:8080 }"), "4: weir's host has no port");

@@ -71,7 +71,8 @@ TEST(MergeEqual, policies_and_views_are_never_merged) {
   const std::string text =
       "policies: [{name: p, watch: request, window: 1m, then: [{over: 1, do: flag}]}]\n";
   const Loaded loaded = load_texts({{"weir.yaml", "weir: 1\n" + text}, {"a.yaml", text}});
-  EXPECT_NE(shown(loaded).find("policy \"p\" stands twice"), std::string::npos) << shown(loaded);
+  EXPECT_NE(shown(loaded).find("policy \"p\" is defined twice"), std::string::npos)
+      << shown(loaded);
 }
 
 }  // namespace

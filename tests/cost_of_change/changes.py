@@ -1,6 +1,6 @@
 """The smallest honest change of each kind: a made-up word, added to the source as a contributor would.
 
-A change is a list of edits. An edit names a file of the product, a text that stands in it once, and what comes after that text
+A change is a list of edits. An edit names a file of the product, a text that the file contains once, and what comes after that text
 (or in its place), or it is a new file. cost.py counts the files, and builds the tree with all changes applied.
 """
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 
 def read(name):
-    """What is too long to stand here."""
+    """The content of a file that is too long for this table."""
     return (pathlib.Path(__file__).resolve().parent / name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
 class After:
-    """`add` stands right behind `text`, which the file contains once."""
+    """`add` comes right after `text`, which the file contains once."""
     file: str
     text: str
     add: str
@@ -27,7 +27,7 @@ class After:
 
 @dataclass(frozen=True)
 class Instead:
-    """`put` stands where `text` stood, which the file contains once."""
+    """`put` replaces `text`, which the file contains once."""
     file: str
     text: str
     put: str

@@ -55,7 +55,7 @@ class Cost(unittest.TestCase):
                         self.assertFalse((ROOT / edit.file).exists())
                     else:
                         self.assertEqual(read(ROOT, edit.file).count(edit.text), 1,
-                                         f"{edit.text!r} stands not once in {edit.file}: bring changes.py up to date")
+                                         f"{edit.text!r} is not exactly once in {edit.file}: bring changes.py up to date")
                     self.assertTrue(PRODUCT.search(edit.file), f"{edit.file} is not a file of the product")
 
     def test_no_change_costs_more_than_its_goal(self):

@@ -15,7 +15,7 @@ def loaded(names):
 
 
 def failed_of(result, module):
-    """Names to load; a class or module that could not be set up stands for all of it."""
+    """Names to load; a class or module that could not be set up counts as all of it."""
     tests = [test for test, _ in result.failures + result.errors] + result.unexpectedSuccesses
     if any(not isinstance(test, unittest.TestCase) for test in tests):
         return [module]

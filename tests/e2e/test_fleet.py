@@ -1,5 +1,5 @@
 """Three replicas, one Redis: each knows who runs what and who is behind; what an operator sets on one holds on all, ends on
-all by itself, survives reloads, restarts, a killed replica and a Redis that was away; and stands in the audit log of each."""
+all by itself, survives reloads, restarts, a killed replica and a Redis that was away; and is in the audit log of each."""
 
 import os
 import subprocess
@@ -96,7 +96,7 @@ class Fleet(unittest.TestCase):
         self.assertEqual(second.admin("GET", "/v1/status")[1]["fleet"]["behind"], 2)
         self.assertEqual([weir.metric("weir_fleet_behind") for weir in self.all], [0, 1, 1])
         self.assertEqual([first.metric(f"weir_fleet_{name}") for name in ("up", "replicas", "replicas_behind", "changes_pending")], [1, 3, 2, 0])
-        # One that is started anew with the files of before is behind, although it was loaded last.
+        # One that is started again with old files is behind, although it was loaded last.
         third.stop()
         third.start()
         eventually(lambda: {row["address"]: row["behind"] for row in self.up(first)} == {
@@ -227,7 +227,7 @@ class Fleet(unittest.TestCase):
                            1, items, "override:gold:mode")
         late = self.enterContext(Weir(self.policies, self.origin.port, extra=self.extra))
         self.assertEqual(self.modes([late]), ["enforce"])
-        eventually(lambda: late.logged("what stands on the fleet's board was not sealed"), what="the log")
+        eventually(lambda: late.logged("what is on the fleet's board was not sealed"), what="the log")
         self.assertGreater(late.metric("weir_fleet_unsealed_total"), 0)
 
 

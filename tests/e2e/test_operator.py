@@ -87,7 +87,7 @@ class Operator(unittest.TestCase):
 
     def test_the_hour(self):
         """An attack begins, is found and explained; one victim is forgiven; the policy is silenced and enforced again; a
-        threshold is tried; and all of it stands in the log."""
+        threshold is tried; and all of it is in the log."""
         for host in range(1, 6):
             self.tries(11, f"203.0.113.{host}")
         self.assertEqual(len(self.json("list", "login-per-ip")["entries"]), 5)

@@ -122,7 +122,7 @@ class Paths(unittest.TestCase):
             self.assertEqual([r.path for r in origin.requests], ["/api/login", "/API/Login"])
 
     def test_a_parameter_of_a_folded_route_keeps_its_letters(self):
-        """The app finds the route without case, and reads the parameter as it stands there: the same text as in a body."""
+        """The app finds the route without case, and reads the parameter as it is there: the same text as in a body."""
         policies = ("events:\n"
                     "  named: {match: 'POST /api/users/{user}'}\n"
                     "  sent: {match: POST /api/users, fields: {user: body.user}}\n"

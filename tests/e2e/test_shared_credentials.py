@@ -101,7 +101,7 @@ class Tls(unittest.TestCase):
 
 
 class Passwords(unittest.TestCase):
-    """`weir`, a user of Redis' ACL, whose password stands in a file."""
+    """`weir`, a user of Redis' ACL, whose password is in a file."""
 
     POLICIES = """
 policies:
@@ -143,7 +143,7 @@ policies:
                 write("new")
                 before = self.connections(redis)
                 self.rotate(weir)
-                self.assertEqual(self.connections(redis), before, "those that stand are left alone")
+                self.assertEqual(self.connections(redis), before, "open connections are left alone")
                 redis.command("ACL", "SETUSER", "weir", "<old")  # open ones stay valid
                 redis.command("CLIENT", "KILL", "USER", "weir")
                 eventually(lambda: len(self.connections(redis) - before) == self.CONNECTIONS and up(weir), 5 * SLOW,

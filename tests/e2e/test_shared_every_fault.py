@@ -41,7 +41,7 @@ class FaultCase(unittest.TestCase):
 
     @staticmethod
     def descriptors(site):
-        """Descriptors; but for connections to the app, of which there are as many as were busy at once."""
+        """Descriptors; except for connections to the app, of which there are as many as were busy at once."""
         return site.weir.descriptors(but_to=site.origin.port)
 
     def goes_through(self, fault):

@@ -209,7 +209,7 @@ class Absence(unittest.TestCase):
         with Redis("--requirepass", "other") as redis, Origin() as origin, \
                 replica(redis, limited(10), origin.port, settings=HASTY + ", password: mine") as weir:
             self.assertEqual(self.count(weir), {200: 10, 429: 10})
-            # Its own client is asked for the password as well: the server is made anew with the right one.
+            # Its own client is asked for the password as well: the server is made again with the right one.
             redis.kill()
             redis.options = ("--requirepass", "mine")
             redis.start()

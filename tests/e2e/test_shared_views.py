@@ -186,7 +186,7 @@ class SharedViews(unittest.TestCase):
                 late = site.weirs[2]
                 self.assertEqual(late.stop(), 0)
                 late.start()  # it knows nothing but what Redis has
-                self.agree(site, site.weirs, "and one that starts anew has everything")
+                self.agree(site, site.weirs, "and one that starts again has everything")
 
     def test_a_reload_counts_on_and_a_restart_of_all_keeps_a_view_without_an_end(self):
         with Site() as site:

@@ -78,14 +78,14 @@ def differences(english, chinese, pages):
     if levels[0] != levels[1]:
         for ours, theirs in zip(english.sections + [None], chinese.sections + [None]):
             if ours is None or theirs is None or ours.level != theirs.level:
-                return [f"{chinese.name}: headings: {theirs and theirs.heading!r} stands where {ours and ours.heading!r} is"]
+                return [f"{chinese.name}: headings: {theirs and theirs.heading!r} is where {ours and ours.heading!r} should be"]
     found = []
     for ours, theirs in zip(english.sections, chinese.sections):
         where = f"{chinese.name}: {theirs.heading or 'before the first heading'}"
         if ours.code != theirs.code:
             for mine, other in zip(ours.code + [None], theirs.code + [None]):
                 if mine != other:
-                    found.append(f"{where}: code: {other} stands where {mine} is")
+                    found.append(f"{where}: code: {other} is where {mine} should be")
                     break
         if ours.rows != theirs.rows:
             found.append(f"{where}: tables: rows of {theirs.rows} columns, in English {ours.rows}")

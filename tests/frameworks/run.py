@@ -134,7 +134,7 @@ def request(port, case, number):
 
 
 def texts_of(value):
-    """Every single value that the application holds, as it would stand in a text."""
+    """Every single value that the application holds, as a text would have it."""
     if isinstance(value, dict):
         return [text for member in value.values() for text in texts_of(member)]
     if isinstance(value, list):

@@ -47,7 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     canonical.value = expression->canonical();
     config::Problems none;
     const auto again = compile_expression(canonical, world, none);
-    // An odd field is refused inside has() once it is written out, and depth is counted anew.
+    // An odd field is refused inside has() once it is written out, and depth is counted again from
+    // 0.
     if (again) {
       require(again->canonical() == canonical.value);
       frame.begin(world.slots(), request, &world.lists);

@@ -94,7 +94,7 @@ TEST(ExchangedMembers, AResetHoldsEverywhere) {
     EXPECT_EQ(fleet[0].read(kKey, fleet.now), 0) << "here at once";
     fleet.settle({kKey});
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(fleet[i].read(kKey, fleet.now), 0) << i;
-    // 1 was seen by replica 1 before it was emptied: it counts anew.
+    // 1 was seen by replica 1 before it was emptied: it counts from 0.
     EXPECT_EQ(see(fleet, 1, 1).value.integer(), 1);
     see(fleet, 2, 9);
     fleet.settle({kKey});

@@ -294,7 +294,7 @@ class Run {
     }
   }
 
-  /// The same policies compiled anew, sometimes in another order, sometimes beside a list that is
+  /// The same policies compiled again, sometimes in another order, sometimes beside a list that is
   /// new: every index differs, no count does.
   void reload() {
     const std::size_t at = draw(kReplicas);

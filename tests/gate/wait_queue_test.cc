@@ -1,4 +1,4 @@
-// The requests that wait for reservations, and those that are judged anew when one settles.
+// The requests that wait for reservations, and those that are judged again when one settles.
 #include "gate/wait_queue.h"
 
 #include <gtest/gtest.h>

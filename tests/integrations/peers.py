@@ -1,4 +1,4 @@
-"""Real proxies before a real app, as docs/integrations says: each runs what stands there, on ports of the test's own."""
+"""Real proxies before a real app, as docs/integrations says: each runs the configuration of its page, on ports of the test's own."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ def placed(text, **ports):
 
 
 def policies_of(page):
-    """The policies of the page's weir file: what stands behind its server settings."""
+    """The policies of the page's weir file: the part after its server settings."""
     text = block(page, "yaml")
     return text[text.index("policies:"):]
 

@@ -1,4 +1,4 @@
-"""Real Envoys ask weir, over gRPC and over HTTP, with the configurations of docs/integrations/envoy.md as they stand there."""
+"""Real Envoys ask weir, over gRPC and over HTTP, with the configurations of docs/integrations/envoy.md as they are there."""
 
 import json
 import os
@@ -248,7 +248,7 @@ class Cases:
                 self.assertEqual(site.ask("GET", "/before").status, 200)
                 site.weir.signal(signal.SIGSTOP)
                 state = f"/proc/{site.weir.process.pid}/stat"
-                eventually(lambda state=state: open(state).read().rsplit(")", 1)[1].split()[0] == "T", what="weir stands still")
+                eventually(lambda state=state: open(state).read().rsplit(")", 1)[1].split()[0] == "T", what="weir is stopped")
                 try:
                     begin = time.monotonic()
                     self.assertEqual(site.ask("GET", "/late").status, status)

@@ -1,4 +1,4 @@
-"""Real Envoys ask weir's rate limit service, with the configuration of docs/integrations/envoy_ratelimit.md as it stands there."""
+"""Real Envoys ask weir's rate limit service, with the configuration of docs/integrations/envoy_ratelimit.md as it is there."""
 
 import json
 import os

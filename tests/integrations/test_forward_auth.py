@@ -1,4 +1,4 @@
-"""nginx, HAProxy, Caddy and Traefik ask weir, with the configurations of docs/integrations as they stand there."""
+"""nginx, HAProxy, Caddy and Traefik ask weir, with the configurations of docs/integrations as they are there."""
 
 import os
 import signal

@@ -1,6 +1,6 @@
 """docs/kubernetes.md, line by line: every command of the page is known here, and tried. Without a cluster `apply -k` builds its manifests,
 the loop of logins meets the demo's own settings and policies in a weir on this machine, and what names an object finds it in the
-manifests. With WEIR_KUBE_NODE (README.md here) the walk of the demo is done as it stands."""
+manifests. With WEIR_KUBE_NODE (README.md here) the walk of the demo is done as it is."""
 
 import contextlib
 import os
@@ -84,7 +84,7 @@ def walk():
 
 
 def commands():
-    """All commands of the page: the blocks' lines, and what stands in the text."""
+    """All commands of the page: the blocks' lines, and the commands in the text."""
     text = re.sub(r"```.*?```", "", page(), flags=re.S)
     inline = re.findall(r"`((?:kubectl|helm|istioctl|skopeo|kind|ctr|scripts/|weir (?:inject|ctl) )[^`]*)`", text)
     return walk() + [command.replace("\\|", "|") for command in inline]

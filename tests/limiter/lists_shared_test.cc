@@ -90,13 +90,13 @@ TEST_F(SharedLists, WhatAnotherReplicaSaysHoldsAndIsNotToldBack) {
   EXPECT_EQ(bank.find(list, key(1), kNow).until, kNow + kHour) << "the later end wins";
   bank.merge(list, entry(1, kNow + kHour * 2), kNow);
   EXPECT_EQ(bank.find(list, key(1), kNow).until, kNow + kHour * 2);
-  ListEntry anew = entry(1, kNow + kHour);
-  anew.listed = kNow + milliseconds{9};
-  bank.merge(list, anew, kNow, kNow - milliseconds{1});
+  ListEntry again = entry(1, kNow + kHour);
+  again.listed = kNow + milliseconds{9};
+  bank.merge(list, again, kNow, kNow - milliseconds{1});
   EXPECT_EQ(bank.find(list, key(1), kNow).until, kNow + kHour * 2);
-  bank.merge(list, anew, kNow, kNow + milliseconds{5});
+  bank.merge(list, again, kNow, kNow + milliseconds{5});
   EXPECT_EQ(bank.find(list, key(1), kNow).until, kNow + kHour * 2) << "it was listed later";
-  bank.merge(list, anew, kNow, kNow + milliseconds{9});
+  bank.merge(list, again, kNow, kNow + milliseconds{9});
   EXPECT_EQ(bank.find(list, key(1), kNow).until, kNow + kHour);
   bank.merge_removal(list, key(1));
   EXPECT_FALSE(bank.find(list, key(1), kNow).listed);

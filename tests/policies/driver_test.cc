@@ -120,7 +120,7 @@ TEST(Card, AUserIsChallengedFromAnyAddressAndARightLoginForgives) {
   EXPECT_EQ(world.send(login("anna", from(6)), 200), "challenge");
   EXPECT_EQ(world.send(login("bert", from(6)), 200), "pass");
   world.now += minutes(10);
-  EXPECT_EQ(world.send(login("ANNA", from(7)), 200), "challenge") << "settled failures still stand";
+  EXPECT_EQ(world.send(login("ANNA", from(7)), 200), "challenge") << "settled failures still count";
 
   World other(kLogin);
   for (int i = 1; i <= 4; ++i) EXPECT_EQ(other.send(login("anna"), 401), "pass");

@@ -33,15 +33,15 @@ TEST_P(ExprErrors, Reports) {
 const Case kSyntax[] = {
     {"", "error 1+1: an expression is missing\n"},
     {"  ", "error 3+1: an expression is missing\n"},
-    {"1 +", "error 4+1: the expression ends where a value should stand\n"},
-    {"a b", "error 3+1: unexpected \"b\": an operator or the end should stand here\n"},
-    {"(1", "error 3+1: the expression ends where \")\" should stand\n"},
-    {"[1 2]", "error 4+1: unexpected \"2\": \",\" or \"]\" should stand here\n"},
-    {"int(1", "error 6+1: the expression ends where \",\" or \")\" should stand\n"},
-    {"body[1", "error 7+1: the expression ends where \"]\" should stand\n"},
-    {"body.1", "error 5+2: unexpected \".1\": an operator or the end should stand here\n"},
-    {"body.", "error 6+1: the expression ends where a name should stand\n"},
-    {"true ? 1", "error 9+1: the expression ends where \":\" should stand\n"},
+    {"1 +", "error 4+1: the expression ends where a value is expected\n"},
+    {"a b", "error 3+1: unexpected \"b\": expected an operator or the end\n"},
+    {"(1", "error 3+1: the expression ends where \")\" is expected\n"},
+    {"[1 2]", "error 4+1: unexpected \"2\": expected \",\" or \"]\"\n"},
+    {"int(1", "error 6+1: the expression ends where \",\" or \")\" is expected\n"},
+    {"body[1", "error 7+1: the expression ends where \"]\" is expected\n"},
+    {"body.1", "error 5+2: unexpected \".1\": expected an operator or the end\n"},
+    {"body.", "error 6+1: the expression ends where a name is expected\n"},
+    {"true ? 1", "error 9+1: the expression ends where \":\" is expected\n"},
     {"status = 1", "error 8+1: \"=\" is not an operator | write == to compare\n"},
     {"path =~ '^/a'",
      "error 6+1: \"=~\" is not an operator | write path.matches(\"^/api/\"), with ! before it for "
@@ -63,25 +63,28 @@ const Case kSyntax[] = {
     {"'\\ud800'", "error 2+6: no such Unicode character\n"},
     {"'\\08'", "error 2+2: an escape needs 3 octal digits\n"},
     {"10m",
-     "error 1+3: malformed number \"10m\" | numbers here have no unit; strings stand in quotes\n"},
+     "error 1+3: malformed number \"10m\" | numbers here have no unit; strings are written in "
+     "quotes\n"},
     {"1u", "error 1+2: unsigned numbers are not part of the language | leave out the u\n"},
     {"0x", "error 1+2: a number has no digits\n"},
     {"9223372036854775808", "error 1+19: number out of range of a 64-bit integer\n"},
     {"99999999999999999999", "error 1+20: number out of range of a 64-bit integer\n"},
     {"1e999", "error 1+5: number out of range of a double\n"},
-    {"in", "error 1+2: unexpected \"in\": a value should stand here\n"},
-    {"1 and", "error 6+1: the expression ends where a value should stand\n"},
+    {"in", "error 1+2: unexpected \"in\": expected a value\n"},
+    {"1 and", "error 6+1: the expression ends where a value is expected\n"},
 };
 
 const Case kNames[] = {
     {"usr == 'x'",
      "error 1+3: field \"usr\" is not provided by event \"login\" | did you mean \"user\"?\n"},
     {"method == GET",
-     "error 11+3: field \"GET\" is not provided by event \"login\" | write \"GET\": a text stands "
+     "error 11+3: field \"GET\" is not provided by event \"login\" | write \"GET\": a text is "
+     "written "
      "in "
      "quotes\n"},
     {"user in [EUR, '']",
-     "error 10+3: field \"EUR\" is not provided by event \"login\" | write \"EUR\": a text stands "
+     "error 10+3: field \"EUR\" is not provided by event \"login\" | write \"EUR\": a text is "
+     "written "
      "in "
      "quotes\n"},
     {"STATUS == 200",
@@ -184,37 +187,37 @@ const Case kTypes[] = {
      "error 9+4: in needs a list, and this is string | write path == '/a', path in ['/a', ...] or "
      "path.contains('/a')\n"},
     {"path like '/api/%'",
-     "error 6+4: unexpected \"like\": an operator or the end should stand here | write "
+     "error 6+4: unexpected \"like\": expected an operator or the end | write "
      "path.startsWith(\"/api/\")\n"},
     {"path LIKE '%.php'",
-     "error 6+4: unexpected \"LIKE\": an operator or the end should stand here | write "
+     "error 6+4: unexpected \"LIKE\": expected an operator or the end | write "
      "path.endsWith(\".php\")\n"},
     {"not (path contains 'api')",
-     "error 11+8: unexpected \"contains\": \")\" should stand here | write "
+     "error 11+8: unexpected \"contains\": expected \")\" | write "
      "path.contains(\"api\")\n"},
     {"header.user_agent matches 'bot'",
-     "error 19+7: unexpected \"matches\": an operator or the end should stand here | write "
+     "error 19+7: unexpected \"matches\": expected an operator or the end | write "
      "header.user_agent.matches(\"bot\")\n"},
     {"path starts with '/a'",
-     "error 6+6: unexpected \"starts\": an operator or the end should stand here | write "
+     "error 6+6: unexpected \"starts\": expected an operator or the end | write "
      "path.startsWith(\"/a\")\n"},
     {"path not in ['/a']",
-     "error 6+3: unexpected \"not\": an operator or the end should stand here | write not (path in "
+     "error 6+3: unexpected \"not\": expected an operator or the end | write not (path in "
      "[...])\n"},
     {"path not contains 'a'",
-     "error 6+3: unexpected \"not\": an operator or the end should stand here | write not before "
+     "error 6+3: unexpected \"not\": expected an operator or the end | write not before "
      "the test: not path.contains(\"...\")\n"},
     {"method is 'GET'",
-     "error 8+2: unexpected \"is\": an operator or the end should stand here | write method == "
+     "error 8+2: unexpected \"is\": expected an operator or the end | write method == "
      "\"GET\"\n"},
     {"method is not 'GET'",
-     "error 8+2: unexpected \"is\": an operator or the end should stand here | write method != "
+     "error 8+2: unexpected \"is\": expected an operator or the end | write method != "
      "\"GET\"\n"},
     {"status between 400 and 499",
-     "error 8+7: unexpected \"between\": an operator or the end should stand here | write status "
+     "error 8+7: unexpected \"between\": expected an operator or the end | write status "
      ">= 400 and status <= 499\n"},
     {"if status == 1 then 1 else 2",
-     "error 4+6: unexpected \"status\": an operator or the end should stand here | write condition "
+     "error 4+6: unexpected \"status\": expected an operator or the end | write condition "
      "? a : b\n"},
     {"1 <> 2", "error 3+1: \"<>\" is not an operator | write !=\n"},
     {"1 < 2 < 3", "error 1+9: cannot compare bool with int\n"},
@@ -278,7 +281,7 @@ const Case kCalls[] = {
     {"ip.cidr()",
      "error 1+9: cidr() has the wrong number of arguments | it is cidr(ip, network, ...)\n"},
     {"inList('ofice', ip)", "error 8+7: unknown list \"ofice\" | did you mean \"office\"?\n"},
-    {"inList('pairs', user)", "error 1+21: list \"pairs\" is of 2 field(s), and 1 stand here\n"},
+    {"inList('pairs', user)", "error 1+21: list \"pairs\" is of 2 field(s), and the call has 1\n"},
     {"inList('office', 'x')", "error 18+3: \"x\" is not an IP address\n"},
     {"has(1 == 1)", "error 5+6: has() asks for a field | such as has(header.x_device_id)\n"},
     {"lowerAscii",

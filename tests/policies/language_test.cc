@@ -304,7 +304,7 @@ policies:
             "the limit\n"
             "limits.csv:3: \"many\" is not a limit: a number or unlimited\n"
             "limits.csv:6: a quote that does not end\n"
-            "limits.csv:5: these values stood in a line before\n");
+            "limits.csv:5: these values are in a line before this one\n");
 
   // Some editors begin a file with a byte order mark.
   std::ofstream(directory / "limits.csv")

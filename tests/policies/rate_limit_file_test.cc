@@ -340,7 +340,7 @@ TEST(EnvoyRateLimitFile, SaysWhatIsWrongWithIt) {
             std::string::npos);
   EXPECT_EQ(one("- {key: a, rate_limit: {unit: day, requests_per_unit: -1}}\n"),
             "3: \"requests_per_unit\" is 0 to 4294967295");
-  EXPECT_EQ(one("- {key: a}\n- {key: a}\n"), "4: this descriptor stands twice");
+  EXPECT_EQ(one("- {key: a}\n- {key: a}\n"), "4: this descriptor is given twice");
   const auto deep = [&](int levels) {
     std::string list;
     for (int i = 1; i < levels; ++i) list += "[{key: a, descriptors: ";

@@ -181,7 +181,7 @@ TEST(Rate, IsCheckedAndHinted) {
   EXPECT_EQ(errors("{rate: 10/s}", "[{do: deny}]"),
             "\"rate\" needs \"burst\", how much may come at once, such as burst: 20 | \n");
   EXPECT_EQ(errors("{last: 1m, burst: 3}", "[{over: 1, do: deny}]"),
-            "\"burst\" stands only with \"rate\" | \n");
+            "\"burst\" is allowed only with \"rate\" | \n");
   for (const char* rate :
        {"10", "10/", "/s", "1.5/s", "10/parsec", "-1/s", "0/s", "10/40d", "1000001/s"})
     EXPECT_NE(errors("{rate: '" + std::string(rate) + "', burst: 2}", "[{do: deny}]"), "") << rate;

@@ -138,7 +138,7 @@ TEST(Hostile, AnswersThatNobodyAskedForEndTheConnection) {
   World world;
   RedisStore store(world.worker, test::unix_settings(path), 1);
   world.turn([&] { store.start(); });
-  EXPECT_TRUE(world.until([&] { return store.stats().connects >= 3; })) << "made anew each time";
+  EXPECT_TRUE(world.until([&] { return store.stats().connects >= 3; })) << "made again each time";
 }
 
 Settings sentinels_at(const std::vector<std::string>& paths) {

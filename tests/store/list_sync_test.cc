@@ -129,7 +129,7 @@ TEST(ListSync, ARemovalIsHeardWithinASecondToo) {
   EXPECT_TRUE(world.replicas[2]->remove(1, world.now));
   world.run(milliseconds{1'000});
   EXPECT_EQ(world.listed(1), 0U);
-  world.replicas[1]->add(1, kMinute, world.now);  // anew, and for less
+  world.replicas[1]->add(1, kMinute, world.now);  // again, and for less
   world.run(milliseconds{1'000});
   EXPECT_EQ(world.listed(1), 3U);
   EXPECT_LE(*world.replicas[0]->until(1, world.now), world.now + kMinute);

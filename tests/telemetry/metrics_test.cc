@@ -26,7 +26,7 @@ TEST(Metrics, RowsOfOneNameStandTogetherAndHaveHelpOnce) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(Metric::count_); ++i) {
     const auto& row = metric_row(static_cast<Metric>(i));
     if (row.name != previous) {
-      EXPECT_TRUE(seen.insert(row.name).second) << row.name << " stands in two places";
+      EXPECT_TRUE(seen.insert(row.name).second) << row.name << " is in two places";
       EXPECT_FALSE(row.help.empty()) << row.name;
       const bool total = row.name.ends_with("_total");
       EXPECT_EQ(total, row.kind == MetricKind::counter) << row.name;

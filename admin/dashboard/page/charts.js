@@ -63,7 +63,7 @@ export function columns(rows, label) {
     rows.length ? h('div', {class: 'ticks', 'aria-hidden': 'true'}, h('span', {}, rows[0].label), h('span', {}, rows[rows.length - 1].label)) : null);
 }
 
-/** Where a reading stands on the axis of a histogram, from 0 to 1: by its logarithm once they differ widely. */
+/** Where a reading is on the axis of a histogram, from 0 to 1: by its logarithm once they differ widely. */
 export class Axis {
   constructor(most, log) {
     this.most = Math.max(most, 1);

@@ -139,7 +139,7 @@ export async function emptyCount(policy, key) {
 
 export const TIMES = () => [['10m', t('10 minutes')], ['1h', t('1 hour')], ['4h', t('4 hours')], ['24h', t('1 day')], ['168h', t('7 days')]];
 
-/** Asks in a dialog; `build(done)` gives what stands in it; resolves with what `done` was given, or null. */
+/** Asks in a dialog; `build(done)` gives its content; resolves with what `done` was given, or null. */
 export function ask(title, build) {
   return new Promise((resolve) => {
     const before = document.activeElement;

@@ -35,7 +35,7 @@ const sameAs = (control) => `${control.tagName} ${control.getAttribute('aria-lab
 const ROWS = 'tr, li, article';
 const rowsOf = (within) => [...within.querySelectorAll(ROWS)];
 
-/** Puts the focus on the heading of what `near` stands in, or of the view. */
+/** Puts the focus on the heading of the part with `near` in it, or of the view. */
 export function focusHeading(near) {
   const heading = near?.closest('section')?.querySelector('h2') || document.querySelector('main h1');
   if (!heading) return;
@@ -43,7 +43,7 @@ export function focusHeading(near) {
   heading.focus();
 }
 
-/** Says where the focus goes when the contents of `element` are drawn anew; call the answer when that is done. It goes to the
+/** Says where the focus goes when the contents of `element` are drawn again; call the answer when that is done. It goes to the
  * same control, if there is one again; else to the like one of the row that has taken the place, or of the last row that has
  * one; else to the heading. Without that the browser forgets where the reader was. */
 function keepFocus(element) {

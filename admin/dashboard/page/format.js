@@ -50,7 +50,7 @@ export function span(seconds) {
 // Keys as one text, and back: the rule of core/chars/key_text.h.
 const QUOTED = /^$|,|^["(]|^[ \t\r\n]|[ \t\r\n]$/;
 
-/** `alice, 192.0.2.7`: a part that a reader could take for something else stands in quotes. */
+/** `alice, 192.0.2.7`: a part that a reader could take for something else is in quotes. */
 export const keyText = (key) => (key.length ? key.map((part) => (QUOTED.test(part) ? `"${part.replaceAll('"', '""')}"` : part)).join(', ') : t('everybody'));
 
 /** The parts of such a text; none where nothing is written. */

@@ -1,4 +1,4 @@
-// What is happening: the live feed, as numbers, charts, and who stands in the verdicts.
+// What is happening: the live feed, as numbers, charts, and whom the verdicts name.
 
 import {timeline} from './charts.js';
 import {EFFECTS, effect, get, attempt, heading, keyLink, overrideRow, panel, policyLink, reloadOn, tally} from './common.js';

@@ -117,7 +117,7 @@ export function history(main) {
     const refused = (problem) => { if (problem.status !== 422) throw problem; return {ok: false}; };
     const told = await attempt(() => post('/v1/reload').catch(refused));
     if (told) say(told.ok ? t('The configuration was loaded.') : t('The configuration has errors: the one before stays.'), {bad: !told.ok});
-    window.dispatchEvent(new Event('weir-changed'));  // a refused load stands in the history, too
+    window.dispatchEvent(new Event('weir-changed'));  // the history has a refused load, too
   });
   main.append(heading(t('History'), again), panel(t('Changes of lists that can be taken back'), undo), panel(t('Who changed what'), audit), panel(t('Loads of the configuration'), loads));
   const load = async () => {

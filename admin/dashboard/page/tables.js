@@ -13,7 +13,7 @@ const limitText = (limit) => (limit === null || limit === undefined ? '–' : li
 export const changesText = (changes) => changes.map((each) => `${each.key}: ${limitText(each.before)} → ${limitText(each.after)}`).join(' · ');
 const changed = () => window.dispatchEvent(new Event('weir-changed'));
 
-// Who acts stands in the history. A session that was opened for somebody is theirs; else weir knows no people.
+// The history says who acts. A session that was opened for somebody is theirs; else weir knows no people.
 let bound = false;
 let person = '';
 try { person = localStorage.getItem('weir-person') || ''; } catch { /* then it is asked for */ }
@@ -188,7 +188,7 @@ function one(main, name) {
       facts.history.map((each) => historyRow(name, each)), t('No changes yet.')));
   };
   reloadOn(past, load);
-  // What others do, here and on other replicas; but nothing is drawn anew under the reader's hands.
+  // What others do, here and on other replicas; but nothing is drawn again under the reader's hands.
   const tick = () => {
     if (!past.isConnected) return;
     const busy = document.hidden || document.querySelector('dialog') || [past, pending].some((each) => each.contains(document.activeElement));

@@ -1,4 +1,4 @@
-// The page's words: English is the key, Chinese stands beside it. What weir itself says (reasons, explanations,
+// The page's words: English is the key, Chinese is beside it. What weir itself says (reasons, explanations,
 // problems of the configuration) comes from its API and is English.
 
 import {CHINESE} from './words_zh.js';

@@ -256,7 +256,7 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   dump->footer(
       "The dump leaves out the keys of counters and the entries that were put on lists. It has "
       "the\n"
-      "configuration and the tables as they are, with the names and addresses that stand there.");
+      "configuration and the tables as they are, with the names and addresses in them.");
   CLI::App* explain =
       app.add_subcommand("explain", "How the running weir would judge a request; counts nothing");
   declare_request_flags(*explain, flags->explain, "What is asked for: a URL or a path");

@@ -153,7 +153,7 @@ std::string entry_change(const json::value& answer) {
     for (const json::value& policy : items(answer, "emptied"))
       out += plain(policy) + ": the count is empty\n";
     for (const json::value& policy : items(answer, "counted_by_another_key"))
-      out += plain(policy) + " counts by another key: its count stands as it was\n";
+      out += plain(policy) + " counts by another key: its count stays as it is\n";
     for (const json::value& policy : items(answer, "disabled"))
       out += plain(policy) + " is disabled: what it has counted comes back with it\n";
     for (const json::value& row : items(answer, "remains"))

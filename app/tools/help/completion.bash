@@ -1,5 +1,5 @@
 # bash completion for weir -*- shell-script -*-
-# What may stand next says weir itself: a candidate a line, with what it is behind a tab.
+# weir itself says what may come next: one candidate a line, then a tab and the meaning.
 _weir() {
     local i raw before rest=${COMP_LINE-} word about
     local -a words=()

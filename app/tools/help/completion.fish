@@ -1,5 +1,5 @@
 # fish completion for weir
-# What may stand next says weir itself: a candidate a line, with what it is behind a tab.
+# weir itself says what may come next: one candidate a line, then a tab and the meaning.
 function __weir_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)

@@ -83,11 +83,11 @@ void append_command(const CLI::App& app, const std::string& path, std::string& o
 }
 
 std::string man_weir(const CLI::App& root) {
-  std::string out = page_title("weir", 1, "rate limiter and counter that stands before an app");
+  std::string out = page_title("weir", 1, "rate limiter and counter in front of an app");
   out += ".SH SYNOPSIS\n\\fBweir\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] [\\fIARGUMENTS\\fR]\n";
   out += ".SH DESCRIPTION\n" + roff_of_markdown(root.get_description()).substr(4);  // without .PP
   append_examples(root.get_footer(), out);
-  out += ".SH \"GLOBAL OPTIONS\"\nThese may stand anywhere.\n";
+  out += ".SH \"GLOBAL OPTIONS\"\nThese are allowed at any place.\n";
   append_options(root, out);
   out += ".SH COMMANDS\n";
   for (const CLI::App* sub : root.get_subcommands([](const CLI::App*) { return true; }))

@@ -61,7 +61,7 @@ std::optional<replay::Labels> read_labels(const std::string& path, std::string& 
     from = end + 1;
   }
   if (out.empty()) {
-    problem = path + ": no key stands in it";
+    problem = path + ": there is no key in it";
     return std::nullopt;
   }
   return out;

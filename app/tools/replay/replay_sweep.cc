@@ -79,7 +79,7 @@ config::Rung* find_rung(const Sweep& sweep, config::Model& model, std::string& p
     const std::string& name = policy.name.value;
     if (name == sweep.policy) return find_rung(sweep, policy, problem);
     if (sweep.policy.starts_with(name + ".")) {
-      problem = "a colon stands before the name of a threshold: " + name + ":" +
+      problem = "write a colon before the name of a threshold: " + name + ":" +
                 sweep.policy.substr(name.size() + 1) + "=5,10";
       return nullptr;
     }

@@ -121,7 +121,7 @@ class Access {
                   : config::suggest(name, words);
       // No name of weir is in capitals: a text without its quotes.
       if (is_method || (capitals && !hint.starts_with("did you mean")))
-        hint = "write " + quoted(name) + ": a text stands in quotes";
+        hint = "write " + quoted(name) + ": a text is written in quotes";
     }
     const std::string_view event = checker_.scope.event_name();
     if (event.empty() || member) return checker_.fail(*base_, "unknown name " + quoted(name), hint);

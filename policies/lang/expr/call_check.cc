@@ -201,8 +201,8 @@ class CallCheck {
     if (list_.unread) return true;
     if (node_.children.size() - 1 != list_.arity) {
       return checker_.fail(node_, "list " + std::string(print_name()) + " is of " +
-                                      std::to_string(list_.arity) + " field(s), and " +
-                                      std::to_string(node_.children.size() - 1) + " stand here");
+                                      std::to_string(list_.arity) + " field(s), and the call has " +
+                                      std::to_string(node_.children.size() - 1));
     }
     if (!list_.takes_address) return true;
     Ast address;
@@ -224,8 +224,8 @@ class CallCheck {
     const auto& by = std::get<std::shared_ptr<const ThresholdTable>>(*payload_)->by();
     if (by.empty() || node_.children.size() - 1 == by.size()) return true;  // empty: unread
     return checker_.fail(node_, "table " + std::string(print_name()) + " is by " +
-                                    std::to_string(by.size()) + " field(s), and " +
-                                    std::to_string(node_.children.size() - 1) + " stand here");
+                                    std::to_string(by.size()) + " field(s), and the call has " +
+                                    std::to_string(node_.children.size() - 1));
   }
 
   std::string print_name() const { return quoted(node_.children[0]->constant.as_text()); }

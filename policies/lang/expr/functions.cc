@@ -294,7 +294,7 @@ const std::vector<FunctionRow>& table() {
        1,
        text,
        true,
-       "to canonical text, as it stands in keys",
+       "to canonical text, as it is in keys",
        call_string},
       {"bool",
        false,

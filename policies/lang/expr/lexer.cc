@@ -174,7 +174,7 @@ class Lexer {
     if (is_unsigned)
       return fail(begin, "unsigned numbers are not part of the language", "leave out the u");
     return fail(begin, "malformed number \"" + std::string(text_.substr(begin, at_ - begin)) + "\"",
-                "numbers here have no unit; strings stand in quotes");
+                "numbers here have no unit; strings are written in quotes");
   }
 
   bool string(Token& token, bool raw) {

@@ -121,7 +121,7 @@ void warn_never_found(Checker& checker, const Ast& call) {
 void warn_of_glob(Checker& checker, const Ast& field, const Ast& at, std::string_view pattern) {
   std::string hint = slash_star_hint(subject_of(checker, field), pattern);
   if (hint.empty()) return;
-  checker.diagnostics.warning(at.begin, at.end, "in a pattern * repeats what stands before it: /",
+  checker.diagnostics.warning(at.begin, at.end, "in a pattern * repeats what is before it: /",
                               std::move(hint));
 }
 

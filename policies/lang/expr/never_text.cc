@@ -115,7 +115,7 @@ Never value_never(const Subject& subject, std::string_view text, Compared how) {
                    (attribute == "method" && (text == "ANY" || text == "ALL"));
   if (any && how == Compared::whole &&
       std::find(kOfAll.begin(), kOfAll.end(), attribute) != kOfAll.end()) {
-    return {"here it does not stand for any " + std::string(attribute), "leave the test out"};
+    return {"here it does not mean any " + std::string(attribute), "leave the test out"};
   }
   if (attribute == "method" && misspells_a_method(text))
     return {"methods are in capitals", write(ascii::uppered(text))};

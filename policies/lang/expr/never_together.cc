@@ -345,7 +345,7 @@ class Chain {
       const bool before_all = test.values.front().is(Type::text);
       say(test, test,
           checker_.source(*test.at) + " never holds: " +
-              std::string(before_all ? "no text stands before the empty one" : range.why),
+              std::string(before_all ? "no text comes before the empty one" : range.why),
           {});
       return true;
     }

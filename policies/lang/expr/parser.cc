@@ -45,11 +45,11 @@ class Parser {
   AstPtr unexpected(std::string_view wanted) {
     const Token& token = at();
     if (token.kind == Token::Kind::end) {
-      return fail("the expression ends where " + std::string(wanted) + " should stand");
+      return fail("the expression ends where " + std::string(wanted) + " is expected");
     }
     const std::string found = diagnostics_.text().substr(token.begin, token.end - token.begin);
-    return fail("unexpected " + (found.front() == '"' ? found : "\"" + found + "\"") + ": " +
-                    std::string(wanted) + " should stand here",
+    return fail("unexpected " + (found.front() == '"' ? found : "\"" + found + "\"") +
+                    ": expected " + std::string(wanted),
                 hint_of(token));
   }
 

@@ -238,7 +238,7 @@ bool BodyReader::parse(std::string_view body) noexcept {
     const std::string mended = mended_json(body);
     return !mended.empty() && !parser_->parse(mended);
   } catch (const std::bad_alloc&) {
-    parser_->capacity = 0;  // its parts may differ in size: the next body makes them anew
+    parser_->capacity = 0;  // its parts may differ in size: the next body makes them again
     return false;
   }
 }

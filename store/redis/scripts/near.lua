@@ -1,5 +1,5 @@
 -- Counters with a radius: the events of one cell of limiter/kinds/place_grid (entries.lua). Of an operation
--- the place and the reach stand in its datum. What a cell says is a part: what the
+-- the place and the reach are in its datum. What a cell says is a part: what the
 -- fold gives of the events within reach; near_reading.cc puts the parts of all cells together. So a ceiling is
 -- not judged here.
 local function name(o, p)

@@ -1,5 +1,5 @@
 -- Plain operations, which nearly all are: one event added for the first time to one window without
--- outcomes, amounts integers. Their keys stand first, one each, and ARGV[1] has all of them
+-- outcomes, amounts integers. Their keys come first, one each, and ARGV[1] has all of them
 -- (plain_calls.cc packs it): how many, how many terms, what is given; the terms that they share;
 -- then column by column which terms, if given the event's tag (of the log: its id), the amount.
 -- The answer to each is the reading with the event, of which the caller sees whether it was added; or
@@ -8,7 +8,7 @@
 -- A script runs from its top with every call, and this one is written for that: a function costs Redis
 -- thousands of instructions to make, so the forms are made when an operation needs them, and
 -- the loop makes none; nor does it look whether a command has failed: that ends the loop, which then
--- begins anew behind the operation. scripts.cc puts what a form does (<form>_plain.lua) in the places
+-- starts again behind the operation. scripts.cc puts what a form does (<form>_plain.lua) in the places
 -- marked with its sections' names; it leaves `value` nil where the forms must see to the operation.
 -- Terms are `light` where the counter does not remember events.
 local packed = ARGV[1]

@@ -13,7 +13,7 @@ local function shape(p)
   return '<I2I4', 6
 end
 
--- All entries anew, from another base.
+-- All entries again, from another base.
 local function rebase(s, base)
   local out, n = {}, 0
   for i = 1, #s.body, s.size do
@@ -111,7 +111,7 @@ forms[FORM_RING] = {
   had = function(s, o) return s.live and tagged(s.tags, o) end,
   value = function(s, o, p, event, held)
     local v
-    if p.real then -- added up anew each time, in order: nothing drifts
+    if p.real then -- added up again each time, in order: nothing drifts
       local here = event and o.amount
       v = 0
       for i = 1, #s.body, s.size do
