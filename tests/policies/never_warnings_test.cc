@@ -99,6 +99,12 @@ constexpr Case kAlternatives[] = {
      R"x("GET POST" is compared letter by letter: a request has one method | write not (method in ["GET", "POST"]))x"},
     {R"x(method == "ANY")x",
      R"x(method is never "ANY": here it does not mean any method | leave the test out)x"},
+    {R"x(method == "POSTT")x", R"x("POSTT" is a method of its own here | did you mean POST?)x"},
+    {R"x(method in ["GET", "DELET"])x",
+     R"x("DELET" is a method of its own here | did you mean DELETE?)x"},
+    {R"x(method != "GTE")x", R"x("GTE" is a method of its own here | did you mean GET?)x"},
+    {R"x(method in ["SET", "PURGE", "READ"])x", ""},  // methods of some apps
+    {R"x(method.startsWith("POSTT"))x", ""},
     {R"x(method in ["get"])x", R"x(method is never "get": methods are in capitals | write "GET")x"},
     {R"x(user == "auth0|5f7")x", ""},
     {R"x(user.startsWith("auth0|"))x", ""},

@@ -171,6 +171,14 @@ NeverText never_text(const Subject& subject, std::string_view text, Compared how
             write(text.substr(0, at)),
             {}};
   }
+  if (never.why.empty() && subject.attribute == "method" && how == Compared::whole) {
+    const std::string_view meant = config::meant_http_method(text);
+    if (!meant.empty()) {
+      return {quoted(text) + " is a method of its own here",
+              "did you mean " + std::string(meant) + "?",
+              {}};
+    }
+  }
   if (never.why.empty()) return {};
   return {subject.shown + std::string(verb(how)) + quoted(text) + ": " + never.why,
           std::move(never.hint),
