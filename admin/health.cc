@@ -131,8 +131,7 @@ net::HttpReply HealthServer::readyz(bool verbose) const {
   }
   if (status.redis) {
     const bool up = status.redis->workers_up == status.workers;
-    checks.add(true, "redis",
-               up ? "ok" : "unavailable; shared policies go on as their on_error says");
+    checks.add(true, "redis", up ? "ok" : "unavailable; shared policies follow their on_error");
   }
   if (status.state) {
     checks.add(true, "state",

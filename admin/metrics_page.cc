@@ -111,7 +111,8 @@ void write_rate_limits(std::string& out, const telemetry::Metrics& metrics) {
   counter("ratelimit_service_config_load_error", "Configurations that could not be loaded.", "",
           metrics.sum(Metric::reloads_failed));
   counter("weir_rate_limit_series_left_out_total",
-          "Calls counted by their rule alone, or not at all, because too many values were seen.",
+          "Calls counted in the series of their rule only, or in no series, because there were too "
+          "many series.",
           "", static_cast<std::int64_t>(metrics.rules().left_out()));
 }
 
@@ -143,17 +144,17 @@ void write_sources(std::string& out, SeriesBudget& budget, const StatusFacts& st
     };
     write_family(out, budget, status.sources, one, labels_of, value_of);
   };
-  family({"weir_source_entries", "gauge", "Entries in force of a list's file or URL."},
+  family({"weir_source_entries", "gauge", "Entries in use of a list's file or URL."},
          [](const SourceFacts& source) { return source.entries; });
-  family({"weir_source_memory_bytes", "gauge", "Memory of those entries."},
+  family({"weir_source_memory_bytes", "gauge", "Memory of the entries of a list's file or URL."},
          [](const SourceFacts& source) { return source.bytes; });
   family({"weir_source_age_seconds", "gauge",
-          "How long ago what is in force was loaded; since the start, if nothing was."},
+          "Time since the text in use was loaded, or since the start if no text was loaded."},
          [&](const SourceFacts& source) {
            const auto age = now - (source.loaded == TimePoint{} ? status.started : source.loaded);
            return static_cast<std::uint64_t>(std::max<std::int64_t>(0, age.count() / 1000));
          });
-  family({"weir_source_loads_total", "counter", "Texts that were put in force."},
+  family({"weir_source_loads_total", "counter", "Texts that were loaded and took effect."},
          [](const SourceFacts& source) { return source.loads; });
   family({"weir_source_failures_total", "counter",
           "Texts that could not be fetched or were rejected; the previous text stays in use."},
@@ -180,9 +181,10 @@ void write_shared_views(std::string& out, SeriesBudget& budget, const policies::
   family({"weir_view_shared_replicas", "gauge", "Replicas that share the view, this one included."},
          [](const Sharing& sharing) { return sharing.replicas; });
   family({"weir_view_shared_silent_replicas", "gauge",
-          "Replicas that have fallen silent within a minute."},
+          "Replicas that last exchanged counts of the view 5 to 60 seconds ago."},
          [](const Sharing& sharing) { return sharing.silent; });
-  family({"weir_view_shared_pending_bytes", "gauge", "Counts that wait for Redis, about."},
+  family({"weir_view_shared_pending_bytes", "gauge",
+          "Approximate bytes of counts that wait for Redis."},
          [](const Sharing& sharing) { return sharing.pending; });
   family({"weir_view_shared_sent_bytes_total", "counter", "Bytes of counts that Redis has taken."},
          [](const Sharing& sharing) { return sharing.sent; });
@@ -211,8 +213,9 @@ void write_views(std::string& out, SeriesBudget& budget, const policies::PolicyS
   using Stats = policies::LiveView::Stats;
   family({"weir_view_keys", "gauge", "Keys that a view holds."},
          [](const Stats& stats) { return stats.counted.keys; });
-  family({"weir_view_memory_bytes", "gauge", "Memory that a view takes of limits.views, about."},
-         [](const Stats& stats) { return stats.counted.bytes; });
+  family(
+      {"weir_view_memory_bytes", "gauge", "Approximate memory that a view takes of limits.views."},
+      [](const Stats& stats) { return stats.counted.bytes; });
   family({"weir_view_events_total", "counter", "Events that a view has counted."},
          [](const Stats& stats) { return stats.counted.events; });
   family({"weir_view_dropped_total", "counter",
@@ -239,28 +242,30 @@ void write_fleet(std::string& out, const FleetFacts& fleet) {
   };
   const milliseconds age = fleet.age.value_or(milliseconds{0});
   write("weir_fleet_up", "gauge",
-        "1 if this replica gets the messages of the others; 0 also where there is no Redis.",
+        "1 if this replica gets the messages of the other replicas; 0 also without Redis.",
         fleet.up ? 1 : 0);
-  write("weir_fleet_age_seconds", "gauge", "How old what is known of the others is.",
+  write("weir_fleet_age_seconds", "gauge", "Age of what this replica knows of the other replicas.",
         static_cast<std::uint64_t>(age.count() / 1000));
   write("weir_fleet_replicas", "gauge",
-        "Replicas that share the Redis and have spoken within a minute, this one included.",
+        "Replicas that share this Redis and sent a message in the last minute, this one included.",
         fleet.replicas.size());
   write("weir_fleet_replicas_silent", "gauge",
-        "Of those, replicas that have said nothing for five seconds or more.",
+        "Replicas of the fleet whose last message is 5 to 60 seconds old.",
         count([](const ReplicaFacts& each) { return !each.up; }));
   write("weir_fleet_replicas_behind", "gauge",
-        "Of those that speak, replicas with another configuration than the fleet came to last.",
+        "Replicas that send messages and do not run the latest configuration of the fleet.",
         count([](const ReplicaFacts& each) { return each.up && each.behind; }));
   write("weir_fleet_behind", "gauge",
-        "1 if this replica runs another configuration than the fleet came to last.",
+        "1 if this replica does not run the latest configuration of the fleet.",
         count([](const ReplicaFacts& each) { return each.self && each.behind; }));
   write("weir_fleet_changes_pending", "gauge",
-        "Overrides and tables set here that Redis does not have yet; they hold here alone.",
+        "Overrides and tables set here that Redis does not have yet; they apply on this replica "
+        "alone.",
         fleet.unsent);
-  write("weir_fleet_unsealed_total", "counter",
-        "Texts of others that were ignored, because the secret did not seal them.",
-        fleet.strangers);
+  write(
+      "weir_fleet_unsealed_total", "counter",
+      "Texts in Redis that weir ignored, because they are not sealed with the secret of the fleet.",
+      fleet.strangers);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ int run(int argc, char** argv) {
   CLI::App app{std::string(kAbout), "weir"};
   Globals globals;
   app.set_version_flag("--version", version_text());
-  app.set_help_flag("-h,--help", "Say this, or more about a command");
+  app.set_help_flag("-h,--help", "Print this help, or that of a command");
   app.footer(std::string(kExamples));
   app.fallthrough();
   app.get_formatter()->column_width(28);
@@ -94,7 +94,7 @@ int run(int argc, char** argv) {
     names.emplace_back(command->name);
     CLI::App* sub = app.add_subcommand(names.back(), std::string(command->help));
     sub->footer(std::string(command->examples));
-    sub->set_help_flag("-h,--help", "Say this");
+    sub->set_help_flag("-h,--help", "Print this help");
     commands.emplace_back(sub, command->declare(*sub, globals));
   }
   if (argc > 2 && argv[1] == kCompleteWord) {  // the scripts of shells ask: __complete -- WORD...

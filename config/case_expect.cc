@@ -76,13 +76,12 @@ namespace {
 
 constexpr Row<CaseView> kCaseView[] = {
     {{"end", shape::kText, "duration since the case's start, or a time", "the last complete window",
-      "Which window: the one that ends then."},
+      "The window that ends at this time."},
      [](Reader& r, const Member& m, CaseView& out) { out.end = read_when(r, m); }},
-    {{"running", shape::kBoolean, "`true` or `false`", "`false`",
-      "The window that is to be completed next."},
+    {{"running", shape::kBoolean, "`true` or `false`", "`false`", "The window that ends next."},
      [](Reader& r, const Member& m, CaseView& out) { set(r.boolean(m), out.running); }},
     {{"total", R"({"type":["number","string"]})", "number", "",
-      "Its number of all events, whatever `top` leaves out."},
+      "The total of all events, also of those that `top` leaves out."},
      [](Reader& r, const Member& m, CaseView& out) { out.total = read_any_text(r, m); }},
     {{"rows", R"({"type":"array","items":{"type":"array"}})",
       "list of rows: the parts of the key, then the value", "", "All rows, in their order."},
@@ -97,16 +96,16 @@ constexpr Row<CaseView> kCaseView[] = {
 
 constexpr Row<CasePattern::Match> kMatch[] = {
     {{"kind", R"({"enum":["matched","timeout","unmatched"]})",
-      "`matched`, `timeout` or `unmatched`", "", "What became of it."},
+      "`matched`, `timeout` or `unmatched`", "", "What became of the match."},
      [](Reader& r, const Member& m, CasePattern::Match& out) {
        const auto word =
            r.choice<bool>(m, {{"matched", true}, {"timeout", true}, {"unmatched", true}});
        if (word) out.kind = r.text(m);
      }},
-    {{"key", shape::kTexts, "a value, or a list of one per part", "", "Whose match it is."},
+    {{"key", shape::kTexts, "a value, or a list of one per part", "", "The key of the match."},
      [](Reader& r, const Member& m, CasePattern::Match& out) { out.key = read_key_texts(r, m); }},
     {{"at", shape::kText, "duration since the case's start, or a time", "",
-      "When it fired: its last event, or the deadline."},
+      "When the match fired: its last event, or the deadline."},
      [](Reader& r, const Member& m, CasePattern::Match& out) { out.at = read_when(r, m); }},
 };
 
@@ -169,16 +168,17 @@ constexpr Row<CaseExpect> kExpect[] = {
        if (const auto word = r.word(m, kVerdicts))
          out.verdict = Text{std::string(*word), m.value->where};
      }},
-    {{"by", shape::kText, "a policy or list", "", "Whose word the verdict is."},
+    {{"by", shape::kText, "a policy or list", "", "The policy or list that made the verdict."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.by = r.text(m); }},
-    {RungIndex::doc("rung", "", "The policy's rung that decided, the first being 0."),
+    {RungIndex::doc("rung", "", "The policy's rung that decided; the first rung is 0."),
      [](Reader& r, const Member& m, CaseExpect& out) {
        if (const auto value = RungIndex::read(r, m)) out.rung = located(m, *value);
      }},
     {{"value", R"({"type":["number","string","boolean"]})", "number or text", "",
       "The value that was compared."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.value = read_number_text(r, m); }},
-    {{"limit", R"({"type":["number","string"]})", "number", "", "What it was compared with."},
+    {{"limit", R"({"type":["number","string"]})", "number", "",
+      "The limit that the value was compared with."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.limit = read_number_text(r, m); }},
     {{"status", R"({"type":"integer","minimum":300,"maximum":599})", "300 to 599", "",
       "The status that weir itself answers with."},
@@ -213,13 +213,15 @@ constexpr Row<CaseExpect> kExpect[] = {
     {{"body", shape::kText, "text", "", "A part of the body that weir answers with."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.body = r.text(m); }},
     {{"values", shape::kTextMap, "map policy, or policy.metric: number, text or `none`", "",
-      "What policies read as they judged the event, whether a rung holds or not."},
+      "The values that policies read when they judged the event, whether a rung holds or not."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.values = read_text_map(r, m); }},
     {{"listed", shape::kTextMap, "map list: key, or list of keys", "",
-      "Who is on a list now; a policy's name means its own lists. A key of several parts is a list "
+      "Keys that are on a list now; a policy's name means its own lists. A key of several parts is "
+      "a list "
       "in a list."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.listed = read_case_entries(r, m); }},
-    {{"not_listed", shape::kTextMap, "map list: key, or list of keys", "", "Who is not."},
+    {{"not_listed", shape::kTextMap, "map list: key, or list of keys", "",
+      "Keys that are not on a list now."},
      [](Reader& r, const Member& m, CaseExpect& out) { out.not_listed = read_case_entries(r, m); }},
     {{"notified", shape::kTextMap, "map notification: number", "",
       "How many notifications were sent, since the case began."},

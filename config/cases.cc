@@ -56,7 +56,7 @@ constexpr Row<CaseAnswer> kAnswer[] = {
     {{"body", shape::kText, "text", "", "A body as it is."},
      [](Reader& r, const Member& m, CaseAnswer& out) { out.body = read_any_text(r, m); }},
     {{"after", shape::kDuration, "duration, up to 366d", "`0s`",
-      "How long after the request reached the app: until then it is in flight."},
+      "How long after the request reached the app: until then the request is in flight."},
      [](Reader& r, const Member& m, CaseAnswer& out) {
        set(r.duration(m, milliseconds{0}, milliseconds{kCaseMax}), out.after);
      }},
@@ -127,7 +127,7 @@ constexpr Row<CaseStep> kCaseStep[] = {
        if (const auto value = CaseSpan::read(r, m)) out.after = located(m, *value);
      }},
     {{"happened", kCaseTime, "duration since the case's start, or a time", "",
-      "What the event says itself, where it comes late: for policies with `clock: event`."},
+      "The time in the event, if the event comes late: for policies with `clock: event`."},
      [](Reader& r, const Member& m, CaseStep& out) { out.happened = read_when(r, m); }},
     {{"request", shape::kText, "`METHOD /path?query`, or with a URL", "",
       "An HTTP request, as the proxy sees it."},
@@ -146,7 +146,7 @@ constexpr Row<CaseStep> kCaseStep[] = {
      take_form},
     {{"body", shape::kText, "text", "", "A body of the request as it is."},
      [](Reader& r, const Member& m, CaseStep& out) { out.body = read_any_text(r, m); }},
-    {{"ip", shape::kText, "address", "`203.0.113.7`", "Who asks."},
+    {{"ip", shape::kText, "address", "`203.0.113.7`", "The address of the caller."},
      [](Reader& r, const Member& m, CaseStep& out) { out.ip = r.text(m); }},
     {{"answer", R"({"anyOf":[{"type":"integer"},{"type":"string"},{"type":"object"}]})",
       "a status, a map (below), `failed` or `aborted`", "200",
@@ -164,20 +164,22 @@ constexpr Row<CaseStep> kCaseStep[] = {
                                  Text{json_of(*field.value), field.value->where});
        }
      }},
-    {{"domain", shape::kText, "text", "", "A call of the rate limit service, of this domain."},
+    {{"domain", shape::kText, "text", "", "A call of the rate limit service with this domain."},
      [](Reader& r, const Member& m, CaseStep& out) { out.domain = r.text(m); }},
     {{"descriptors", R"({"type":["object","array"]})", "map key: value, or a list of such maps",
       "required with `domain`",
-      "Of the call: the entries of its descriptor, or of each of several, in their order. What is "
-      "expected is of the first that is refused, else of the last."},
+      "The entries of the call's descriptor, or of each of its descriptors, in their order. What "
+      "is "
+      "expected is about the first descriptor that is refused, else about the last one."},
      read_call_descriptors},
     number<&CaseStep::hits_addend, 0, 4'294'967'295>("hits_addend", "1",
-                                                     "Of the call: how many hits it adds."),
+                                                     "How many hits the call adds."),
     number<&CaseStep::repeat, 1, kRepeatMax>(
-        "repeat", "1", "So many times; `<n>` in the step's texts is the number of each, from 1."),
-    duration<&CaseStep::every, 0, kCaseMax>("every", "`0s`", "Between repetitions."),
+        "repeat", "1",
+        "How often the step happens; `<n>` in its texts is the number of the repetition, from 1."),
+    duration<&CaseStep::every, 0, kCaseMax>("every", "`0s`", "The time between repetitions."),
     {{"expect", R"({"anyOf":[{"type":"string"},{"type":"object"}]})", "a verdict, or a map (below)",
-      "", "What is expected, of each repetition. A step of `expect` alone looks at the state."},
+      "", "What is expected, of each repetition. A step with `expect` alone checks the state."},
      [](Reader& r, const Member& m, CaseStep& out) { read_expect(r, m, out.expect); }},
 };
 

@@ -235,7 +235,7 @@ struct WindowDef {
   /// leaky: `rate` and `burst`. A rung without threshold means "over the burst", and does not empty
   /// the bucket.
   bool is_rate = false;
-  milliseconds hop{0};    ///< last, in views: a result every so often
+  milliseconds hop{0};    ///< last, in views: the time between two results
   unsigned buckets = 60;  ///< last, not exact: 1 .. 3600
   bool exact = false;
   bool from_first = false;  ///< every: a window begins at the key's first event
@@ -255,7 +255,7 @@ struct Rung {
   bool for_window = false;          ///< `for: window`: until the fixed or calendar window ends
   std::optional<Duration> forget;
   std::optional<Duration> hold;  ///< delay
-  std::optional<Where> paces;    ///< delay without `hold`, over a `rate`: until its turn comes
+  std::optional<Where> paces;    ///< delay without `hold`, with a `rate`: until its turn comes
   std::optional<Text> list;
   std::optional<Located<std::int64_t>> score;
   bool clear = false;

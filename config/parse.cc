@@ -40,17 +40,19 @@ constexpr Row<FileDraft> kFile[] = {
     {{"include",
       R"({"anyOf":[{"$ref":"#/$defs/texts"},{"$ref":"#/$defs/remote"},{"type":"array","items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/remote"}]}}]})",
       "path pattern, `https://` URL or a map (below), or a list of them", "",
-      "More files, relative to the main file; patterns leave out hidden files and `*_test.yaml`. "
+      "More files, relative to the main file; patterns do not match hidden files and "
+      "`*_test.yaml`. "
       "They hold `fields`, "
-      "`events`, `lists`, `tables`, `policies`, `views` and `notify`; what two files define alike "
-      "(but policies and views) is one."},
+      "`events`, `lists`, `tables`, `policies`, `views` and `notify`; the same definition in two "
+      "files "
+      "counts as one (except policies and views)."},
      [](Reader& r, const Member& m, FileDraft& d) {
        if (!d.main) return r.error(*m.key, "only the main file includes others");
        std::vector<Text> patterns;
        read_includes(r, m, patterns, d.model->remotes);
      }},
     {{"fields", shape::kFields, "map name: expression", "",
-      "Subjects that every request may have, named once."},
+      "Fields that every request can have, each defined once."},
      [](Reader& r, const Member& m, FileDraft& d) { read_fields(r, m, d.model->fields); }},
     {{"events",
       R"({"type":"object","propertyNames":{"$ref":"#/$defs/name"},"additionalProperties":{"$ref":"#/$defs/event"}})",
@@ -69,7 +71,7 @@ constexpr Row<FileDraft> kFile[] = {
        if (!d.main) r.error(*m.key, "\"defaults\" is allowed only in the main file");
      }},
     {{"policies", R"({"type":"array","items":{"$ref":"#/$defs/policy"}})", "list of policies", "",
-      "What is counted, and what follows."},
+      "What is counted, and which actions follow."},
      [](Reader& r, const Member& m, FileDraft& d) {
        if (m.value->is_list() && m.value->items.empty()) d.model->no_policies = true;
        read_policies(r, m, d.model->defaults, d.model->policies);
@@ -87,9 +89,10 @@ constexpr Row<FileDraft> kFile[] = {
     {{"api", R"({"$ref":"#/$defs/api"})", "map", "", "Events that the app reports."},
      read_main_only},
     {{"authz", R"({"$ref":"#/$defs/authz"})", "map", "",
-      "What is believed of proxies that ask about requests."},
+      "Settings for proxies that ask about requests."},
      read_main_only},
-    {{"grpc", R"({"$ref":"#/$defs/grpc"})", "map", "", "Questions of other proxies, by gRPC."},
+    {{"grpc", R"({"$ref":"#/$defs/grpc"})", "map", "",
+      "The gRPC door, for Envoy and other proxies."},
      read_main_only},
     {{"state", R"({"$ref":"#/$defs/state"})", "map", "", "What survives a restart."},
      read_main_only},

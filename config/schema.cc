@@ -86,7 +86,7 @@ std::string schema_json() {
 
 std::string reference_markdown() {
   std::string out =
-      "# Reference of the configuration\n\nWritten by weir from the tables that its parser walks "
+      "# Reference of the configuration\n\nweir writes this page from the tables of its parser "
       "(`weir schema --reference`); "
       "do not edit. Each value's form:\na *duration* is `500ms`, `15m`, `1h30m` or `7d`; a *size* "
       "`64KiB` or `256MiB`; an *expression* is a typed subset of CEL.\n";

@@ -124,7 +124,7 @@ struct ActionRow {
 
 inline constexpr std::array kActions{
     ActionRow{Action::none, "none", "", false, false, true, ListKind::gray, 0, Tell::nothing, "",
-              "", "Nothing is seen of it: it only scores, clears, notifies or remembers."},
+              "", "No visible effect: the rung only scores, clears, notifies or remembers."},
     ActionRow{Action::flag, "flag", "", false, false, true, ListKind::gray, 0, Tell::nothing,
               "flag", "flagged",
               "Passes; the app learns it from X-Weir-Verdict, X-Weir-Policy and X-Weir-Score."},
@@ -140,8 +140,8 @@ inline constexpr std::array kActions{
               "Answered with the configured challenge: a status and body, or a redirect."},
     ActionRow{Action::deny, "deny", "", true, true, true, ListKind::deny, 429, Tell::retry, "deny",
               "denied",
-              "Refused with 429 (or `status`) and Retry-After; with `for` the key stays refused "
-              "until then."},
+              "Refused with 429 (or `status`) and Retry-After; with `for` the list refuses "
+              "the key for that time."},
 };
 
 constexpr const ActionRow& row_of(Action action) noexcept {

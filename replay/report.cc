@@ -223,8 +223,9 @@ void tell_unknown(const Replay& replay, Report& out) {
     if (row.refuses) refused += replay.tally().effect(row.action);
   }
   if (refused > 0) {
-    out.unknown.push_back("What the callers of the " + human_count(refused) +
-                          " refused events would have done next: the file shows them unrefused.");
+    out.unknown.push_back(
+        "What the callers of the " + human_count(refused) +
+        " refused events would have done next: in the file weir had not refused them.");
   }
   out.unknown.push_back(
       "What the file does not contain: traffic that never reached the log, and fields that the log "
@@ -232,7 +233,7 @@ void tell_unknown(const Replay& replay, Report& out) {
   for (const PolicyReport& policy : out.policies) {
     if (policy.missing > 0) {
       out.unknown.push_back("Policy " + policy.name + ": in " + human_count(policy.missing) +
-                            " events a key part or amount was missing; live they may have one.");
+                            " events a key part or amount was missing; live traffic may have it.");
     }
     if (policy.amounts_refused > 0) {
       out.unknown.push_back("Policy " + policy.name + ": in " +

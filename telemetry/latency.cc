@@ -76,10 +76,10 @@ void Latency::write(std::string& out, std::string_view upstream) const {
   constexpr std::string_view kRequest = "weir_request_duration_seconds";
   constexpr std::string_view kUpstream = "weir_upstream_duration_seconds";
   head(kRequest,
-       "From a request's head to the end of its answer, by the event that its route is (the first "
+       "Time from a request's head to the end of its answer, by the event of its route (the first "
        "15 named ones).");
   for (std::size_t i = 0; i < names_.size(); ++i) series(kRequest, "route", names_[i], i);
-  head(kUpstream, "From sending a request to the app to the head of its answer.");
+  head(kUpstream, "Time from sending a request to the app to the head of its answer.");
   series(kUpstream, "upstream", upstream, kRouteClasses);
 }
 

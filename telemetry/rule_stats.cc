@@ -122,10 +122,10 @@ void RuleStats::write(std::string& out) const {
   };
   static constexpr Family kFamilies[] = {
       {"total_hits", "Hits of a rule, as envoyproxy/ratelimit counts them.", &RuleRow::total_},
-      {"within_limit", "Of them, those of calls within the limit.", &RuleRow::within_},
-      {"near_limit", "Of them, those above ratelimit.near of the limit.", &RuleRow::near_},
-      {"over_limit", "Of them, those over the limit.", &RuleRow::over_},
-      {"shadow_mode", "Of those over the limit, those of rules in shadow mode.", &RuleRow::shadow_},
+      {"within_limit", "Hits of a rule in calls within the limit.", &RuleRow::within_},
+      {"near_limit", "Hits of a rule above the part ratelimit.near of the limit.", &RuleRow::near_},
+      {"over_limit", "Hits of a rule over the limit.", &RuleRow::over_},
+      {"shadow_mode", "Hits over the limit of rules in shadow mode.", &RuleRow::shadow_},
   };
   const std::lock_guard lock(mutex_);
   for (const Family& family : kFamilies) {

@@ -80,7 +80,8 @@ asio::awaitable<void> TableChanges::take(std::string table, std::string text) {
   tell_overtaken(overtaken);
   tell_let_go(before);
   note_same();
-  log_.write(Level::info, LogLine("a table is as another replica has it").add("table", table));
+  log_.write(Level::info,
+             LogLine("a table has the changes of another replica").add("table", table));
   if (history_.has_unsent(table)) tell(table);  // unsent changes of this replica go on top
 }
 

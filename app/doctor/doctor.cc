@@ -20,7 +20,7 @@ constexpr std::string_view kDoctorExamples =
     "  weir doctor /etc/weir/weir.yaml\n"
     "  kubectl exec POD -c weir -- weir doctor -o json\n"
     "\n"
-    "Looks from here, as the user that runs it: run it where weir runs, also beside a running "
+    "Checks from here, as this user: run it where weir runs, also beside a running "
     "one.\n"
     "It changes nothing but one key of Redis, weir:doctor:{doctor}, which it removes.\n"
     "Exit codes: 0 nothing is wrong, 1 there are problems, 3 warnings under --strict.";
@@ -101,7 +101,7 @@ std::function<int()> declare_doctor(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Command kDoctor{"doctor", "Say whether weir can do its work on this machine", kDoctorExamples,
+const Command kDoctor{"doctor", "Check whether weir can work on this machine", kDoctorExamples,
                       declare_doctor};
 
 }  // namespace weir::app

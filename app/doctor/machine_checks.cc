@@ -81,7 +81,7 @@ void check_memory(const config::Server& server, const Machine& machine, bool pat
                        "this machine has " + human_size(machine.installed) + "; limits.memory is " +
                            human_size(limits.memory) + ", in all weir may take " +
                            human_size(wanted),
-                       "weir starts, and the kernel ends it once so much is full: lower "
+                       "weir starts, but the kernel kills it when it uses that much: lower "
                        "limits.memory");
   }
   if (!machine.memory) {
@@ -140,7 +140,7 @@ void check_descriptors(const config::Server& server, const Machine& machine,
                            std::to_string(server.limits.connections);
   if (shares.fit && shares.clients >= server.limits.connections) return out.ok("descriptors", seen);
   const std::string room = shares.fit ? ": there is room for " + std::to_string(shares.clients)
-                                      : ": they do not suffice for all doors at the same time";
+                                      : ": they are not enough for all doors at the same time";
   out.warning("descriptors", seen + room,
               "each connection may need two, and the doors need some: raise the limit of open "
               "files (ulimit -n, LimitNOFILE of systemd, the container's runtime) to " +

@@ -240,7 +240,7 @@ void check_probes(const config::Server& server, bool running, Findings& out) {
   const config::Endpoint& at = server.health.listen.value;
   if (at.is_unix() || is_loopback(at)) {
     out.warning("probes",
-                "health.listen is " + shown(at) + ": no kubelet and no Prometheus gets there",
+                "health.listen is " + shown(at) + ": a kubelet and Prometheus cannot reach it",
                 "listen on 0.0.0.0:8482 (nothing there changes anything), or probe by exec: weir "
                 "health " +
                     (at.is_unix() ? "unix:" + at.path : "http://" + shown(at) + "/readyz"));

@@ -74,7 +74,7 @@ std::string_view advice_for(std::string_view error) {
   if (error.starts_with("MISCONF")) return "it can't save its data: fix its disk, or see its log";
   if (error.starts_with("NOREPLICAS"))
     return "bring back its replicas, or lower min-replicas-to-write";
-  return "see the log of the server; until it takes writes, policies go on as their on_error says";
+  return "see the log of the server; until it takes writes, policies follow their on_error";
 }
 
 /// The check of one server: its name and the results so far.
@@ -96,7 +96,7 @@ class ServerCheck {
     if (!talk_.open(at_, settings_.tls, settings_.server_name)) {
       return out_.problem("redis", name_ + ": " + talk_.why(),
                           "fix the address in `redis:`, the network between, or TLS; until then "
-                          "policies go on as their on_error says");
+                          "policies follow their on_error");
     }
     if (!log_in() || !greet()) return;
     if (sentinel_) {
@@ -130,7 +130,7 @@ class ServerCheck {
       if (chosen == nullptr) return no_answer();
       if (chosen->is_error()) {
         out_.problem("redis", name_ + ": SELECT: " + std::string(chosen->text()),
-                     "name a database that there is");
+                     "name a database that exists");
         return false;
       }
     }
@@ -152,7 +152,7 @@ class ServerCheck {
         error.starts_with("NOAUTH") ? "set redis.user and redis.password_file"
         : error.starts_with("NOPERM")
             ? "let the user call PING: +ping"
-            : "see the log of the server; until it answers, policies go on as their on_error says");
+            : "see the log of the server; until it answers, policies follow their on_error");
     return false;
   }
 
@@ -256,11 +256,11 @@ class ServerCheck {
     if (skew < kSkewBad) {
       return out_.warning("clock", seen,
                           "let both take their time from NTP: windows that replicas "
-                          "share are of Redis' clock");
+                          "share use the clock of Redis");
     }
     out_.problem("clock", seen,
                  "let both take their time from NTP: entries of shared lists would end at another "
-                 "time than they say");
+                 "time than the entries say");
   }
 
   void look_at_rights() {

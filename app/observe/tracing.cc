@@ -83,7 +83,7 @@ void Tracing::export_all() {
     } else {
       cells_.add(Metric::spans_failed, requests);
       log_.write_seldom(Level::warn,
-                        LogLine("the collector has not taken spans; they are lost")
+                        LogLine("the collector did not accept spans; they are lost")
                             .add("endpoint", authority_ + path_)
                             .add("why", why)
                             .add("requests", requests),

@@ -256,10 +256,11 @@ void IncludedTexts::tell() {
     const bool was_taken = std::exchange(item->told, problem).starts_with(kUnkept);
     const bool taken = problem.empty() || problem.starts_with(kUnkept);
     LogLine line(problem.empty() ? was_taken ? "an included text is kept on disk again"
-                                             : "an included text can be had again"
+                                             : "an included text is available again"
                  : taken         ? "an included text can't be kept on disk"
-                 : item->good    ? "an included text could not be taken; the one before it stays"
-                                 : "an included text could not be taken; there is none before it");
+                 : item->good
+                     ? "an included text could not be used; the previous text stays in force"
+                     : "an included text could not be used; there is no previous text");
     line.add("from", item->facts.from);
     if (!problem.empty()) line.add("reason", problem);
     log_->write(problem.empty() ? Level::info : taken ? Level::warn : Level::error, line);

@@ -49,9 +49,10 @@ void EndWatch::begin(const char* step, milliseconds limit, int code) noexcept {
         return;
       }
       static_cast<void>(survives_no_memory([&] {
-        watched->log.write(Level::warn, LogLine("the end takes too long, weir does not wait for it")
-                                            .add("step", step)
-                                            .add("waited_ms", limit.count()));
+        watched->log.write(Level::warn,
+                           LogLine("a step of the shutdown takes too long; weir ends without it")
+                               .add("step", step)
+                               .add("waited_ms", limit.count()));
         watched->log.flush(kLastLine);
       }));
       std::_Exit(code);

@@ -19,7 +19,7 @@ void FullLists::tell(const policies::PolicySet& set, const limiter::ListBank& ba
   for (const policies::List& list : set.lists) {
     const std::uint64_t count = hear(list.name, bank.refused(list.id), now);
     if (count == 0) continue;
-    log.write(Level::warn, LogLine("a list is full; new keys are not held")
+    log.write(Level::warn, LogLine("a list is full; new keys are not added")
                                .add("list", list.name)
                                .add("max", static_cast<std::int64_t>(list.max))
                                .add("refused", static_cast<std::int64_t>(count)));

@@ -69,10 +69,10 @@ void RedisWatch::use_credentials(const store::Settings& with) {
 void RedisWatch::hear(std::size_t worker, std::string why) {
   const RedisOutage::Line line = outage_.hear(worker, why, clock_.now());
   if (line == RedisOutage::Line::back) {
-    log_.write(Level::info, LogLine("Redis is there again"));
+    log_.write(Level::info, LogLine("Redis is available again"));
   } else if (line != RedisOutage::Line::none) {
     const char* const what = line == RedisOutage::Line::away
-                                 ? "Redis is unavailable; policies go on as their on_error says"
+                                 ? "Redis is unavailable; policies follow their on_error"
                                  : "Redis is still unavailable";
     log_.write(Level::warn, LogLine(what).add("why", why));
   }

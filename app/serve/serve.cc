@@ -16,7 +16,7 @@ constexpr std::string_view kServeExamples =
     "  weir serve --upstream http://127.0.0.1:3000 --listen 127.0.0.1:8480\n"
     "  WEIR_PROXY_UPSTREAM=unix:/run/app.sock weir serve\n"
     "\n"
-    "A flag goes before the environment (WEIR_*), that before the file. Changed policies are taken "
+    "A flag wins over the environment (WEIR_*), and that over the file. Changed policies are taken "
     "over\n"
     "while weir runs; SIGHUP asks for it. SIGTERM and Ctrl-C drain, a second one ends at once.";
 
@@ -91,14 +91,14 @@ std::function<int()> declare_serve(CLI::App& app, const Globals& globals) {
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}).description(""));
   app.add_option("--record", flags->record.path,
                  "Write every event to this file, for weir replay --event request=FILE; what only "
-                 "says who it was is hashed")
+                 "names callers is hashed")
       ->type_name("FILE");
   app.add_option("--record-sample", flags->record.sample,
                  "Record this part of the callers only, such as 0.1, each with all its events")
       ->type_name("PART")
       ->check(CLI::Range(1e-6, 1.0).description(""));
   app.add_option("--record-by", flags->record.subject,
-                 "The sample is one of this field's values instead of callers")
+                 "Sample by this field's values instead of by callers")
       ->type_name("FIELD");
   app.add_option("--record-size", flags->record_size, "The file is then moved aside, to FILE.1")
       ->type_name("SIZE")

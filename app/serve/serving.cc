@@ -226,7 +226,7 @@ void Serving::take_upstreams() {
   const UpstreamNames::Addresses& addresses = process_.names->addresses();
   workers_.post_to_all(
       [addresses](ServingWorker& worker) { worker.server.use_upstreams(addresses); });
-  LogLine line("the app's name means other addresses");
+  LogLine line("the app's name resolves to other addresses");
   line.add("upstream", settings_.proxy.upstream_authority)
       .add("first", addresses.front().to_string())
       .add("addresses", static_cast<std::int64_t>(addresses.size()));
@@ -377,7 +377,7 @@ void Serving::end() {
   if (process_.access_log != nullptr) process_.access_log->stop();
   if (process_.recording != nullptr) process_.recording->stop();
   if (const std::int64_t cut = process_.metrics->sum(telemetry::Metric::drain_cut); cut != 0)
-    log_.write(Level::warn, LogLine("drain.timeout was over before requests were").add("cut", cut));
+    log_.write(Level::warn, LogLine("drain.timeout ended before all requests did").add("cut", cut));
   if (!options_.viewer) log_.write(Level::info, LogLine("weir ends"));
   // The steps below, and the destructors after them, may hang on a name server.
   process_.end_watch.begin("threads that wait for a name server or Redis", end_limits::kLastSteps,

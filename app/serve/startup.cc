@@ -145,7 +145,7 @@ int Startup::fit_into_machine() {
     const std::uint64_t room = counter_room(*machine_.memory, fixed, patterns);
     if (!settings_.limits.memory_given && room >= kLeastCounters) {
       settings_.limits.memory = room;
-      log_.write(Level::info, LogLine("limits.memory is what the cgroup has room for")
+      log_.write(Level::info, LogLine("limits.memory is set to what fits into the cgroup")
                                   .add("memory", human_size(room))
                                   .add("granted", human_size(*machine_.memory)));
       return kOk;

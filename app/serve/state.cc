@@ -144,7 +144,7 @@ std::string state_obstacle(const std::string& path) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) {
     if (errno != ENOENT) return because("it can't be reached");
-    if (::lstat(path.c_str(), &about) == 0) return "it is a link to a place that is not there";
+    if (::lstat(path.c_str(), &about) == 0) return "it is a link whose target does not exist";
     const std::size_t slash = path.find_last_of('/');
     const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
     if (::access(parent.c_str(), W_OK | X_OK) == 0) return {};

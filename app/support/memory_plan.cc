@@ -209,41 +209,42 @@ std::string to_text(const MemoryPlan& plan) {
   out += "\n";
   if (!plan.fits)
     out += "  the tables do not fit: raise limits.memory, or lower limits.keys or keys:\n";
-  out += "  besides at most " + human_size(plan.buffer_bytes) +
+  out += "  plus at most " + human_size(plan.buffer_bytes) +
          " for requests, checks, answers and TLS of gRPC (limits.buffers" +
          (plan.least_buffer_bytes == 0 ? std::string()
                                        : ", or " + human_size(plan.least_buffer_bytes) +
                                              " for each worker, if that is more") +
-         "); over that unfinished requests get 503\n";
+         "); above this, unfinished requests get 503\n";
   if (plan.body_bytes != 0) {
-    out += "  besides at most " + human_size(plan.body_bytes) +
-           " for bodies of events and of rate limit calls (api); over that they get 503\n";
+    out += "  plus at most " + human_size(plan.body_bytes) +
+           " for bodies of events and of rate limit calls (api); above this, requests get 503\n";
   }
   if (plan.unsettled_bytes != 0) {
-    out += "  besides at most " + human_size(plan.unsettled_bytes) +
-           " a worker for checks whose answers the app reports (authz.settle); over that the "
+    out += "  plus at most " + human_size(plan.unsettled_bytes) +
+           " a worker for checks whose answers the app reports (authz.settle); above this, the "
            "oldest ones are released uncounted\n";
   }
   if (plan.pattern_bytes != 0) {
-    out += "  besides at most " + human_size(plan.pattern_bytes) +
-           " for open matches of patterns (an eighth of it); over that the idlest keys go\n";
+    out +=
+        "  plus at most " + human_size(plan.pattern_bytes) +
+        " for open matches of patterns (an eighth of it); above this, weir drops the idlest keys\n";
   }
   if (plan.sync_bytes != 0) {
-    out += "  besides at most " + human_size(plan.sync_bytes) +
-           " for keys whose counts are exchanged (sync); over that the idlest keys go\n";
+    out += "  plus at most " + human_size(plan.sync_bytes) +
+           " for keys whose counts are exchanged (sync); above this, weir drops the idlest keys\n";
   }
   if (plan.view_bytes != 0) {
-    out += "  besides at most " + human_size(plan.view_bytes) +
-           " for views (limits.views); over that new keys are dropped, and counted\n";
+    out += "  plus at most " + human_size(plan.view_bytes) +
+           " for views (limits.views); above this, new keys are dropped, and counted\n";
   }
   if (plan.redis_bytes != 0) {
-    out += "  besides at most " + human_size(plan.redis_bytes) +
-           " a worker and server of Redis for operations on their way; over that weir connects "
+    out += "  plus at most " + human_size(plan.redis_bytes) +
+           " a worker and server of Redis for operations on their way; above this, weir connects "
            "again, and on_error holds\n";
   }
   if (plan.log_bytes != 0) {
-    out += "  besides at most " + human_size(plan.log_bytes) +
-           " a worker for lines and spans (access_log, tracing); over that they are lost, and "
+    out += "  plus at most " + human_size(plan.log_bytes) +
+           " a worker for lines and spans (access_log, tracing); above this, they are lost, and "
            "counted\n";
   }
   if (plan.rows.empty()) return out;
@@ -264,7 +265,7 @@ std::string to_text(const MemoryPlan& plan) {
            cell(human_count(row.keys_typical), 15, true) +
            cell(human_count(row.keys_worst), 12, true) + "\n";
   }
-  out += "  (counters without keys: share the table; a full one lets the idlest keys go)\n";
+  out += "  (counters without keys: share the table; a full one drops the idlest keys)\n";
   return out;
 }
 

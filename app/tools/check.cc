@@ -187,7 +187,6 @@ std::function<int()> declare_check(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Command kCheck{"check", "Say what is wrong with a configuration", kCheckExamples,
-                     declare_check};
+const Command kCheck{"check", "Check a configuration for errors", kCheckExamples, declare_check};
 
 }  // namespace weir::app

@@ -72,7 +72,7 @@ Against find_running(const std::string& given, const std::string& token_file) {
     if (configuration.good()) {
       out.running = policies::lineage_of(*configuration.set);
     } else {
-      out.problem = given + " is not a good configuration: weir check " + given + " says why";
+      out.problem = given + " is not a valid configuration: weir check " + given + " says why";
       out.code = kNo;
     }
     return out;
@@ -105,7 +105,7 @@ std::size_t emptied(const std::vector<policies::ReloadEffect>& changes) {
 }
 
 std::string against_text(const std::vector<policies::ReloadEffect>& changes, bool colours) {
-  if (changes.empty()) return "reload: every counter, pattern and list goes on\n";
+  if (changes.empty()) return "reload: every counter, pattern and list continues\n";
   std::string out;
   for (const policies::ReloadEffect& change : changes) {
     const bool warns = loses(change.fate);

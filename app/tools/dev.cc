@@ -33,7 +33,7 @@ constexpr std::string_view kDevExamples =
     "\n"
     "Then send requests to http://127.0.0.1:8480 and watch the verdicts. No file is read or "
     "written;\n"
-    "whoever sends X-Forwarded-For from this machine is believed, so that one can play many "
+    "X-Forwarded-For from this machine is trusted, so that you can play many "
     "callers.";
 
 struct DevFlags {

@@ -150,7 +150,7 @@ std::function<int()> declare_import(CLI::App& app, const Globals&) {
   std::vector<std::pair<CLI::App*, const Kind*>> kinds;
   for (const Kind& kind : kKinds) {
     CLI::App* sub = app.add_subcommand(kind.name, kind.help);
-    sub->set_help_flag("-h,--help", "Say this");
+    sub->set_help_flag("-h,--help", "Print this help");
     CLI::Option* const path = sub->add_option(kind.argument, flags->path, "What to read");
     if (kind.environment_help == nullptr) {
       path->required();

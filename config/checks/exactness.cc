@@ -82,13 +82,14 @@ std::string LargestReading::text(Compare compare) const {
     case By::keep:
       return holds + "this metric reads at most keep, which is " + most;
     case By::exists:
-      return holds + "exists reads 1, or 0 if there is none";
+      return holds + "exists reads 1 if there is an event, else 0";
     case By::bucket:
     case By::rate:
       break;
   }
-  return std::string(by == By::rate ? "is above what a rate reads: its burst of "
-                                    : "is above what the bucket reads: its capacity of ") +
+  return std::string(by == By::rate
+                         ? "is above the largest reading of the rate: its burst of "
+                         : "is above the largest reading of the bucket: its capacity of ") +
          capacity.to_string() + ", and 1 more";
 }
 

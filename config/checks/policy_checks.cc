@@ -98,7 +98,7 @@ void check_reserve(Reader& reader, const PolicyDef& policy) {
   const Parsed<Number> estimate = parse_number(policy.reserve->value);
   if (!estimate) return;
   if (estimate.value->is_negative())
-    return reader.problems().error(policy.reserve->where, "an estimate is not below 0");
+    return reader.problems().error(policy.reserve->where, "an estimate must be 0 or more");
   if (policy.when || policy.mode.value != Mode::enforce) return;
   for (const Rung& rung : policy.then) {
     const auto* limit = std::get_if<Located<Number>>(&rung.limit);
@@ -162,7 +162,7 @@ void check_cleared_before(Reader& reader, const PolicyDef& policy) {
         continue;
       reader.problems().warning(std::get<Located<Number>>(rung.limit).where,
                                 "\"" + threshold(rung) + "\" is hardly ever reached: \"" +
-                                    threshold(clearing) + "\" empties the counter before");
+                                    threshold(clearing) + "\" empties the counter first");
       break;
     }
   }
@@ -193,10 +193,11 @@ void read_rate_rungs(Reader& reader, PolicyDef& policy) {
                               "with \"for\" a delay needs \"hold\", a duration such as 2s");
     } else if (limit == nullptr || rung.compare != Compare::over ||
                !(limit->value < window->capacity)) {
-      reader.problems().error(*rung.paces,
-                              "without \"hold\" a delay paces: it needs \"over\" with a number "
-                              "below the burst, so that something can wait",
-                              "write {over: 1, do: delay}, and {do: deny} beside it");
+      reader.problems().error(
+          *rung.paces,
+          "without \"hold\" a delay spaces requests out: it needs \"over\" with a number "
+          "below the burst, so that something can wait",
+          "write {over: 1, do: delay}, and {do: deny} beside it");
     } else {
       const double ms = static_cast<double>(window->drain.count()) / window->drains;
       const double longest = (window->capacity.as_real() + 1 - limit->value.as_real()) * ms;
@@ -213,7 +214,7 @@ void read_rate_rungs(Reader& reader, PolicyDef& policy) {
                                      [](const Rung& r) { return refuses(r.action.value); });
     if (!bounded) {
       reader.problems().warning(*rung.paces,
-                                "beyond the burst requests are held no longer, and all pass",
+                                "above the burst, weir does not hold requests: they all pass",
                                 "add {do: deny}, which refuses what is over the burst");
     }
   }
@@ -231,10 +232,10 @@ void warn_of_overflow(Reader& reader, const PolicyDef& policy) {
     const double capacity = std::floor(window->capacity.as_real());
     reader.problems().warning(
         rung.where,
-        "a bucket that overflows is emptied: of a flood this refuses one request in " +
+        "a bucket that overflows is emptied: in a flood this refuses only one request in " +
             std::to_string(static_cast<std::int64_t>(capacity) + 1) + ", and the others pass",
         "write window: {rate: " + refill_of(*window) + ", burst: " + window->capacity.to_string() +
-            "}, which refuses all that is above; or give the rung a \"for\"");
+            "}, which refuses all requests above the burst; or give the rung a \"for\"");
   }
 }
 
@@ -272,10 +273,10 @@ void check_score(Reader& reader, const PolicyDef& policy) {
     if (rung.score) {
       reader.problems().error(rung.score->where,
                               "this policy reads the request's score, and adds nothing to it",
-                              "give the score by another policy");
+                              "write the score in a rung of another policy");
     }
     if (rung.in) {
-      reader.problems().error(rung.in->where, "the score has no window: it is the request's");
+      reader.problems().error(rung.in->where, "the score has no window: it belongs to one request");
     }
   }
 }
@@ -327,7 +328,7 @@ void check_keyless_memory(Reader& reader, const PolicyDef& policy) {
         "this policy has no key: once the rung holds, everybody is " + std::string(action.done) +
             (rung.for_window ? " until the window ends"
                              : " for " + human_duration(rung.durations.front().value)),
-        "add key: ip, or leave out \"for\": then it ends as soon as the count has fallen");
+        "add key: ip, or leave out \"for\": then the action ends as soon as the count falls");
   }
 }
 
@@ -341,7 +342,7 @@ void check_retain(Reader& reader, const PolicyDef& policy) {
     if (policy.retain->value >= window->length) return;
     reader.problems().error(
         policy.retain->where,
-        "\"retain\" is shorter than a window of this policy, which is kept anyway",
+        "\"retain\" is shorter than a window of this policy, whose events are kept anyway",
         "write retain: " + human_duration(window->length) + " or more");
   };
   look(policy.window);
@@ -351,11 +352,11 @@ void check_retain(Reader& reader, const PolicyDef& policy) {
   for (const NamedMetricDef& metric : policy.metrics) look(metric.window);
   if (policy.pattern) {
     reader.problems().error(policy.retain->where,
-                            "a pattern retains nothing: what waits is kept for \"within\"");
+                            "a pattern keeps no history: its open matches are kept for \"within\"");
   } else if (!trails) {
     reader.problems().error(
         policy.retain->where,
-        "\"retain\" needs a window of the last so long: others keep what they count",
+        "\"retain\" needs a sliding window: other windows keep only the events that they count",
         "write window: 10m");
   }
 }
@@ -364,19 +365,19 @@ void check_retain(Reader& reader, const PolicyDef& policy) {
 void check_clock(Reader& reader, const PolicyDef& policy) {
   const bool event = policy.clock && policy.clock->value == PolicyClock::event;
   if (policy.late && !event) {
-    reader.problems().error(policy.late->where, "by the wall clock nothing comes late",
+    reader.problems().error(policy.late->where, "with the wall clock no event is late",
                             "write clock: event beside \"late\", if events bring their own times");
   }
   if (!event) return;
   if (policy.retain) {
     reader.problems().error(
         policy.retain->where,
-        "\"retain\" keeps by the wall clock, and this policy counts by the times of its events",
-        "leave it out: they are kept for the window, and \"late\" more");
+        "\"retain\" uses the wall clock, and this policy counts by the times of its events",
+        "leave it out: events are kept for the window, and for \"late\" more");
   }
   if (policy.pattern) {
-    reader.problems().error(policy.clock->where, "a pattern waits by the wall clock",
-                            "weir replay goes by the times of the rows");
+    reader.problems().error(policy.clock->where, "a pattern uses the wall clock",
+                            "weir replay uses the times of the rows");
     return;
   }
   const Where* in_flight = policy.metric.kind == Metric::in_flight ? &policy.clock->where : nullptr;
@@ -387,9 +388,9 @@ void check_clock(Reader& reader, const PolicyDef& policy) {
     if (!leaks && !window.from_first) return;
     reader.problems().error(
         window.where,
-        window.is_rate ? "a rate goes by the wall clock, not by the times of events"
+        window.is_rate ? "a rate uses the wall clock, not the times of events"
         : leaks        ? "a leaky bucket drains by the wall clock, not by the times of events"
-                       : "where a key's window begins would depend on what comes late",
+                       : "the start of a key's window would depend on late events",
         leaks ? "write window: {last: 10m}, or leave out clock: event"
               : "leave out \"from: first\"");
   };
@@ -403,7 +404,7 @@ void check_clock(Reader& reader, const PolicyDef& policy) {
   }
   if (in_flight != nullptr) {
     reader.problems().error(*in_flight,
-                            "in_flight is what is under way now: that has no time of its own",
+                            "in_flight counts the requests in flight now: event times do not apply",
                             "leave out clock: event");
   } else if (!counts) {
     reader.problems().error(policy.clock->where,
@@ -420,7 +421,7 @@ void check_modes(Reader& reader, const PolicyDef& policy) {
     reader.problems().error(
         rung.mode->where,
         "a rung cannot be enforced in a policy with mode: shadow, whose counts are kept apart",
-        "give the policy mode: enforce, and mode: shadow to each rung that shall not act");
+        "give the policy mode: enforce, and mode: shadow to each rung that must not act");
   }
 }
 
@@ -449,9 +450,9 @@ void check_policy(Reader& reader, PolicyDraft& draft) {
   const bool in_flight = policy.metric.kind == Metric::in_flight;
   const bool scored = policy.metric.kind == Metric::score;
   if (in_flight && draft.window != nullptr) {
-    reader.error(*draft.window, "in_flight has no window: it is what is under way now");
+    reader.error(*draft.window, "in_flight has no window: it counts the requests in flight now");
   } else if (scored && draft.window != nullptr) {
-    reader.error(*draft.window, "the score has no window: it is the request's");
+    reader.error(*draft.window, "the score has no window: it belongs to one request");
   } else if (!in_flight && !scored && !draft.has_window && counts) {
     reader.error(*draft.map, "a policy that counts needs \"window\", such as window: 10m");
   }
@@ -459,7 +460,7 @@ void check_policy(Reader& reader, PolicyDraft& draft) {
     for (const Rung& rung : policy.then) {
       if (rung.in)
         reader.problems().error(rung.in->where,
-                                "in_flight has no window: it is what is under way now");
+                                "in_flight has no window: it counts the requests in flight now");
     }
   } else if (!draft.has_window && !counts) {
     for (const Rung& rung : policy.then) {

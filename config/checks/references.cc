@@ -24,10 +24,11 @@ void tell_twice(const Model& model, std::string_view what, const Text& name, con
                 Problems& problems) {
   const bool mergeable = what != "policy" && what != "view";
   const bool differs = mergeable && first.file != name.where.file;
-  problems.error(name.where,
-                 std::string(what) + " " + quoted(name.value) +
-                     (differs ? " is defined in two files, and differently" : " is defined twice"),
-                 (differs ? "the other one is at " : "the first one is at ") + place(model, first));
+  problems.error(
+      name.where,
+      std::string(what) + " " + quoted(name.value) +
+          (differs ? " is defined in two files, and the definitions differ" : " is defined twice"),
+      (differs ? "the other one is at " : "the first one is at ") + place(model, first));
 }
 
 /// The hint for a route, or a word for everything, in place of an event's name.
@@ -183,7 +184,7 @@ void check_references(Model& model, bool complete, Problems& problems) {
       problems.error(
           policy.name.where,
           "policy " + quoted(policy.name.value) +
-              " keeps a list of its own by that name, and there is another",
+              " has a list of its own with this name, and another list has the same name",
           "name the list in the rung, or rename one; the list is at " + place(model, *list));
     }
     for (const Rung& rung : policy.then) {

@@ -95,8 +95,9 @@ void check_rung_order(Problems& problems, const PolicyDef& policy) {
                        rung.action.value == Action::none
                            ? "give it that \"do\" as well, or write " + what_of(rung) +
                                  " there: rungs without \"do\" are the least severe"
-                       : *others == *own ? std::string("of equally severe rungs the later acts")
-                                         : std::string("leave it out, or let it do more"));
+                       : *others == *own
+                           ? std::string("if rungs are equally severe, the last one acts")
+                           : std::string("leave it out, or let it do more"));
       break;
     }
   }

@@ -26,9 +26,9 @@ struct EnvoyVariable {
 
 constexpr std::string_view kEnvoyOneRedis =
     "weir has one Redis: limits per second count there too, and not together with those in the "
-    "second one of the old service; docs/migrating.md says what takes the load off it";
+    "second Redis of the old service; docs/migrating.md says how to reduce its load";
 constexpr std::string_view kEnvoyMemcache =
-    "weir shares counts through Redis alone; until there is one each replica counts for itself";
+    "weir shares counts only through Redis; without Redis each replica counts for itself";
 constexpr std::string_view kEnvoyXds =
     "weir reads files: write the limits to files (`ratelimit: {files: ...}`), or fetch whole "
     "configurations by `include:`";
@@ -53,7 +53,7 @@ constexpr auto kEnvoyVariables = std::to_array<EnvoyVariable>({
     {"DEBUG_PORT", Fate::unneeded},
     {"DISABLE_STATS", Fate::unneeded},
     {"EXPIRATION_JITTER_MAX_SECONDS", Fate::unneeded},
-    {"EXTRA_TAGS", Fate::missing, "add labels where Prometheus reads weir's page"},
+    {"EXTRA_TAGS", Fate::missing, "add labels in the scrape configuration of Prometheus"},
     {"FORCE_START_WITHOUT_INITIAL_CONFIG", Fate::unneeded},
     {"GRPC_CLIENT_TLS_CACERT", Fate::setting},
     {"GRPC_CLIENT_TLS_SAN", Fate::missing,
@@ -346,7 +346,7 @@ class EnvironmentWriter {
       if (const std::size_t colon = auth.find(':'); colon != std::string::npos && colon != 0)
         entry("REDIS_AUTH", "user: " + yaml_text(auth.substr(0, colon)));
       note("REDIS_AUTH",
-           "a password does not belong into this text: `password_file: FILE`, or "
+           "do not write a password into this file: use `password_file: FILE`, or "
            "WEIR_REDIS_PASSWORD in weir's environment");
     }
     end();

@@ -157,7 +157,7 @@ class EnvoyWriter {
     if (!what.name.empty() && policy.name != what.name) {
       note(rule, "name: " + what.name,
            "the policy is called " + policy.name +
-               ": a name is a policy's alone, of letters, digits, - "
+               ": a policy's name is unique, and has only letters, digits, - "
                "and _");
     }
   }

@@ -102,7 +102,7 @@ class HaproxyReader {
     if (action == "set-var" || action == "set-var-fmt")
       return notes_.add(rule, "a variable made of a count: write a threshold");
     notes_.add(rule, action == "use_backend" || action == "redirect"
-                         ? "weir refuses, holds or flags what is over a count: write a policy"
+                         ? "weir refuses, holds or flags requests over a threshold: write a policy"
                          : "weir has nothing that does this by a count: see `do: flag`");
   }
 
@@ -148,12 +148,13 @@ class HaproxyReader {
     if (field && field->name.starts_with("header.")) header = field->name.substr(7);
     std::replace(header.begin(), header.end(), '_', '-');
     notes_.add(rule, header.empty()
-                         ? "weir takes the client's address of a header: see proxy.client_ip"
+                         ? "weir takes the client's address from a header: see proxy.client_ip"
                          : client_ip(header));
   }
 
   static std::string client_ip(const std::string& header) {
-    return "who the client is: write proxy.client_ip: {trust: [the hop before weir], header: " +
+    return "for the client's address write proxy.client_ip: {trust: [the hop before weir], "
+           "header: " +
            header + "}";
   }
 
@@ -201,7 +202,9 @@ class HaproxyReader {
     if (rule.action == "tarpit" || rule.action == "silent-drop")
       notes_.add(rule, "refused at once here: weir does not keep refused callers waiting");
     if (rule.stage == Stage::connection || rule.stage == Stage::session)
-      notes_.add(rule, "HAProxy asks it once a connection, weir at each request, and answers");
+      notes_.add(
+          rule,
+          "HAProxy checks it once a connection, weir at each request, and weir sends an answer");
   }
 
   /// The rules that track the count that is read.
@@ -293,7 +296,7 @@ class HaproxyReader {
     }
     constexpr std::size_t kLongest = 4096;  // of an expression
     if (policy.when.size() > kLongest || condition.size() > kLongest) {
-      notes_.add(rule, "its conditions are longer than an expression may be");
+      notes_.add(rule, "its conditions are too long for one expression");
       return false;
     }
     if (policy.when == "true") policy.when.clear();
@@ -327,17 +330,19 @@ class HaproxyReader {
       if (!field.address_from.empty()) notes_.add(*tracking.rule, client_ip(field.address_from));
       if (field.kind == HaproxyField::Kind::header)
         notes_.add(*tracking.rule,
-                   "of a list (`a, b`) HAProxy counts the last part, weir the whole line");
+                   "in a list (`a, b`) HAProxy counts the last part, weir the whole line");
       if (field.kind == HaproxyField::Kind::address && field.v6_bits == 128 && field.v4_bits < 32)
         notes_.add(*tracking.rule,
-                   "without a second mask HAProxy counts no IPv6 address, weir each");
+                   "without a second mask HAProxy counts no IPv6 address, and weir counts all");
     }
     if (counts_refused && tracking.behind != 0)
-      notes_.add(*tracking.rule, "what " + line_text(tracking.behind) +
-                                     " refuses before it does not count there, and counts here");
+      notes_.add(*tracking.rule,
+                 "what " + line_text(tracking.behind) +
+                     " refuses before this rule is not counted by HAProxy, but is counted by weir");
     if (table.type == "string" && !tracking.key.empty())
       notes_.add(table.line, table.words,
-                 "HAProxy counts keys by their first " + table.length + " bytes, weir whole");
+                 "HAProxy counts keys by their first " + table.length +
+                     " bytes, weir counts them by all bytes");
     if (table.peers) notes_.add(table.line, table.words, "peers: see `share: redis`");
   }
 
@@ -359,7 +364,7 @@ class HaproxyReader {
     if (count.name == "conn_cur" || count.name == "trackers") {
       policy.metric = "in_flight";
       if (at_connection)
-        notes_.add(rule, "connections are not counted, but the requests in flight");
+        notes_.add(rule, "weir does not count connections, but the requests in flight");
       if (!before) ++number;
       return true;
     }
@@ -370,7 +375,7 @@ class HaproxyReader {
       policy.always = errors;
       ++number;
     } else if (count.name == "conn_rate" || count.name == "sess_rate") {
-      notes_.add(rule, "connections are not counted, but their requests");
+      notes_.add(rule, "weir does not count connections, but their requests");
       policy.always = before;
     } else if (count.name == "http_req_rate") {
       // Requests count where http-request rules track them, else as those rules begin.
@@ -385,7 +390,7 @@ class HaproxyReader {
     const auto period = table.stores.find(count.name);
     if (period == table.stores.end()) return refused("its table does not store " + count.name);
     const auto length = period_of(period->second);
-    if (!length) return refused("its period is none that weir reads");
+    if (!length) return refused("weir cannot read its period");
     policy.window = human_duration(*length);
     errors_ = errors_ || policy.watch == "http_error";
     failures_ = failures_ || policy.watch == "http_failure";

@@ -259,7 +259,7 @@ std::string text_comparison(const HaproxyField& field, const std::string& method
     const std::string regex = header ? header_pattern(given) : given;
     if (!regex.empty()) return matches(name, (fold ? "(?i)" : "") + regex);
     why =
-        "of a list HAProxy compares each part, weir the whole line: write the pattern for the "
+        "in a list HAProxy compares each part, weir the whole line: write the pattern for the "
         "whole line";
     return {};
   }

@@ -152,7 +152,8 @@ class ConditionReader {
     const bool single =
         std::all_of(ways_.begin(), ways_.end(), [](const auto& way) { return way.size() == 1; });
     if (ways_.size() != 1 && !single) {
-      if (has_count()) return refuse("`unless` several things at once: write when it refuses");
+      if (has_count())
+        return refuse("`unless` has several conditions: write when the rule refuses");
       HaproxyTest test;
       test.expression = test.definite = "!(" + joined(ways_, true) + ")";
       out.push_back({test});
@@ -364,7 +365,7 @@ class ConditionReader {
       const std::size_t slash = pattern.find('/');
       const bool whole = match.method.empty() || match.method == "str" || match.method == "beg";
       if (!whole || slash == std::string::npos || slash == 0)
-        return refuse("of base weir compares a host with a path behind it");
+        return refuse("for base, weir compares a host with a path after it");
       HaproxyMatch of_host{"str", match.fold, {pattern.substr(0, slash)}};
       HaproxyMatch of_path{match.method, match.fold, {pattern.substr(slash)}};
       const std::string first = haproxy_comparison(*host, of_host, why_);

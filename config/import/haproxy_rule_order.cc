@@ -214,14 +214,16 @@ void HaproxyRuleOrder::end(const HaproxySection& section, std::size_t order) {
   const bool passes = rule.action == "allow" || rule.action == "accept";
   if (!matters_later(section, order, !passes)) return;
   if (reads_count(section, rule.condition)) {
-    if (passes) notes_.add(rule, "what it lets pass by a count is limited here");
+    if (passes)
+      notes_.add(rule, "weir limits the requests that this rule lets pass because of a count");
     return;
   }
   std::string why;
   const auto ways = condition(section, order, why);
   if (!ways) {
-    notes_.add(rule, passes ? "what it lets pass is limited here: " + why
-                            : "what it answers counts here in the rules behind it: " + why);
+    notes_.add(rule,
+               passes ? "weir limits the requests that this rule lets pass: " + why
+                      : "in weir, later rules count the requests that this rule answers: " + why);
     return;
   }
   Effects& here = effects(section);

@@ -105,7 +105,7 @@ class LimitadorReader {
     const char* const end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, value, base);
     if (read.ptr != end || read.ec == std::errc::invalid_argument) {
-      broken(node != nullptr ? *node : map, quoted(key) + " is a whole number from 0 on");
+      broken(node != nullptr ? *node : map, quoted(key) + " must be a whole number, 0 or more");
       return std::nullopt;
     }
     const bool fits = read.ec == std::errc{} && value <= static_cast<std::uint64_t>(most);
@@ -224,7 +224,7 @@ class LimitadorReader {
     if (policy.key.size() > kKeyPartsMax) {
       return left_out(node, "the limit",
                       "it counts by more than " + std::to_string(kKeyPartsMax) +
-                          " variables, which is the most that a key here has");
+                          " variables; a key in weir has no more");
     }
     return true;
   }

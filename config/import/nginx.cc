@@ -158,7 +158,7 @@ class NginxWriter {
   }
 
   void tell_of_no_host(const NginxServer& server) {
-    tell_of_all(server, "no Host that weir can tell leads to its server");
+    tell_of_all(server, "weir finds no Host that leads to its server");
   }
 
   /// Two servers that differ by address or port alone are one for weir.
@@ -220,14 +220,14 @@ class NginxWriter {
         note(limit.use.line, what,
              conditions.size() > 1
                  ? "its condition is too long for one policy: here each part counts by itself"
-                 : "the zone is used with several numbers: here each counts by itself, in nginx "
+                 : "the zone is used with several numbers: weir counts each separately, nginx "
                    "together");
       }
       limit_delay(limit, *zone);
       if (limit.use.connections && meets_delay(limit)) {
         note(limit.use.line, what,
              "weir counts a request from its arrival, also while limit_req delays it; nginx counts "
-             "it when its turn has come: allow as many more as may wait");
+             "it when its turn comes: add to the limit the number of requests that may wait");
       }
       for (const std::string& when : conditions)
         out += written(policy_of(limit, *zone, key, when, names));

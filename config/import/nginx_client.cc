@@ -69,7 +69,7 @@ class ClientReader {
            header == "proxy_protocol"
                ? "weir does not read the PROXY protocol: let the hop before it set a header, and "
                  "name it in proxy.client_ip"
-               : "weir takes no such name of a header");
+               : "weir does not accept this header name");
       return {};
     }
     std::string trust;

@@ -19,7 +19,7 @@ struct Field {
 
 std::optional<Field> field_of(const std::string& name) {
   constexpr std::string_view kForwarded =
-      "weir counts by the client's address alone: proxy.client_ip says whose word about it counts";
+      "weir counts only by the client's address: proxy.client_ip says which proxies are trusted";
   constexpr std::string_view kHop = "weir counts by the client's address, and not by the hop's";
   static const std::map<std::string, Field> kFields{
       // nginx counts each IPv6 address by itself.
@@ -102,7 +102,7 @@ NginxKey nginx_key(const NginxZone& zone, const std::string& server, const Nginx
       key.known = false;
       key.what = "zone with $" + part.text;
       key.why = file.mapped.contains("$" + part.text)
-                    ? "a map or geo makes it: write the condition under `when`, or a table"
+                    ? "a map or geo block sets it: write the condition under `when`, or a table"
                     : "weir has no such field: give it one under `fields`";
       return key;
     }
@@ -122,7 +122,7 @@ NginxKey nginx_key(const NginxZone& zone, const std::string& server, const Nginx
     key.known = false;
     key.what = "zone with " + zone.variables;
     key.why = "it has more than " + std::to_string(kKeyPartsMax) +
-              " variables, which is the most that a key here has";
+              " variables; a key in weir has no more";
     return key;
   }
   if (key.fields.empty() && !always) {

@@ -63,7 +63,8 @@ class LeadReader {
     });
     if (other) {
       note(lead,
-           "nginx limits by the path that this makes, weir by the path that the client asks for: "
+           "nginx limits by the path after this directive, weir by the path that the client asks "
+           "for: "
            "write such paths into `when`");
     }
   }
@@ -113,7 +114,7 @@ class LeadReader {
       why = "nginx answers there before it counts (line " + std::to_string(location.scope.returns) +
             "): no request is limited";
     } else if (!known) {
-      why = "weir cannot ask the pattern of this location: write a policy with its paths in `when`";
+      why = "weir cannot use the pattern of this location: write a policy with its paths in `when`";
     }
     const std::string where =
         " in location " + (location.text.empty() ? std::string("?") : location.text);

@@ -201,7 +201,7 @@ class NginxReader {
       out.firm = mark == "^~";
       out.condition = mark == "=" ? path_is(out.text) : path_begins(out.text);
       if (out.text.find(';') != std::string::npos)
-        note(line, words, "weir's path is without what follows a semicolon");
+        note(line, words, "weir's path leaves out the text after a semicolon");
     }
   }
 
@@ -339,7 +339,7 @@ class NginxReader {
       }
     }
     if (words[0] == "limit_req_zone" && !rate(zone.rate)) {
-      return note(line, words, "its rate is none that weir reads: 1r/s to 1000000r/s, or r/m");
+      return note(line, words, "weir cannot read its rate: write 1r/s to 1000000r/s, or r/m");
     }
     if (name.empty()) return note(line, words, "it has no name");
     (words[0] == "limit_req_zone" ? out_.request_zones : out_.connection_zones)[name] =
@@ -399,7 +399,7 @@ class NginxReader {
     const std::size_t from = std::min(text.find_first_not_of('0'), text.size());
     const std::string_view digits = text.substr(from);  // it reads 010 as 10
     if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) {
-      refused(line, words, quoted(text) + " is not a whole number from 1 on");
+      refused(line, words, quoted(text) + " is not a whole number, 1 or more");
       return std::nullopt;
     }
     const auto parsed = parse_integer(digits);

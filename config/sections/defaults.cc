@@ -12,7 +12,8 @@ namespace {
 constexpr Row<PolicyDefaults> kDefaults[] = {
     {{"share", R"({"anyOf":[{"enum":["local","redis"]},{"$ref":"#/$defs/share"}]})",
       "`local`, `redis` or `{redis: {sync: 200ms}}`", "`local`",
-      "Of policies that can share: not of plain rules, nor with `retain` or `clock: event`."},
+      "For policies that can share: not for policies that count nothing, nor with `retain` or "
+      "`clock: event`."},
      [](Reader& r, const Member& m, PolicyDefaults& d) { read_share(r, m, d.share); }},
     {{"missing", shape::kMissing, kValuesOf<kMissings>, "`skip`",
       "When a key part or amount is missing or unreadable."},
@@ -20,18 +21,18 @@ constexpr Row<PolicyDefaults> kDefaults[] = {
        if (const auto missing = r.word(m, kMissings)) d.missing = located(m, *missing);
      }},
     {{"mode", shape::kMode, kValuesOf<kModes>, "`enforce`",
-      "Of policies that do not say it; rungs may still have one of their own."},
+      "For policies without `mode`; rungs can still have their own `mode`."},
      [](Reader& r, const Member& m, PolicyDefaults& d) {
        if (const auto mode = read_mode(r, m)) d.mode = located(m, *mode);
      }},
-    {{"tell", shape::kTell, kValuesOf<kTells>, "as the rung's action has it",
+    {{"tell", shape::kTell, kValuesOf<kTells>, "depends on the rung's action",
       "How much callers learn that a rung denies or challenges."},
      [](Reader& r, const Member& m, PolicyDefaults& d) {
        if (const auto tell = read_tell(r, m)) d.tell = located(m, *tell);
      }},
     {{"on_error", R"({"anyOf":[{"enum":["local","allow","deny"]},{"$ref":"#/$defs/on_error"}]})",
       "`local`, `{local: 0.2}`, `allow` or `deny`", "`local`",
-      "While Redis is away: of policies that ask it for each decision."},
+      "While Redis is away: for policies that ask Redis for each decision."},
      [](Reader& r, const Member& m, PolicyDefaults& d) { read_on_error(r, m, d.on_error); }},
 };
 
@@ -71,7 +72,7 @@ void apply_defaults(const PolicyDefaults& defaults, const SaidByPolicy& said, Po
 void add_default_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kDefaults>(
       "defaults", "\"defaults\"", "Defaults of policies",
-      "`defaults:` in the main file holds for the policies of all files, where they do not say it "
+      "`defaults:` in the main file applies to the policies of all files that do not set the key "
       "themselves."));
 }
 

@@ -47,9 +47,9 @@ constexpr Row<EventDef> kDescribed[] = {
      [](Reader& r, const Member& m, EventDef& out) { read_domain(r, m, out.descriptor); }},
     {{"descriptors", R"({"type":["object","array"]})",
       "map key: value, or a list of such maps, each with one entry",
-      "whatever is asked in the domain",
+      "every descriptor of the domain",
       "The entries of the descriptor, all of them and no others: a value, a pattern such as "
-      "`/api/*`, or `*` for any value. A map has them in any order, a list in its own."},
+      "`/api/*`, or `*` for any value. A map matches them in any order, a list only in its order."},
      [](Reader& r, const Member& m, EventDef& out) { read_descriptors(r, m, out.descriptor); }},
 };
 
@@ -209,9 +209,11 @@ void add_descriptor_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kDescribed>(
       "described", "a watched call", "Calls of the rate limit service",
       "`watch` may describe a call in place: `watch: {domain: api, descriptors: {remote_address: "
-      "'*'}}`. A descriptor is one event of `descriptors`, the nearest: in each step a value comes "
-      "before a pattern, and a pattern before `*`. An event without `descriptors` is every "
-      "descriptor of its domain besides. Each hit of `hits_addend` counts."));
+      "'*'}}`. A descriptor matches only the most specific event with `descriptors`: in each step "
+      "a value comes "
+      "before a pattern, and a pattern before `*`. An event without `descriptors` also matches "
+      "every "
+      "descriptor of its domain. Each hit of `hits_addend` counts."));
 }
 
 }  // namespace weir::config

@@ -46,7 +46,8 @@ constexpr Row<Server::Api::ForwardAuth> kForwardAuth[] = {
     {{"deny_status_map",
       R"({"type":"object","additionalProperties":{"type":"integer","minimum":300,"maximum":599}})",
       "map of statuses, such as `{429: 403}`", "",
-      "What this proxy gets instead of a refusal's status (nginx makes 500 of all but 401 and "
+      "The status that this proxy gets instead of a refusal's status (nginx answers 500 for all "
+      "but 401 and "
       "403)."},
      [](Reader& r, const Member& m, Server::Api::ForwardAuth& out) {
        if (!r.is_map(*m.value, "\"deny_status_map\"")) return;
@@ -83,21 +84,21 @@ void read_caller(Reader& r, const Node& name, const Node* settings,
 
 constexpr Row<Server::Authz> kClientIp[] = {
     {{"trust", shape::kTexts, "list of addresses and CIDR blocks", "",
-      "Proxies in front of the one that asks: the client is the last address that is none of "
+      "Proxies in front of the proxy that asks: the client is the last address that is not one of "
       "them."},
      [](Reader& r, const Member& m, Server::Authz& out) { read_trust(r, m, out.trust); },
      same<&Server::Authz::trust>},
     {{"header", shape::kText, "name of a header", "`x-forwarded-for`",
-      "Where the proxy says whom it serves; over gRPC also the name of a metadatum."},
+      "The header with the client's address; over gRPC also the name of a metadata entry."},
      [](Reader& r, const Member& m, Server::Authz& out) {
        read_header_name(r, m, out.client_header);
      },
      same<&Server::Authz::client_header>},
-    number<&Server::Authz::hops, 0, 16>(
-        "hops", "0",
-        "Trusted proxies in front of the one that asks, counted from the right; instead of "
-        "`trust`.",
-        TakesEffect::at_start),
+    number<&Server::Authz::hops, 0, 16>("hops", "0",
+                                        "Number of trusted proxies in front of the proxy that "
+                                        "asks, counted from the right; instead of "
+                                        "`trust`.",
+                                        TakesEffect::at_start),
 };
 
 constexpr Row<Server::Authz> kAuthz[] = {
@@ -112,13 +113,15 @@ constexpr Row<Server::Authz> kAuthz[] = {
      },
      same_in<kClientIp>},
     {{"error_response", shape::kBoolean, "`true` or `false`", "`false`",
-      "Over gRPC, tell Envoy of a failure with `error_response` (Envoy 1.37 or newer): older ones "
-      "take it for a refusal."},
+      "Over gRPC, tell Envoy of a failure with `error_response` (Envoy 1.37 or newer): older "
+      "versions "
+      "treat it as a refusal."},
      [](Reader& r, const Member& m, Server::Authz& out) { set(r.boolean(m), out.error_response); },
      same<&Server::Authz::error_response>},
     duration<&Server::Authz::settle, 100, 3'600'000>(
         "settle", "`1m`",
-        "For the app to report its answer (`POST /v1/events` with `request_id`). Answers that are "
+        "How long the app may take to report its answer (`POST /v1/events` with `request_id`). "
+        "Answers that are "
         "not reported by then are not counted.",
         TakesEffect::at_start),
 };

@@ -29,7 +29,8 @@ namespace {
 constexpr Row<EventDef> kEvent[] = {
     {{"match", shape::kText, "`METHOD /route`; `*` = any method; `{name}` segments become fields",
       "",
-      "Which requests this event is; `GET` covers HEAD, too; a path in its normal form, as "
+      "The requests that are this event. `GET` includes HEAD. The path is in its normal form, such "
+      "as "
       "`/caf%C3%A9`; segments are decoded."},
      [](Reader& r, const Member& m, EventDef& out) {
        if (m.value->is_list() || m.value->is_map()) return tell_match(r, m);
@@ -39,14 +40,15 @@ constexpr Row<EventDef> kEvent[] = {
     {{"is", shape::kName, "an event", "", "Another event that this one is a kind of."},
      [](Reader& r, const Member& m, EventDef& out) { out.is = r.name(m, "an event", false); }},
     {{"when", shape::kExpression, "expression", "true",
-      "Only requests for which this holds; may read the answer."},
+      "Only requests for which the expression is true; it can read the answer."},
      [](Reader& r, const Member& m, EventDef& out) { out.when = r.expression(m); }},
     {{"fields", shape::kFields, "map name: expression", "",
-      "What the event knows beside the built-in attributes."},
+      "Fields of the event, besides the built-in ones."},
      [](Reader& r, const Member& m, EventDef& out) { read_fields(r, m, out.fields); }},
     {{"body", R"({"enum":["json","form","multipart"]})", "`json`, `form` or `multipart`",
       "as Content-Type says",
-      "The only kind of body that the app reads here: another kind is unreadable. With `json` also "
+      "The only kind of body that the app reads here: weir treats another kind as unreadable. "
+      "`json` includes "
       "a body whose Content-Type names no kind."},
      [](Reader& r, const Member& m, EventDef& out) {
        set(m,
@@ -58,21 +60,23 @@ constexpr Row<EventDef> kEvent[] = {
     {{"source", R"({"$ref":"#/$defs/source"})", "map, see Sources", "",
       "Records of a file instead of requests."},
      [](Reader& r, const Member& m, EventDef& out) { read_source(r, m, out.source); }},
-    {{"domain", shape::kText, "text", "", "A call of the rate limit service, of this domain."},
+    {{"domain", shape::kText, "text", "", "A call of the rate limit service with this domain."},
      [](Reader& r, const Member& m, EventDef& out) { read_domain(r, m, out.descriptor); }},
     {{"descriptors", R"({"type":["object","array"]})",
       "map key: value, or a list of such maps, each with one entry",
-      "whatever is asked in the domain", "With `domain`: the entries of the descriptor."},
+      "every descriptor of the domain", "With `domain`: the entries of the descriptor."},
      [](Reader& r, const Member& m, EventDef& out) { read_descriptors(r, m, out.descriptor); }},
     {{"replaces", shape::kNames, "an event, or a list of events", "",
-      "With `descriptors`: what a call with this event is not besides, whatever its other "
+      "With `descriptors`: the events that a call with this event does not count as, whatever its "
+      "other "
       "descriptors say."},
      [](Reader& r, const Member& m, EventDef& out) {
        if (!out.descriptor) out.descriptor.emplace();
        out.descriptor->replaces = r.texts(m);
      }},
     {{"quota", shape::kBoolean, "`true` or `false`", "`false`",
-      "With `descriptors`: a refusal refuses the call only where all its events with `quota` are "
+      "With `descriptors`: this event refuses a call only if all events with `quota` of the call "
+      "are "
       "refused."},
      [](Reader& r, const Member& m, EventDef& out) {
        if (!out.descriptor) out.descriptor.emplace();

@@ -69,8 +69,9 @@ using ListSize = WholeNumber<1, 10'000'000>;
 constexpr Row<ListDraft> kList[] = {
     {{"of", shape::kTexts, "a field, or a list of fields; `ip/24,56` masks IPv4,IPv6 as in keys",
       "required",
-      "Whose values the entries are. A policy's entry is then of the whole network; one "
-      "in the file covers what it says."},
+      "The fields whose values are the entries. With a mask, a policy's entry covers the whole "
+      "network; an entry "
+      "in the file covers the address or network that it names."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.of = read_list_fields(r, m); }},
     {{"kind", shape::kListKind, kValuesOf<kListKinds>, "required",
       "An allow entry ends judging, a deny entry refuses, a gray entry has the list's effect."},
@@ -119,28 +120,31 @@ constexpr Row<ListDraft> kList[] = {
      [](Reader&, const Member& m, ListDraft& d) { d.entries = &m; }},
     {{"file", shape::kText, "path of a text file, beside the main file unless it begins with `/`",
       "",
-      "More entries, by the million: a key a line (an address or network; the values of several "
-      "fields with commas), then perhaps its end and the reason. It is read again when it "
+      "More entries, also millions: one key a line (an address or network; the values of several "
+      "fields with commas), then optionally its end and the reason. weir reads the file again when "
+      "it "
       "changes."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.file = r.text(m); }},
     {{"url", R"({"anyOf":[{"type":"string"},{"$ref":"#/$defs/remote"}]})",
-      "`https://` URL, or a map (below)", "", "Or such a text from there."},
+      "`https://` URL, or a map (below)", "",
+      "A text with more entries, as in `file`, from a URL."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.url = read_remote(r, m, false); }},
     {{"share", R"({"enum":["local","redis"]})", "`local` or `redis`", "`local`",
-      "Whose entries they are: this process's, or those of all replicas, shared "
+      "Which processes have the entries: this one, or all replicas, shared "
       "through Redis (entries of the file stay local)."},
      [](Reader& r, const Member& m, ListDraft& d) {
        const auto redis = r.choice<bool>(m, {{"local", false}, {"redis", true}});
        if (redis && *redis) d.list.share = m.value->where;
      }},
     {{"release", shape::kName, "an event", "",
-      "An event that has the list's fields and lifts the entry, such as a solved captcha; a list "
+      "An event with the list's fields that ends the entry, such as a solved captcha; a list "
       "that "
-      "challenges or denies lets such requests through. Not of an allow list."},
+      "challenges or denies lets requests with this event pass. Not for an allow list."},
      [](Reader& r, const Member& m, ListDraft& d) { d.list.release = r.text(m); }},
     {ForgetSpan::doc("forget", "",
-                     "After so long without an entry, an escalation starts with its first duration "
-                     "again, where its rung does not say."),
+                     "The time after the end of an entry after which an escalation starts with its "
+                     "first duration "
+                     "again, unless its rung has a `forget`."),
      [](Reader& r, const Member& m, ListDraft& d) {
        if (const auto v = ForgetSpan::read(r, m)) d.list.forget = located(m, *v);
      }},
@@ -152,7 +156,7 @@ void read_key(Reader& reader, const Member& m, const std::vector<KeyPart>& of, L
   if (out.key.size() != of.size()) {
     reader.error(*m.value,
                  "this entry has " + std::to_string(out.key.size()) +
-                     (out.key.size() == 1 ? " part" : " parts") + ", the list is of " +
+                     (out.key.size() == 1 ? " part" : " parts") + ", the list has " +
                      std::to_string(of.size()) + (of.size() == 1 ? " field" : " fields"),
                  of.size() == 1 ? "write one value per entry"
                                 : "write an entry as a list, such as [alice, 10.0.0.1]");
@@ -174,7 +178,7 @@ struct EntryDraft {
 };
 constexpr Row<EntryDraft> kEntry[] = {
     {{"key", shape::kTexts, "a value, or a list of one per field", "required",
-      "Whom the entry is about."},
+      "The key of the entry."},
      [](Reader& r, const Member& m, EntryDraft& d) { read_key(r, m, *d.of, d.entry); }},
     {{"until", shape::kText, "`2027-01-01` or RFC 3339", "forever", "When the entry ends."},
      [](Reader& r, const Member& m, EntryDraft& d) {

@@ -20,10 +20,11 @@ constexpr Row<NamedMetricDraft> kNamedMetric[] = {
      [](Reader& r, const Member& m, NamedMetricDraft& d) {
        d.named.watch = read_watched(r, m, d.named.described);
      }},
-    {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
+    {{"when", shape::kExpression, "expression", "`true`",
+      "Only events for which the expression is true."},
      [](Reader& r, const Member& m, NamedMetricDraft& d) { d.named.when = r.expression(m); }},
     {{"key", shape::kKey, "as a policy's", "the policy's",
-      "Whose events are counted together; each judged event must provide it too."},
+      "Events with the same key are counted together; each judged event must have this key too."},
      [](Reader& r, const Member& m, NamedMetricDraft& d) {
        d.named.has_key = true;
        read_key(r, m, d.named.key);
@@ -62,7 +63,7 @@ void read_named_metrics(Reader& reader, const Member& m, std::vector<NamedMetric
     }
     const bool in_flight = draft.named.metric.kind == Metric::in_flight;
     if (sound && in_flight && draft.window != nullptr) {
-      reader.error(*draft.window, "in_flight has no window: it is what is under way now");
+      reader.error(*draft.window, "in_flight has no window: it counts the requests in flight now");
     } else if (sound && !in_flight && draft.window == nullptr) {
       reader.error(*item.key, "a metric needs \"window\", such as window: 10m");
     }
@@ -76,7 +77,7 @@ void add_named_metric_tables(std::vector<TableDoc>& out) {
                                      "compare them: `if: 'orders > 4 && "
                                      "pays == 0'`. `watch` of the policy says which events are "
                                      "judged; a metric includes the judged "
-                                     "event if it watches it."));
+                                     "event if the metric watches it."));
 }
 
 }  // namespace weir::config

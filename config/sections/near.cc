@@ -39,7 +39,8 @@ constexpr Row<NearDraft> kNear[] = {
        read_field(r, m, d.near.lat);
      }},
     {{"radius", R"({"type":"string","pattern":"^[0-9.]+(m|km)$"})", "`1m` to `1000km`", "",
-      "Events within so much of each other count together: true distance, on the sphere."},
+      "Events within this distance of each other count together. It is the true distance, on the "
+      "sphere."},
      [](Reader& r, const Member& m, NearDraft& d) {
        d.radius = m.key;
        const auto word = r.scalar(m);
@@ -50,8 +51,9 @@ constexpr Row<NearDraft> kNear[] = {
        }
        d.near.radius = *metres;
      }},
-    {GeohashLength::doc("cell", "",
-                        "Events in one geohash cell of so many letters count together."),
+    {GeohashLength::doc(
+         "cell", "",
+         "Events in the same geohash cell count together. A cell has this number of letters."),
      [](Reader& r, const Member& m, NearDraft& d) {
        d.cell = m.key;
        set(GeohashLength::read(r, m), d.near.cell);
@@ -75,13 +77,12 @@ constexpr std::size_t kNearKeepMax = 10'000;
 void check_measure(Reader& reader, const MetricDef& metric,
                    const std::optional<WindowDef>& window) {
   if (!row_of(metric.kind).in_radius) {
-    reader.problems().error(metric.where, "this metric is not kept within a radius",
+    reader.problems().error(metric.where, "this metric does not work with a radius",
                             "allowed: " + sentence_of<kMetrics, RadiusMetrics>(", ") +
                                 "; or take near: {lon, lat, cell: 6}");
   }
   if (window && window->kind != WindowDef::Kind::last) {
-    reader.problems().error(window->where,
-                            "within a radius only a window of the last so long is kept",
+    reader.problems().error(window->where, "with a radius only a sliding window is allowed",
                             "write window: 10m; or take near: {lon, lat, cell: 6}");
   }
 }
@@ -142,7 +143,7 @@ std::optional<NearDef> read_near(Reader& reader, const Member& m) {
 void add_near_tables(std::vector<TableDoc>& out) {
   out.push_back(
       doc_of<kNear>("near", "\"near\"", "Places",
-                    "`near: {lon, lat, radius: 1000m}` or `near: {lon, lat, cell: 6}` stands for a "
+                    "`near: {lon, lat, radius: 1000m}` or `near: {lon, lat, cell: 6}` is a "
                     "part of a key."));
 }
 

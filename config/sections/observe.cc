@@ -82,7 +82,7 @@ constexpr Row<Server::AccessLog> kAccessLog[] = {
     {{"fields", shape::kTexts, "list of names", "those of the [table](observability.md#access-log)",
       "What a line says, in this order."},
      read_fields_of_lines},
-    {{"format", R"({"const":"json"})", "`json`", "`json`", "A JSON object a line."},
+    {{"format", R"({"const":"json"})", "`json`", "`json`", "One JSON object a line."},
      [](Reader& r, const Member& m, Server::AccessLog&) {
        r.choice<bool>(m, {{"json", true}});
      }},
@@ -123,7 +123,7 @@ constexpr Row<Server::Audit> kAudit[] = {
      [](Reader& r, const Member& m, Server::Audit& out) { out.path = r.text(m); },
      same<&Server::Audit::path>},
     number<&Server::Audit::keep, 1, 10'000>(
-        "keep", "1000", "So many entries `GET /v1/audit` can show.", TakesEffect::at_start),
+        "keep", "1000", "How many entries `GET /v1/audit` can show.", TakesEffect::at_start),
 };
 
 }  // namespace

@@ -32,7 +32,8 @@ void read_step_event(Reader& reader, const Member& m, StepDraft& draft) {
 constexpr Row<StepDraft> kStep[] = {
     {{"event", shape::kName, "an event, or `no` and an event", "required", "What happens."},
      read_step_event},
-    {{"when", shape::kExpression, "expression", "`true`", "Only those for which this holds."},
+    {{"when", shape::kExpression, "expression", "`true`",
+      "Only events for which the expression is true."},
      [](Reader& r, const Member& m, StepDraft& d) { d.step.when = r.expression(m); }},
 };
 
@@ -122,10 +123,9 @@ void check_pattern_rungs(Reader& reader, const PolicyDef& policy) {
     const auto* number = std::get_if<Located<Number>>(&rung.limit);
     const auto* text = std::get_if<Text>(&rung.limit);
     if (number != nullptr || text != nullptr) {
-      reader.problems().error(
-          number != nullptr ? number->where : text->where,
-          "a threshold compares a metric, and a pattern has none",
-          "the rung holds whenever the pattern is there; narrow it with \"if\"");
+      reader.problems().error(number != nullptr ? number->where : text->where,
+                              "a threshold compares a metric, and a pattern has none",
+                              "the rung holds whenever the pattern matches; narrow it with \"if\"");
     }
     if (rung.in) reader.problems().error(rung.in->where, "a pattern has no window of its own");
     if (rung.for_window) {
@@ -206,7 +206,7 @@ void check_pattern(Reader& reader, const PolicyDraft& policy_draft) {
   }
   if (!policy_draft.sound) return;
   if (draft.sides != nullptr && !pair) {
-    reader.error(*draft.sides, "only a pair looks to both sides",
+    reader.error(*draft.sides, "only a pair takes before and after",
                  "write within: 15m, from the first step to the last");
   } else if (draft.within == nullptr && !pair) {
     reader.error(*draft.key, "a sequence needs \"within\", such as within: 15m");
@@ -221,7 +221,7 @@ void add_pattern_tables(std::vector<TableDoc>& out) {
       "of a "
       "sequence of two may be `no b`: it fires when no b follows the a within the time."));
   out.push_back(doc_of<kWithin>("within", "\"within\"", "Within",
-                                "`within: 5s` of a pair is `{before: 5s, after: 5s}`; left out, a "
+                                "`within: 5s` of a pair is `{before: 5s, after: 5s}`; without it a "
                                 "pair waits for the end of input."));
 }
 

@@ -19,7 +19,7 @@ using KeyCount = WholeNumber<1, 1'000'000'000>;
 using Lateness = TimeSpan<0, kDay>;
 using CounterVersion = WholeNumber<1, 1'000'000>;
 constexpr Row<PolicyDraft> kPolicy[] = {
-    {{"name", shape::kName, "name", "required", "In verdicts, metrics and lists."},
+    {{"name", shape::kName, "name", "required", "The name in verdicts, metrics and lists."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        set(r.name(m, "a policy", true), d.policy.name);
      }},
@@ -28,13 +28,14 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      [](Reader& r, const Member& m, PolicyDraft& d) {
        d.policy.watch = read_watched(r, m, d.policy.described);
      }},
-    {{"when", shape::kExpression, "expression", "`true`", "Only events for which this holds."},
+    {{"when", shape::kExpression, "expression", "`true`",
+      "Only events for which the expression is true."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.when = r.expression(m); }},
     {{"key", shape::kKey,
       "field, or list of fields; `ip/24,56` masks IPv4,IPv6; a place: `{near: {lon, lat, radius: "
       "1000m}}` "
       "or `{near: {lon, lat, cell: 6}}`",
-      "one counter for all", "Whose events are counted together."},
+      "one counter for all", "Events with the same key are counted together."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_key(r, m, d.policy.key); }},
     {{"metric", kMetricSchemaOf<PolicyMetrics>, kMetricValuesOf<PolicyMetrics>, "`count`",
       "What is measured."},
@@ -53,7 +54,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.reset = r.text(m); }},
     {{"then", R"({"type":"array","minItems":1,"items":{"$ref":"#/$defs/rung"}})",
       "list of rungs (below)", "required",
-      "Thresholds and what follows; the severest rung that holds wins."},
+      "Thresholds and their actions; the severest rung that holds wins."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        read_rungs(r, m, d.policy.then, d.on_score);
      }},
@@ -67,10 +68,12 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      }},
     {{"missing", shape::kMissing, kValuesOf<kMissings>, "`skip`",
       "When a key part, a member or an amount is missing or unreadable, or a condition asks for an "
-      "answer that cannot be read: the event is not counted; counted all the same, where all "
-      "events that lack the field have one key or member (an amount of the answer counts by "
-      "`reserve`; one of the request adds nothing, and the rungs read what is counted already); or "
-      "the request is refused, and of an answer the event counted."},
+      "answer that cannot be read: with `skip` the event is not counted; with `same` it is "
+      "counted, and all "
+      "events that lack the field have one key or member (for an amount of the answer, weir counts "
+      "`reserve`; an amount of the request adds nothing, and the rungs read the present count); "
+      "with `deny` "
+      "the request is refused; if the answer lacks the value, the event is counted."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        set(m, r.word(m, kMissings), d.policy.missing);
      }},
@@ -80,11 +83,11 @@ constexpr Row<PolicyDraft> kPolicy[] = {
        d.policy.guard = read_watched(r, m, d.policy.described);
      }},
     {{"mode", shape::kMode, kValuesOf<kModes>, "`enforce`",
-      "Shadow judges and counts apart, and changes nothing."},
+      "`shadow` judges and counts separately, and changes nothing."},
      [](Reader& r, const Member& m, PolicyDraft& d) { set(m, read_mode(r, m), d.policy.mode); }},
     {{"keep", R"({"type":"integer","minimum":1,"maximum":100000})",
       "1 to 50000; 1 to 100000 of a pattern", "1000; 100 of a pattern with `share`",
-      "Members, log entries or open matches per key at most."},
+      "Maximum of events, members or open matches that weir keeps for each key."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        if (const auto n = r.integer(m, 1, 100'000))
          d.policy.keep = located(m, static_cast<std::size_t>(*n));
@@ -95,7 +98,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
          d.policy.keys = located(m, static_cast<std::size_t>(*n));
      }},
     {{"announce", shape::kBoolean, "`true` or `false`", "`false`",
-      "RateLimit headers on passing answers as well."},
+      "Send RateLimit headers also with answers to requests that pass."},
      [](Reader& r, const Member& m, PolicyDraft& d) { set(r.boolean(m), d.policy.announce); }},
     {{"metrics", R"({"type":"object","additionalProperties":{"$ref":"#/$defs/metric"}})",
       "map of names to metrics (below)", "",
@@ -105,38 +108,41 @@ constexpr Row<PolicyDraft> kPolicy[] = {
      }},
     {{"reserve", shape::kExpression, "expression", "0",
       "The estimate of an amount that only the answer tells, such as `sum(response.body.usage)`; "
-      "also what an answer counts that cannot be read or was cut short."},
+      "weir also counts it for an answer that cannot be read or was cut short."},
      [](Reader& r, const Member& m, PolicyDraft& d) { d.policy.reserve = r.expression(m); }},
     {{"retain", shape::kDuration, "duration, up to 31d", "the window",
-      "Keep this much although the window is shorter: policies over the same thing whose window "
-      "fits start with that history."},
+      "Keep events for this time, longer than the window: new policies that count the same, and "
+      "whose window "
+      "fits, start with that history."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        if (const auto time = r.duration(m, milliseconds(1), milliseconds(2'678'400'000)))
          d.policy.retain = located(m, *time);
      }},
     {{"clock", R"({"enum":["wall","event"]})", "`wall` or `event`",
       "`wall`; in replay the times of the rows",
-      "By which time is counted: weir's, or the one that each event brings."},
+      "The clock of the windows: weir's clock, or the time of each event."},
      [](Reader& r, const Member& m, PolicyDraft& d) {
        if (const auto clock = r.choice<PolicyClock>(
                m, {{"wall", PolicyClock::wall}, {"event", PolicyClock::event}}))
          d.policy.clock = located(m, *clock);
      }},
-    {Lateness::doc("late", "`0s`",
-                   "With `clock: event`: how much older than the newest an event may be. Later "
-                   "events are not counted."),
+    {Lateness::doc(
+         "late", "`0s`",
+         "With `clock: event`: how much older than the newest event an event may be. Older "
+         "events are not counted."),
      [](Reader& r, const Member& m, PolicyDraft& d) {
        if (const auto time = Lateness::read(r, m)) d.policy.late = located(m, *time);
      }},
-    {CounterVersion::doc("version", "1",
-                         "Part of the counter's identity: another number starts afresh."),
+    {CounterVersion::doc(
+         "version", "1",
+         "Part of the counter's identity: with another number the counter starts empty."),
      [](Reader& r, const Member& m, PolicyDraft& d) {
        if (const auto n = CounterVersion::read(r, m)) d.policy.version = located(m, *n);
      }},
     {{"sequence",
       R"({"type":"array","minItems":2,"maxItems":8,"items":{"anyOf":[{"type":"string","minLength":1},{"$ref":"#/$defs/step"}]}})",
       "2 to 8 steps (below)", "",
-      "Events of one key in this order; `[a, no b]`: an a, and no b in time."},
+      "Events of one key in this order; `[a, no b]`: an a, and no b within the time."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_sequence(r, m, d.pattern); }},
     {{"pair",
       R"({"type":"array","minItems":2,"maxItems":2,"items":{"anyOf":[{"type":"string","minLength":1},{"$ref":"#/$defs/step"}]}})",
@@ -172,7 +178,7 @@ constexpr Row<PolicyDraft> kPolicy[] = {
     {{"on_error", R"({"anyOf":[{"enum":["local","allow","deny"]},{"$ref":"#/$defs/on_error"}]})",
       "`local`, `{local: 0.2}`, `allow` or `deny`", "`local`",
       "While Redis is away: this replica's own count (against a part of the limits), as if there "
-      "were no policy, or 503."},
+      "were no policy, or a refusal with 503."},
      [](Reader& r, const Member& m, PolicyDraft& d) { read_on_error(r, m, d.policy.on_error); }},
 };
 

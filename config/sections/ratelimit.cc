@@ -44,23 +44,23 @@ constexpr Row<RateLimit> kRateLimit[] = {
      [](Reader& r, const Member& m, RateLimit& out) { out.limitador = r.text(m); }},
     {{"share", R"({"anyOf":[{"enum":["local","redis"]},{"$ref":"#/$defs/share"}]})",
       "`local`, `redis` or `{redis: {sync: 200ms}}`", "as `defaults` says",
-      "Whose counts the files' limits are, and those that calls bring along."},
+      "Which processes count together for the limits of the files and of calls."},
      [](Reader& r, const Member& m, RateLimit& out) { read_share(r, m, out.share); }},
     {{"redis_keys", R"({"enum":["weir","envoyproxy"]})", "`weir` or `envoyproxy`", "`weir`",
-      "`envoyproxy`: the files' limits, and those that calls bring along, count in Redis under the "
+      "`envoyproxy`: the limits of the files, and of calls, count in Redis under the "
       "keys of envoyproxy/ratelimit, so that both may run side by side. Implies `share: redis`."},
      [](Reader& r, const Member& m, RateLimit& out) {
        const auto theirs = r.choice<bool>(m, {{"weir", false}, {"envoyproxy", true}});
        if (theirs && *theirs) out.peer_keys = m.value->where;
      }},
     {{"redis_prefix", shape::kText, "text", "",
-      "What those keys begin with: `CACHE_KEY_PREFIX` of envoyproxy/ratelimit."},
+      "The prefix of the keys in Redis: `CACHE_KEY_PREFIX` of envoyproxy/ratelimit."},
      [](Reader& r, const Member& m, RateLimit& out) {
        if (const auto text = r.text(m)) out.peer_prefix = text->value;
      }},
     {{"headers", R"({"anyOf":[{"type":"boolean"},{"$ref":"#/$defs/ratelimit_headers"}]})",
       "`true`, `false`, or a map (below)", "`false`",
-      "Header fields of the scarcest limit in the answer, for the client."},
+      "Header fields in the answer, for the client: of the limit with the least left."},
      [](Reader& r, const Member& m, RateLimit& out) {
        const auto use = [&] {
          out.limit_header = "RateLimit-Limit";
@@ -81,13 +81,14 @@ constexpr Row<RateLimit> kRateLimit[] = {
       "Every limit is a quota: a call is refused only where all of them refuse it."},
      [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.quota); }},
     {{"metadata", shape::kBoolean, "`true` or `false`", "`false`",
-      "Say in `dynamic_metadata` what was asked, and the metadata of rules that pass."},
+      "Return in `dynamic_metadata` the call, and the metadata of rules that pass."},
      [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.metadata); }},
     {{"json", shape::kBoolean, "`true` or `false`", "`true` where there are `files`",
       "Answer `POST /json` and `GET /healthcheck` on the api door, as envoyproxy/ratelimit does."},
      [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.json); }},
     {{"near", R"({"type":"number","minimum":0,"maximum":1})", "0 to 1", "`0.8`",
-      "From this part of a limit on, hits count as near it in the metrics of the files' rules."},
+      "From this part of a limit on, hits count as near the limit in the metrics of the files' "
+      "rules."},
      [](Reader& r, const Member& m, RateLimit& out) {
        const auto text = r.text(m);
        if (!text) return;
@@ -98,7 +99,7 @@ constexpr Row<RateLimit> kRateLimit[] = {
        out.near = part.value->as_real();
      }},
     {{"merge_domains", shape::kBoolean, "`true` or `false`", "`false`",
-      "Files may add to each other's domains."},
+      "Several files may have rules of the same domain."},
      [](Reader& r, const Member& m, RateLimit& out) { set(r.boolean(m), out.merge_domains); }},
 };
 
@@ -120,10 +121,10 @@ void read_rate_limit(Reader& reader, const Member& m, Server::RateLimit& out) {
 }
 
 void add_rate_limit_tables(std::vector<TableDoc>& out) {
-  out.push_back(doc_of<kRateLimit>(
-      "ratelimit", "\"ratelimit\"", "ratelimit",
-      "How calls of Envoy's rate limit service are answered; docs/migrating.md has the words of "
-      "envoyproxy/ratelimit."));
+  out.push_back(doc_of<kRateLimit>("ratelimit", "\"ratelimit\"", "ratelimit",
+                                   "How calls of Envoy's rate limit service are answered; "
+                                   "docs/migrating.md explains the settings of "
+                                   "envoyproxy/ratelimit."));
   out.push_back(doc_of<kHeaders>("ratelimit_headers", "\"headers\"", "ratelimit.headers", ""));
 }
 

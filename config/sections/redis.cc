@@ -37,23 +37,25 @@ constexpr Row<Redis> kSentinel[] = {
     {{"nodes", shape::kTexts, "list of `HOST:PORT`", "required", "Some of the Sentinels."},
      [](Reader& r, const Member& m, Redis& out) { read_nodes<26379>(r, m, out.sentinels); },
      same<&Redis::sentinels>},
-    {{"user", shape::kText, "text", "", "Of the Sentinels' ACL."},
+    {{"user", shape::kText, "text", "", "User in the ACL of the Sentinels."},
      read_text<&Redis::sentinel_user>},
     {{"password_file", shape::kText, "path", "", "File of the Sentinels' password."},
      read_text<&Redis::sentinel_password_file>},
 };
 
 constexpr Row<Redis> kTls[] = {
-    {{"ca", shape::kText, "path of a PEM file", "the system's", "Whose certificates are believed."},
+    {{"ca", shape::kText, "path of a PEM file", "the system's",
+      "CA certificates that weir trusts."},
      read_text<&Redis::ca>,
      same<&Redis::ca>},
-    {{"cert", shape::kText, "path of a PEM file", "", "Our certificate, with its chain."},
+    {{"cert", shape::kText, "path of a PEM file", "", "weir's certificate, with its chain."},
      read_text<&Redis::cert>,
      same<&Redis::cert>},
     {{"key", shape::kText, "path of a PEM file", "", "Its private key."},
      read_text<&Redis::key>,
      same<&Redis::key>},
-    {{"server_name", shape::kText, "host name", "the host", "The name that the server must prove."},
+    {{"server_name", shape::kText, "host name", "the host",
+      "The name that the server's certificate must have."},
      read_text<&Redis::server_name>,
      same<&Redis::server_name>},
 };
@@ -90,15 +92,16 @@ constexpr Row<Redis> kRedis[] = {
       "Some nodes of a Cluster, instead of `url`."},
      [](Reader& r, const Member& m, Redis& out) { read_nodes<6379>(r, m, out.cluster); },
      same<&Redis::cluster>},
-    {{"user", shape::kText, "text", "that of `url`", "Of Redis' ACL."}, read_text<&Redis::user>},
+    {{"user", shape::kText, "text", "that of `url`", "User in the ACL of Redis."},
+     read_text<&Redis::user>},
     {{"password", shape::kText, "text", "that of `url`",
-      "Of that user; rather from the environment, or a file."},
+      "Password of the user; better from the environment, or a file."},
      read_text<&Redis::password>},
     {{"password_file", shape::kText, "path", "",
       "File of the password; read again with each reload."},
      read_text<&Redis::password_file>},
     {{"tls", R"({"$ref":"#/$defs/redis_tls"})", "map (below)", "as `url` says",
-      "TLS, and with which certificates."},
+      "TLS and its certificates."},
      [](Reader& r, const Member& m, Redis& out) {
        out.tls = m.key->where;
        r.walk(*m.value, "\"tls\"", kTls, out);
@@ -118,7 +121,7 @@ constexpr Row<Redis> kRedis[] = {
         "applies.",
         TakesEffect::at_start),
     {{"secret", shape::kText, "text", "",
-      "Keys the hashes of keys; the same on every replica. Rather from the environment, or a "
+      "Secret for the hashes of keys; the same on every replica. Better from the environment, or a "
       "file."},
      read_text<&Redis::secret>,
      same<&Redis::secret>},
@@ -132,7 +135,7 @@ constexpr Row<Redis> kRedis[] = {
      },
      same<&Redis::readable_keys>},
     {{"functions", shape::kBoolean, "`true` or `false`", "`false`",
-      "Scripts as a library of Redis Functions (Redis 7 or newer), instead of by EVALSHA."},
+      "Run the scripts as a library of Redis Functions (Redis 7 or newer), instead of by EVALSHA."},
      [](Reader& r, const Member& m, Redis& out) { set(r.boolean(m), out.functions); },
      same<&Redis::functions>},
 };

@@ -33,7 +33,8 @@ constexpr Row<RemoteDef> kRemote[] = {
     duration<&RemoteDef::every, kSecond, 31 * kDay>(
         "every", "`1m`", "How often weir asks whether it has changed (by ETag and Last-Modified)."),
     {{"sha256", shape::kText, "64 hex digits, or a URL", "",
-      "What the text must hash to, or the URL of a text whose first word is the hash (fetched with "
+      "The hash that the text must have, or the URL of a text whose first word is the hash "
+      "(fetched with "
       "each new "
       "text)."},
      [](Reader& r, const Member& m, RemoteDef& out) {
@@ -48,7 +49,8 @@ constexpr Row<RemoteDef> kRemote[] = {
        out.sha256 = text;
      }},
     {{"signed_by", shape::kText, "an Ed25519 public key, base64", "",
-      "Only texts with a signature of this key are taken; it stands at the URL with `.sig` after "
+      "weir accepts only texts with a signature of this key. The signature is at the URL with "
+      "`.sig` after "
       "it (in Redis: the key with `.sig`), 64 bytes or base64."},
      [](Reader& r, const Member& m, RemoteDef& out) {
        const auto text = r.text(m);
@@ -59,12 +61,11 @@ constexpr Row<RemoteDef> kRemote[] = {
        out.signer = text;
      }},
     {{"token_file", shape::kText, "path", "",
-      "File of a bearer token to ask with. Only the server of `url` gets it, also for the "
+      "File of a bearer token for the requests. Only the server of `url` gets it, also for the "
       "signature "
       "and a checksum on that server."},
      [](Reader& r, const Member& m, RemoteDef& out) { out.token_file = r.text(m); }},
-    {{"ca_file", shape::kText, "path", "the system's",
-      "Certificates that vouch for the server, in PEM."},
+    {{"ca_file", shape::kText, "path", "the system's", "CA certificates for the server, in PEM."},
      [](Reader& r, const Member& m, RemoteDef& out) { out.ca_file = r.text(m); }},
 };
 
@@ -97,7 +98,7 @@ std::optional<RemoteDef> read_remote(Reader& reader, const Member& m, bool redis
              !out.url.value.starts_with("http://127.0.0.1") &&
              !out.url.value.starts_with("http://localhost")) {
     reader.problems().warning(m.value->where,
-                              "anybody on the way can change what comes over http://",
+                              "anybody on the network path can change what comes over http://",
                               "take https://, or add sha256 or signed_by");
   }
   if (reader.problems().errors() != errors) return std::nullopt;
@@ -124,7 +125,8 @@ void add_remote_tables(std::vector<TableDoc>& out) {
       "remote", "what is fetched", "What is fetched",
       "`url:` of a list, and an item of `include:`: a URL alone, or a map with these keys. The "
       "last "
-      "good text is kept in `state.dir`; one that can't be had, or is not as it must be, changes "
+      "good text is kept in `state.dir`; a text that weir cannot fetch, or that is not valid, "
+      "changes "
       "nothing."));
 }
 

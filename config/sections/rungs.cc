@@ -105,13 +105,14 @@ constexpr Row<RungDraft> kRung[] = {
      read_threshold<Compare::under>},
     {{"score_over", shape::kLimit, "number, table or expression", "",
       "Holds when the request's total score is greater: what the rungs of all policies give it. "
-      "Beside rungs that compare something else, it is a policy of its own: `NAME-score`."},
+      "Beside rungs that compare something else, the rung becomes a policy of its own: "
+      "`NAME-score`."},
      [](Reader& r, const Member& m, RungDraft& d) {
        read_threshold<Compare::over>(r, m, d);
        d.score_over = m.key;
      }},
     {{"if", shape::kExpression, "expression", "",
-      "Holds only when this does; knows `value` and `limit`."},
+      "The rung holds only if the expression is true too; it can read `value` and `limit`."},
      [](Reader& r, const Member& m, RungDraft& d) { d.rung.condition = r.expression(m); }},
     {{"in", shape::kWindow, "duration, or a window", "the policy's window",
       "A window of its own, on the same key and metric."},
@@ -131,7 +132,8 @@ constexpr Row<RungDraft> kRung[] = {
       "duration, 1s to 366d; a list = escalation; `window` = until the fixed or calendar window "
       "ends",
       "",
-      "How long the key is remembered: for what the policy judges, or for all by a named `list`."},
+      "How long the key is remembered: for what the policy judges, or with a named `list` for all "
+      "requests."},
      read_durations},
     {ForgetSpan::doc("forget", "that of the list, else the longest `for`",
                      "Time after an entry ends until an escalation starts over."),
@@ -139,7 +141,7 @@ constexpr Row<RungDraft> kRung[] = {
        d.forget = m.key;
        if (const auto v = ForgetSpan::read(r, m)) d.rung.forget = located(m, *v);
      }},
-    {HoldSpan::doc("hold", "over a `rate`: until its turn comes",
+    {HoldSpan::doc("hold", "with a `rate`: until its turn comes",
                    "How long `do: delay` holds a request."),
      [](Reader& r, const Member& m, RungDraft& d) {
        d.hold = m.key;
@@ -156,8 +158,9 @@ constexpr Row<RungDraft> kRung[] = {
        if (const auto n = RungScore::read(r, m)) d.rung.score = located(m, *n);
      }},
     {{"clear", shape::kBoolean, "`true` or `false`", "`false`",
-      "Empties the window that the rung reads, for all rungs of the policy that read it; no policy "
-      "without the same `clear` shares it. Not of metrics."},
+      "Empties the window that the rung reads, for all rungs of the policy that read it; only a "
+      "policy "
+      "with the same `clear` shares the window. Not for `metrics`."},
      [](Reader& r, const Member& m, RungDraft& d) { set(r.boolean(m), d.rung.clear); }},
     {{"notify", shape::kName, "a notification", "", "Who gets a notification."},
      [](Reader& r, const Member& m, RungDraft& d) { d.rung.notify = r.text(m); }},
@@ -166,7 +169,7 @@ constexpr Row<RungDraft> kRung[] = {
        d.status = m.key;
        if (const auto n = read_status(r, m)) d.rung.status = located(m, *n);
      }},
-    {{"tell", shape::kTell, kValuesOf<kTells>, "`retry`; to who is listed already: `nothing`",
+    {{"tell", shape::kTell, kValuesOf<kTells>, "`retry`; for a caller on the list: `nothing`",
       "How much a refused caller learns."},
      [](Reader& r, const Member& m, RungDraft& d) {
        d.tell = m.key;
@@ -208,7 +211,7 @@ void check_rung(Reader& reader, const Node& map, const RungDraft& d) {
   }
   if (d.durations != nullptr && !row_of(action).remembers) {
     reader.error(*d.durations, "\"for\" needs an action that remembers the key",
-                 "do: graylist passes requests on and remembers");
+                 "do: graylist passes requests on and remembers the key");
   }
   if (d.list != nullptr && d.durations == nullptr && action != Action::graylist) {
     reader.error(*d.list, "\"list\" needs \"for\", a duration such as 15m");
@@ -290,16 +293,17 @@ void read_rungs(Reader& reader, const Member& then, std::vector<Rung>& out,
 }
 
 void add_rung_tables(std::vector<TableDoc>& out) {
-  out.push_back(doc_of<kRung>("rung", "a rung", "Rungs",
-                              "`then:` is a list of maps with these keys: one threshold with its "
-                              "action each. Of those that "
-                              "hold the severest acts, alone: flag < graylist (its list's effect) "
-                              "< delay < challenge < deny; "
-                              "of equally severe ones the later. A rung without `do` (`score`, "
-                              "`clear`, `notify`) is the least "
-                              "severe: beside others that hold, give it their `do` as well. "
-                              "Several policies each have their "
-                              "say."));
+  out.push_back(
+      doc_of<kRung>("rung", "a rung", "Rungs",
+                    "`then:` is a list of maps with these keys: one threshold with its "
+                    "action each. Of the rungs that "
+                    "hold, only the severest acts: flag < graylist (its list's effect) "
+                    "< delay < challenge < deny; "
+                    "of equally severe rungs, the later one. A rung without `do` (`score`, "
+                    "`clear`, `notify`) is the least "
+                    "severe: if another rung can hold at the same time, give both the same `do`. "
+                    "Each policy decides "
+                    "for itself."));
 }
 
 }  // namespace weir::config

@@ -74,7 +74,7 @@ void warn_of_wide_trust(Reader& r, const Text& text, const Cidr& block) {
 
 constexpr Row<Server::Proxy> kClientIp[] = {
     {{"trust", shape::kTexts, "list of addresses and CIDR blocks", "nobody",
-      "Hops whose forwarding header is believed."},
+      "Hops whose forwarding header is trusted."},
      [](Reader& r, const Member& m, Server::Proxy& out) { read_trust(r, m, out.trust); },
      same<&Server::Proxy::trust>},
     {{"header", shape::kText, "name of a header", "`x-forwarded-for`",
@@ -95,7 +95,7 @@ constexpr Row<Server::Proxy> kTimeouts[] = {
     duration<&Server::Proxy::answer, 1, kHour>("answer", "`1m`",
                                                "Until the upstream's answer begins.", kAtStart),
     duration<&Server::Proxy::idle, 1, kHour>("idle", "`1m15s`",
-                                             "That an unused connection stays open.", kAtStart),
+                                             "How long an unused connection stays open.", kAtStart),
 };
 
 template <bool PathRules::*Field>
@@ -106,12 +106,13 @@ constexpr Row<PathRules> kPath[] = {
     {{"case", R"({"enum":["keep","fold"]})", "`keep` or `fold`", "`keep`",
       "`fold`: routes and `path` ignore the case of ASCII letters, as the app does. The app, and "
       "the "
-      "parameters of routes, get them as they came."},
+      "parameters of routes, get the letters unchanged."},
      [](Reader& r, const Member& m, PathRules& out) {
        set(r.choice<bool>(m, {{"keep", false}, {"fold", true}}), out.fold_case);
      }},
     {{"encoded_slash", R"({"enum":["refuse","keep"]})", "`refuse` or `keep`", "`refuse`",
-      "Paths with `%2F`, `%5C` or `\\`: 400 where a policy can refuse, or matched as they are."},
+      "Paths with `%2F`, `%5C` or `\\`: `refuse` answers 400 where a policy can refuse; `keep` "
+      "matches them unchanged."},
      read_escapes<&PathRules::keep_encoded_slash>},
     {{"other_escapes", R"({"enum":["refuse","keep"]})", "`refuse` or `keep`", "`refuse`",
       "Paths with escapes of control characters, or of bytes that are not UTF-8: the same choice."},
@@ -159,23 +160,25 @@ constexpr Row<Server::Admin> kAdmin[] = {
      [](Reader& r, const Member& m, Server::Admin& out) { read_listen(r, m, out.listen); },
      same<&Server::Admin::listen>},
     {{"token_file", shape::kText, "path", "",
-      "File of the bearer token; needed when not on loopback."},
+      "File of the bearer token; required unless the door is on loopback."},
      [](Reader& r, const Member& m, Server::Admin& out) { out.token_file = r.text(m); },
      same<&Server::Admin::token_file>},
     {{"hosts", shape::kTexts, "list of names, without port", "",
-      "Names by which the door may be asked without a token, besides `localhost` and its address. "
+      "Host names that requests without a token may use, besides `localhost` and the door's "
+      "address. "
       "With "
-      "the token any name will do."},
+      "the token any name is allowed."},
      [](Reader& r, const Member& m, Server::Admin& out) { read_hosts(r, m, out.hosts); },
      same<&Server::Admin::hosts>},
     {{"replicas", shape::kTexts, "list of `HOST` or `HOST:PORT`", "",
       "The admin doors of all replicas, such as the name of a headless Service: `GET /v1/replicas` "
-      "asks them, and an override is set on all of them where it is asked for. They have the same "
+      "asks them, and without Redis an override with `replicas=all` goes to all of them. They have "
+      "the same "
       "token. The default port is 8481."},
      [](Reader& r, const Member& m, Server::Admin& out) { read_replicas(r, m, out.replicas); },
      same<&Server::Admin::replicas>},
     {{"approval", shape::kBoolean, "`true` or `false`", "`false`",
-      "What one person changes in a table waits until another has approved it."},
+      "A change of a table by one person waits until another person has approved it."},
      [](Reader& r, const Member& m, Server::Admin& out) { set(r.boolean(m), out.approval); }},
 };
 
@@ -206,13 +209,14 @@ constexpr Row<Server::Api> kApi[] = {
     listen_or_none<Server::Api>("listen", "`127.0.0.1:8484`, if it is free",
                                 "Where `POST /v1/events` and `POST /v1/query` listen."),
     {{"token_file", shape::kText, "path", "",
-      "File of the bearer token; needed when not on loopback."},
+      "File of the bearer token; required unless the door is on loopback."},
      [](Reader& r, const Member& m, Server::Api& out) { out.token_file = r.text(m); },
      same<&Server::Api::token_file>},
     {{"hosts", shape::kTexts, "list of names, without port", "",
-      "Names by which the door may be asked without a token, besides `localhost` and its address. "
+      "Host names that requests without a token may use, besides `localhost` and the door's "
+      "address. "
       "With "
-      "the token any name will do."},
+      "the token any name is allowed."},
      [](Reader& r, const Member& m, Server::Api& out) { read_hosts(r, m, out.hosts); },
      same<&Server::Api::hosts>},
     {{"ext_authz", R"({"$ref":"#/$defs/ext_authz"})", "map (below)", "no such door",
@@ -239,7 +243,7 @@ constexpr Row<Server::Grpc::Tls> kGrpcTls[] = {
        if (const auto text = r.text(m)) out.key = *text;
      }},
     {{"client_ca", shape::kText, "path", "everybody is served",
-      "Certificates of authorities; PEM. Only clients with a certificate of one of them are "
+      "CA certificates; PEM. Only clients with a certificate from one of these CAs are "
       "served."},
      [](Reader& r, const Member& m, Server::Grpc::Tls& out) { out.client_ca = r.text(m); }},
 };
@@ -258,21 +262,23 @@ constexpr Row<Server::Grpc> kGrpc[] = {
         "Where Envoy and others ask by gRPC, over HTTP/2: external authorization, the rate limit "
         "service, health."),
     {{"tls", R"({"$ref":"#/$defs/grpc_tls"})", "map (below)", "in the clear",
-      "TLS, and with which certificates; a reload reads them again."},
+      "TLS and its certificates; a reload reads them again."},
      read_grpc_tls,
      [](const Server::Grpc& a, const Server::Grpc& b) {
        return a.tls.has_value() == b.tls.has_value();
      }},
     size<&Server::Grpc::message, 16 * kKiB, 64 * kMiB>(
         "message", "`4MiB`, a quarter of a worker's buffers at most",
-        "Largest message that is taken; more than Envoy's `max_request_bytes` and the head "
+        "Largest message that weir accepts. It must be larger than Envoy's `max_request_bytes` and "
+        "the head "
         "together.",
         kAtStart),
     duration<&Server::Grpc::connection_age, kSecond, 24 * kHour>(
         "connection_age", "connections are not ended",
-        "After this, give or take a tenth, a connection is drained, so that its peer connects "
+        "After this time, plus or minus a tenth, weir drains a connection, so that the peer "
+        "connects "
         "again "
-        "and finds replicas that came later.",
+        "and finds new replicas.",
         kAtStart),
 };
 
@@ -285,14 +291,15 @@ constexpr Row<Server::State> kState[] = {
 
 constexpr Row<Server::Drain> kDrain[] = {
     duration<&Server::Drain::delay, 0, kHour>(
-        "delay", "`5s`", "After SIGTERM still accepting, readiness already 503."),
-    duration<&Server::Drain::timeout, 0, kHour>("timeout", "`30s`",
-                                                "For what is in flight to end."),
+        "delay", "`5s`",
+        "How long weir still accepts requests after SIGTERM, while readiness is already 503."),
+    duration<&Server::Drain::timeout, 0, kHour>(
+        "timeout", "`30s`", "How long weir waits for requests in flight to end."),
 };
 
 constexpr Row<Server::Limits> kLimits[] = {
     {{"memory", shape::kSize, "size, 1MiB to 1024GiB", "`256MiB`, less in a small cgroup",
-      "Arena of all counters and lists."},
+      "Memory (arena) of all counters and lists."},
      [](Reader& r, const Member& m, Server::Limits& out) {
        out.memory_given = true;
        set(r.size(m, kMiB, 1024 * kGiB), out.memory);
@@ -302,21 +309,21 @@ constexpr Row<Server::Limits> kLimits[] = {
        return a.memory_given == b.memory_given && (!a.memory_given || a.memory == b.memory);
      }},
     number<&Server::Limits::keys, 1, 1'000'000'000>(
-        "keys", "1000000", "Keys per counter, unless the policy says.", kAtStart),
-    size<&Server::Limits::body, kKiB, 16 * kMiB>("body", "`64KiB`", "Body that policies may read.",
-                                                 kAtStart),
-    size<&Server::Limits::head, kKiB, kMiB>("head", "`32KiB`", "Head of a request or answer.",
-                                            kAtStart),
+        "keys", "1000000", "Keys per counter, unless the policy has `keys`.", kAtStart),
+    size<&Server::Limits::body, kKiB, 16 * kMiB>("body", "`64KiB`",
+                                                 "Largest body that policies can read.", kAtStart),
+    size<&Server::Limits::head, kKiB, kMiB>("head", "`32KiB`",
+                                            "Largest head of a request or answer.", kAtStart),
     number<&Server::Limits::connections, 1, 1'000'000>("connections", "10000",
                                                        "Downstream connections.", kAtStart),
     number<&Server::Limits::connections_per_ip, 1, 1'000'000>(
         "connections_per_ip", "three quarters of `connections`",
-        "Downstream connections of one address; of IPv6, of one /64. The default does not hold for "
-        "the hops of `client_ip.trust`, a number does.",
+        "Downstream connections of one address; of IPv6, of one /64. The default does not apply to "
+        "the hops of `client_ip.trust`, a configured number does.",
         kAtStart),
     size<&Server::Limits::buffers, kMiB, 64 * kGiB>(
         "buffers", "`64MiB`, less in a small cgroup",
-        "What all connections together keep of requests and answers; over it the oldest unfinished "
+        "Memory for the requests and answers of all connections; beyond it the oldest unfinished "
         "requests get 503. Each worker has an equal share, but at least four times `head` and "
         "`body` together.",
         kAtStart),
@@ -330,8 +337,9 @@ constexpr Row<Server::Limits> kLimits[] = {
 };
 
 constexpr Row<Server> kReserve[] = {
-    duration<&Server::reserve_wait, 0, kMinute>("wait", "`1s`",
-                                                "For others' reservations to settle.", kAtStart),
+    duration<&Server::reserve_wait, 0, kMinute>(
+        "wait", "`1s`",
+        "How long a request waits for the reservations of other requests to settle.", kAtStart),
     {{"sums", "", "", "", "Reservations of sums."}, nullptr},
 };
 
@@ -374,7 +382,7 @@ void read_challenge(Reader& r, const Member& m, Server& out) {
 
 constexpr Row<Server::Log> kLog[] = {
     {{"level", R"({"enum":["trace","debug","info","warn","error"]})",
-      "`trace`, `debug`, `info`, `warn` or `error`", "`info`", "Least level that is written."},
+      "`trace`, `debug`, `info`, `warn` or `error`", "`info`", "Lowest level that is written."},
      [](Reader& r, const Member& m, Server::Log& out) {
        set(r.choice<std::string>(m, {{"trace", "trace"},
                                      {"debug", "debug"},
@@ -395,7 +403,7 @@ constexpr Row<Server::Log> kLog[] = {
      }},
     number<&Server::Log::verdicts_per_second, 0, 10'000>(
         "verdicts_per_second", "50",
-        "Verdicts in the log at most, and as many new list entries; a line says how many more "
+        "Maximum of verdicts in the log, and of new list entries; a line says how many more "
         "there were."),
 };
 
@@ -422,11 +430,11 @@ constexpr Row<Server> kServer[] = {
     {{"api", R"({"$ref":"#/$defs/api"})", "map (below)", "", "Events that the app reports."},
      [](Reader& r, const Member& m, Server& out) { r.walk(*m.value, "\"api\"", kApi, out.api); }},
     {{"authz", R"({"$ref":"#/$defs/authz"})", "map (below)", "",
-      "What is believed of proxies that ask about requests."},
+      "Settings for proxies that ask about requests."},
      [](Reader& r, const Member& m, Server& out) { read_authz(r, m, out.authz); },
      [](const Server& a, const Server& b) { return same_authz(a.authz, b.authz); }},
     {{"grpc", R"({"$ref":"#/$defs/grpc"})", "map (below)", "",
-      "Questions of other proxies, by gRPC."},
+      "The gRPC door, for Envoy and other proxies."},
      [](Reader& r, const Member& m, Server& out) {
        r.walk(*m.value, "\"grpc\"", kGrpc, out.grpc);
      }},

@@ -15,8 +15,9 @@ void read_part(Reader& r, const Member& m, OnErrorDef& out) {
   if (!text) return;
   const auto part = parse_whole<double>(*text);
   if (!part || !(*part > 0 && *part <= 1)) {
-    return r.error(*m.value, "\"" + std::string(*text) + "\" is not a part of the limits",
-                   "write a number over 0, up to 1: with 5 replicas 0.2 keeps to the limit in all");
+    return r.error(
+        *m.value, "\"" + std::string(*text) + "\" is not a part of the limits",
+        "write a number over 0, up to 1: with 5 replicas, 0.2 keeps the total within the limit");
   }
   out.part = *part;
 }
@@ -29,7 +30,7 @@ constexpr Row<OnErrorDef> kOnError[] = {
 
 constexpr Row<ShareDef> kShareRedis[] = {
     {{"sync", shape::kDuration, "duration, 10ms to 10s", "required",
-      "Judge by what is known here, and exchange counts with the other replicas so often."},
+      "Judge by the counts that this replica knows, and exchange counts at this interval."},
      [](Reader& r, const Member& m, ShareDef& def) {
        const auto length = r.duration(m, ShareDef::kSyncMin, ShareDef::kSyncMax);
        if (length) def.sync = Duration{*length, m.value->where};
@@ -37,8 +38,8 @@ constexpr Row<ShareDef> kShareRedis[] = {
 };
 
 constexpr Row<ShareDef> kShare[] = {
-    {{"redis", R"({"$ref":"#/$defs/share_redis"})", "table", "required",
-      "How what is counted gets to the other replicas through Redis."},
+    {{"redis", R"({"$ref":"#/$defs/share_redis"})", "map (below)", "required",
+      "How the counts get to the other replicas through Redis."},
      [](Reader& r, const Member& m, ShareDef& def) {
        r.walk(*m.value, "\"share: {redis: ...}\"", kShareRedis, def);
      }},
@@ -57,22 +58,24 @@ std::optional<Obstacle> obstacle(Metric metric, const WindowDef* window) {
   if (window == nullptr) return {};
   if (metric == Kind::distinct && window->kind == Form::leaky)
     return Obstacle{window->is_rate
-                        ? "what others have taken of a burst does not say which members took it"
-                        : "what others have poured into a bucket does not say which members are in "
+                        ? "the use of a burst by other replicas does not say which members used it"
+                        : "a bucket's level from other replicas does not say which members are in "
                           "it"};
-  if (window->kind == Form::events) return Obstacle{"each replica would see other last events"};
+  if (window->kind == Form::events)
+    return Obstacle{"each replica would have different last events"};
   if (window->from_first && metric != Kind::count && metric != Kind::sum) {
-    return Obstacle{"only of counts and sums Redis says when the first event was",
+    return Obstacle{"only for counts and sums Redis knows when the first event was",
                     "leave out from, or write share: redis"};
   }
   if (metric == Kind::average && window->kind == Form::last && window->exact) {
-    return Obstacle{"an average that is exchanged is sent in buckets",
+    return Obstacle{"replicas exchange an average in buckets",
                     "leave out exact, or write share: redis"};
   }
   const bool extreme = metric == Kind::minimum || metric == Kind::maximum;
   if (extreme && window->kind == Form::last) {
     return Obstacle{
-        "an extreme leaves its window with its event, and other replicas don't know that one",
+        "a minimum or maximum leaves its window with its event, and other replicas do not have "
+        "that event",
         "write window: {every: ...}, or share: redis"};
   }
   return {};
@@ -97,7 +100,8 @@ void for_each_counter(const PolicyDef& policy, F f) {
 void ask_each_time(Reader& reader, PolicyDef& policy, const Obstacle& obstacle) {
   reader.problems().warning(
       policy.share->sync->where,
-      "asks Redis each time in spite of \"sync\": " + std::string(obstacle.why), obstacle.hint);
+      "asks Redis for each request in spite of \"sync\": " + std::string(obstacle.why),
+      obstacle.hint);
   policy.share->sync.reset();
 }
 
@@ -109,7 +113,8 @@ void check_sync(Reader& reader, PolicyDef& policy) {
   };
   if (radius_of(policy.key) != nullptr ||
       std::any_of(policy.metrics.begin(), policy.metrics.end(), has_radius)) {
-    first = Obstacle{"what is near is counted in nine cells", "write share: redis, or cell: 6"};
+    first = Obstacle{"a place with a radius is counted in nine cells",
+                     "write share: redis, or cell: 6"};
   }
   for_each_counter(policy, [&](const MetricDef& metric, const WindowDef* window) {
     if (!first) first = obstacle(metric.kind, window);
@@ -127,7 +132,7 @@ void check_sync(Reader& reader, PolicyDef& policy) {
         window->capacity.as_real() * static_cast<double>(window->drain.count()) <
             static_cast<double>(2 * sync.value.count()) * window->drains) {
       reader.problems().error(sync.where,
-                              "\"sync\" is too slow for a bucket that is empty sooner than after "
+                              "\"sync\" is too slow for a bucket that becomes empty in less than "
                               "two exchanges",
                               window->is_rate ? "exchange at least twice in burst / rate"
                                               : "exchange at least twice in capacity x drain");
@@ -136,8 +141,8 @@ void check_sync(Reader& reader, PolicyDef& policy) {
   if (policy.on_error &&
       !(policy.on_error->what == OnErrorDef::What::local && policy.on_error->part == 1)) {
     reader.problems().error(policy.on_error->where,
-                            "with \"sync\" no judgement asks Redis, so none fails",
-                            "leave out on_error: it goes on with what it knows");
+                            "with \"sync\" a request does not ask Redis, so on_error never applies",
+                            "leave out on_error: weir continues with the counts that it has");
   }
 }
 
@@ -155,7 +160,7 @@ void check_part(Reader& reader, const PolicyDef& policy) {
     reader.problems().warning(policy.on_error->where,
                               "while Redis is away this part of the limit " +
                                   limit->value.to_string() +
-                                  " is less than one event: it holds for every one",
+                                  " is less than one event: the rung holds for every one",
                               "take a larger part, or write on_error: deny");
     return;
   }
@@ -164,7 +169,7 @@ void check_part(Reader& reader, const PolicyDef& policy) {
 /// The store knows the open matches and their deadlines, but not the end of all input.
 void check_shared_pattern(Reader& reader, PolicyDef& policy) {
   const PatternDef& pattern = *policy.pattern;
-  if (policy.share->sync) ask_each_time(reader, policy, {"a pattern can't be added up"});
+  if (policy.share->sync) ask_each_time(reader, policy, {"replicas cannot add up a pattern"});
   if (pattern.kind == PatternDef::Kind::pair && !pattern.within && !pattern.before &&
       !pattern.after) {
     reader.problems().error(policy.share->where,
@@ -226,12 +231,12 @@ void check_share(Reader& reader, PolicyDef& policy) {
   check_part(reader, policy);
   if (policy.clock && policy.clock->value == PolicyClock::event) {
     reader.problems().error(policy.clock->where,
-                            "what is shared goes by the store's clock, not by the events'",
+                            "a shared counter uses the clock of the store, not the times of events",
                             "leave out clock or share");
   }
   if (policy.retain) {
     reader.problems().error(policy.retain->where,
-                            "what is shared retains nothing beyond its window");
+                            "a shared counter keeps no events beyond its window");
   }
 }
 
@@ -249,7 +254,7 @@ void check_shared_store(const Model& model, Problems& problems) {
   const auto& redis = model.server.redis;
   for (const Where& where : shared) {
     if (redis) continue;
-    problems.error(where, "\"share: redis\" needs \"redis\": where is it?",
+    problems.error(where, "\"share: redis\" needs \"redis\": say where Redis is",
                    "write redis: {url: redis://127.0.0.1:6379}");
   }
   if (!shared.empty() && redis && !redis->secret && !redis->secret_file) {
@@ -261,8 +266,9 @@ void check_shared_store(const Model& model, Problems& problems) {
 
 void add_share_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kShare>("share", "\"share\"", "Share", "The long form of `share`."));
-  out.push_back(doc_of<kShareRedis>("share_redis", "\"share: {redis: ...}\"", "Share, redis",
-                                    "Counts that are exchanged, instead of asked for."));
+  out.push_back(doc_of<kShareRedis>(
+      "share_redis", "\"share: {redis: ...}\"", "Share, redis",
+      "Replicas exchange their counts, instead of asking Redis for each request."));
   out.push_back(
       doc_of<kOnError>("on_error", "\"on_error\"", "On error", "The long form of `on_error`."));
 }

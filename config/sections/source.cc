@@ -17,12 +17,12 @@ struct TimeParts {
 };
 
 constexpr Row<TimeParts> kTime[] = {
-    {{"field", shape::kText, "a column", "required but in a log",
+    {{"field", shape::kText, "a column", "required, except for a log",
       "The column or JSON member that holds the event's time."},
      [](Reader& r, const Member& m, TimeParts& out) { out.field = r.text(m); }},
     {{"as", shape::kText,
       "`seconds`, `millis`, `micros`, `nanos` or a pattern such as `%d/%m/%Y:%H:%M:%S %z`",
-      "log: `%d/%b/%Y:%H:%M:%S %z`", "How it is written. A time without a zone is UTC."},
+      "log: `%d/%b/%Y:%H:%M:%S %z`", "The format of the time. A time without a zone is UTC."},
      [](Reader& r, const Member& m, TimeParts& out) { out.as = r.text(m); }},
 };
 
@@ -94,7 +94,7 @@ constexpr Row<Parts> kSource[] = {
        out.has_header = true;
        out.header_where = m.key->where;
      }},
-    {{"time", R"({"$ref":"#/$defs/source_time"})", "map", "required but in a log",
+    {{"time", R"({"$ref":"#/$defs/source_time"})", "map", "required, except for a log",
       "Where an event's time is, and in which format."},
      [](Reader& r, const Member& m, Parts& out) {
        out.time.emplace();
@@ -181,8 +181,8 @@ void read_source(Reader& reader, const Member& m, std::optional<SourceDef>& out)
 void add_source_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kSource>(
       "source", "a source", "Sources",
-      "`source:` says that records of a file are the event (`weir replay`): one of `csv`, "
-      "`log` and `json`. Its columns are what the event knows."));
+      "`source:` makes each record of a file an event (`weir replay`): one of `csv`, "
+      "`log` and `json`. Its columns are the fields of the event."));
   out.push_back(
       doc_of<kTime>("source_time", "a record's time", "Times of records", "`time:` of a source."));
 }

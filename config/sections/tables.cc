@@ -22,7 +22,7 @@ constexpr Row<TableDraft> kTable[] = {
     {{"values", R"({"type":"object"})",
       "map of values of the first field to limits, or to maps of the next field; `\"*\"` = any "
       "other; `unlimited`",
-      "", "The limits: exact first, then back to `*`."},
+      "", "The limits: first an exact match, then `*`."},
      [](Reader&, const Member& m, TableDraft& d) { d.values = &m; }},
     {{"file", shape::kText, "path of a csv file, beside this file unless it begins with `/`", "",
       "The limits instead of `values`: a column for each field of `by`, then the limit. A line "

@@ -23,20 +23,21 @@ struct ViewDraft {
 };
 
 constexpr Row<ViewDef> kTop[] = {
-    {TopRows::doc("n", "required", "So many rows of each value."),
+    {TopRows::doc("n", "required", "The number of rows for each value."),
      [](Reader& r, const Member& m, ViewDef& out) {
        if (const auto n = TopRows::read(r, m)) {
          out.top = located(m, static_cast<std::size_t>(*n));
        }
      }},
     {{"per", shape::kName, "a field", "required",
-      "The rows of each value of this field are ranked apart; if `by` does not have it, it becomes "
+      "The rows of each value of this field are ranked separately; if `by` does not have the "
+      "field, the field becomes "
       "the first part of the key."},
      [](Reader& r, const Member& m, ViewDef& out) { out.per = r.text(m); }},
 };
 
 constexpr Row<ViewDraft> kView[] = {
-    {{"name", shape::kName, "name", "required", "In results, metrics and the admin API."},
+    {{"name", shape::kName, "name", "required", "The name in results, metrics and the admin API."},
      [](Reader& r, const Member& m, ViewDraft& d) { set(r.name(m, "a view", true), d.view.name); }},
     {{"watch", shape::kWatched, "an event, a call (below), or a list of them", "required",
       "What is counted."},
@@ -44,7 +45,7 @@ constexpr Row<ViewDraft> kView[] = {
        d.view.watch = read_watched(r, m, d.view.described);
      }},
     {{"when", shape::kExpression, "expression", "`true`",
-      "Only events for which this holds; lists are read as the policies left them."},
+      "Only events for which the expression is true; lists are read as the policies left them."},
      [](Reader& r, const Member& m, ViewDraft& d) { d.view.when = r.expression(m); }},
     {{"by", shape::kKey, "field, or list of fields, as a policy's `key`", "one row for all",
       "What the events are grouped by."},
@@ -58,13 +59,13 @@ constexpr Row<ViewDraft> kView[] = {
     {{"window",
       R"({"anyOf":[{"const":"all"},{"$ref":"#/$defs/duration"},{"$ref":"#/$defs/window"}]})",
       "`{last: 10m, hop: 5s}`, `{every: 1h}`, `{calendar: day, tz: Asia/Shanghai}` or `all`",
-      "required", "Over which time: `[start, end)`, named by both; `all` has no end."},
+      "required", "Over which time: `[start, end)`. A result has both times; `all` has no end."},
      [](Reader& r, const Member& m, ViewDraft& d) {
        if (const auto window = read_view_window(r, m)) d.view.window = *window;
      }},
     {{"top", R"({"anyOf":[{"type":"integer","minimum":1,"maximum":10000},{"$ref":"#/$defs/top"}]})",
       "1 to 10000, or `{n: 5, per: category}`", "all rows",
-      "Only the rows with the greatest values; `total` is before that."},
+      "Only the rows with the greatest values; `total` is over all events."},
      [](Reader& r, const Member& m, ViewDraft& d) {
        if (m.value->is_map()) {
          r.walk(*m.value, "\"top\"", kTop, d.view);
@@ -73,21 +74,21 @@ constexpr Row<ViewDraft> kView[] = {
        }
      }},
     {{"method", shape::kMethod, kValuesOf<kMethods>, "`exact`",
-      "How distinct is counted: all members kept, a Bloom filter, or HyperLogLog."},
+      "How `distinct` counts: with all members, a Bloom filter or HyperLogLog."},
      [](Reader& r, const Member& m, ViewDraft& d) {
        d.method = m.key;
        set(r.word(m, kMethods), d.view.method);
      }},
-    {ExpectedMembers::doc(
-         "expect", "1000000",
-         "With `bloom`: distinct members of a window, those of all keys together."),
+    {ExpectedMembers::doc("expect", "1000000",
+                          "With `bloom`: the expected number of distinct members in a window, of "
+                          "all keys together."),
      [](Reader& r, const Member& m, ViewDraft& d) {
        d.expect = m.key;
        set(ExpectedMembers::read(r, m), d.view.expect);
      }},
     {{"error", R"({"type":"number","minimum":0.0001,"maximum":0.5})",
       "0.0001 to 0.5; `hll`: from 0.002", "0.01",
-      "With `bloom` and `hll`: how far a number may be off, as a part of it."},
+      "With `bloom` and `hll`: the relative error of a number."},
      [](Reader& r, const Member& m, ViewDraft& d) {
        d.error = m.key;
        const auto word = r.scalar(m);
@@ -110,7 +111,7 @@ constexpr Row<ViewDraft> kView[] = {
 void check_metric(Reader& reader, const ViewDraft& draft) {
   const Metric metric = draft.view.metric.kind;
   if (!row_of(metric).in_views) {
-    return reader.error(*draft.metric, "a view has no such metric: it sums up what has happened",
+    return reader.error(*draft.metric, "a view cannot have this metric: a view sums up past events",
                         "allowed: " + sentence_of<kMetrics, ViewMetrics>(", "));
   }
   if (draft.method != nullptr && metric != Metric::distinct) {
@@ -128,13 +129,16 @@ void check_method(Reader& reader, const ViewDraft& draft) {
     reader.error(*draft.error, "\"error\" is allowed only with method: bloom or hll");
   }
   if (view.method == Method::hll && view.error < 0.002) {
-    reader.error(*draft.error, "hll keeps an error from 0.002 on", "take method: exact or bloom");
+    reader.error(*draft.error, "hll needs an error of 0.002 or more",
+                 "take method: exact or bloom");
   }
   const bool slides = view.window.kind == WindowDef::Kind::last && view.window.hop.count() > 0;
   if (view.method != Method::exact && slides &&
       view.window.length > kSketchWindowsMax * view.window.hop) {
-    reader.error(*draft.method, "a sketch is kept for each window that is open, here more than 100",
-                 "choose a longer hop, or method: exact");
+    reader.error(
+        *draft.method,
+        "each open window has a sketch of its own, and more than 100 windows would be open",
+        "choose a longer hop, or method: exact");
   }
 }
 
@@ -156,8 +160,8 @@ void check_sharing(Reader& reader, const ViewDraft& draft) {
   if (part < kExchange) {
     reader.problems().error(
         *view.share,
-        slides ? "the parts of the window are shorter than a second, in which replicas exchange"
-               : "the window is shorter than a second, in which replicas exchange",
+        slides ? "the parts of the window are shorter than a second, the interval of the exchange"
+               : "the window is shorter than a second, the interval of the exchange",
         slides ? "choose a hop of whole seconds that \"last\" is a multiple of"
                : "write every: 1s or more");
   } else if (window.length / part > kPartsMax) {

@@ -86,9 +86,10 @@ constexpr Row<WindowDraft> kWindow[] = {
        d.exact = m.key;
        set(r.boolean(m), d.window.exact);
      }},
-    {EverySpan::doc("every", "",
-                    "Fixed windows, one after the other; over 31d only of counts and sums, without "
-                    "`from: first`."),
+    {EverySpan::doc(
+         "every", "",
+         "Fixed windows, one after the other; over 31d only for counts and sums, without "
+         "`from: first`."),
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.every = m.key;
        set(EverySpan::read(r, m), d.window.length);
@@ -120,26 +121,29 @@ constexpr Row<WindowDraft> kWindow[] = {
        }
        d.window.zone = *name;
      }},
-    {LastEvents::doc("events", "", "The last so many events; with `last` none older than that."),
+    {LastEvents::doc("events", "",
+                     "This number of newest events; with `last`, none older than that time."),
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.events = m.key;
        set(LastEvents::read(r, m), d.window.events);
      }},
     {{"leaky", R"({"type":"number","exclusiveMinimum":0})", "number above 0", "",
-      "A leaky bucket of this capacity; a rung without threshold fires above it and empties it."},
+      "A leaky bucket of this capacity; a rung without threshold holds above the capacity, and "
+      "empties the bucket."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.leaky = m.key;
        read_capacity(r, m, "a bucket holds", d.window.capacity);
      }},
     {WindowSpan::doc("drain", "required with `leaky`",
-                     "The time in which one drains from the bucket."),
+                     "The time in which the bucket drains by one."),
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.drain = m.key;
        set(WindowSpan::read(r, m), d.window.drain);
      }},
     {{"rate", shape::kText, "`10/s`, `600/m`, `100/15m`", "",
-      "A steady rate, with a `burst` on top: a bucket that drains so fast. A rung without "
-      "threshold holds above the burst; what it refuses is not counted, and nothing is emptied."},
+      "A steady rate, with a `burst` on top: a bucket that drains at this rate. A rung without "
+      "threshold holds above the burst; refused events are not counted, and the bucket is not "
+      "emptied."},
      read_rate},
     {{"burst", R"({"type":"number","exclusiveMinimum":0})", "number above 0",
       "required with `rate`", "Events that may arrive at once."},
@@ -148,7 +152,7 @@ constexpr Row<WindowDraft> kWindow[] = {
        read_capacity(r, m, "a burst is", d.window.capacity);
      }},
     {{"hop", shape::kDuration, "duration, 1ms to `last`", "required with `last` in a view",
-      "Only in views: a result every so often."},
+      "Only in views: the time between two results."},
      [](Reader& r, const Member& m, WindowDraft& d) {
        d.hop = m.key;
        set(WindowSpan::read(r, m), d.window.hop);
@@ -237,7 +241,7 @@ void settle_view(Reader& reader, WindowDraft& d) {
     return;
   }
   if (d.hop == nullptr) {
-    return reader.error(*d.last, "a view needs \"hop\", a result every so often",
+    return reader.error(*d.last, "a view needs \"hop\", the time between two results",
                         std::string(kViewWindows));
   }
   if (d.window.hop > d.window.length) {
@@ -277,7 +281,7 @@ std::optional<WindowDef> read(Reader& reader, const Member& m, bool view) {
     const auto length = WindowSpan::read(reader, m);
     if (!length) return std::nullopt;
     if (view) {
-      reader.error(*m.value, "a view needs \"hop\", a result every so often",
+      reader.error(*m.value, "a view needs \"hop\", the time between two results",
                    std::string(kViewWindows));
       return std::nullopt;
     }
@@ -317,7 +321,7 @@ void add_window_tables(std::vector<TableDoc>& out) {
   out.push_back(doc_of<kWindow>(
       "window", "a window", "Windows",
       "`window: 10m` is `{last: 10m, buckets: 60}`. One of `last`, `every`, `calendar`, `events`, "
-      "`leaky` and `rate` says which form it is. A rung may have one of its own under `in`."));
+      "`leaky` and `rate` sets the form. A rung can have its own window under `in`."));
 }
 
 }  // namespace weir::config

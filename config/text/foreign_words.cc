@@ -104,8 +104,8 @@ constexpr ForeignRow kForeign[] = {
      "limit_by limited_by limit_key key_type key_generator key_resolver aggregate_key_type "
      "characteristics source source_criterion ip_strategy scope consumer header header_name "
      "request_header_name request_host remote_address remote_addr client_ip remote_ip ip user",
-     "whom it counts is the key: key: ip, or key: header.x_user_id", "key"},
-    {"a policy", "per", "for whom it counts is key: ip, and the time is window: 1m", ""},
+     "to count by address or user, write key: ip, or key: header.x_user_id", "key"},
+    {"a policy", "per", "to count by address in a minute, write key: ip and window: 1m", ""},
     {"a policy", "burst burst_size max_burst",
      "write window: {rate: 10/s, burst: 20}, then: [{do: deny}]; or a rung with a short window "
      "beside "
@@ -122,7 +122,7 @@ constexpr ForeignRow kForeign[] = {
     {"a policy", "in_flight concurrency concurrent connections max_connections conn amount",
      "write metric: in_flight, then: [{over: 20, do: deny}]", "metric"},
     {"a policy", "cost weight hits_addend requested_tokens num_tokens increment",
-     "what an event costs is added up: metric: sum(cost)", "metric"},
+     "to add up what events cost, write metric: sum(cost)", "metric"},
     {"a policy",
      "status status_code code error_code rejected_code message error_message rejected_msg body "
      "content_type response custom_response handler on_limit retry_after",
@@ -148,12 +148,13 @@ constexpr ForeignRow kForeign[] = {
      "when: 'path != \"/healthz\"'",
      ""},
     {"a policy", "skip_successful_requests skip_failed_requests counting_expression",
-     "what an answer decides is counted with when: 'status == 401'", "when"},
+     "to count by the answer, write when: 'status == 401'", "when"},
     {"a policy", "priority order precedence",
      "every policy judges, and the severest verdict counts: there is no order", ""},
     {"a policy", "description comment note notes", "write a comment: # why", ""},
     {"a policy", "plugin plugins config filters middlewares args settings",
-     "what it does belongs beside its name: {name: per-ip, watch: request, key: ip, window: 1m, "
+     "the settings of a policy belong beside its name: {name: per-ip, watch: request, key: ip, "
+     "window: 1m, "
      "then: [{over: 100, do: deny}]}",
      ""},
     {"a policy", "log alert notify",
@@ -178,7 +179,7 @@ constexpr ForeignRow kForeign[] = {
      "window_seconds find_time evaluation_window_sec limit_refresh_period quota_renewal_rate",
      "the time is the window: window: 1m", "window"},
     {"a policy", "block ban deny reject drop throttle challenge flag action actions do",
-     "what follows is a rung: then: [{over: 100, do: deny, for: 10m}]", "then"},
+     "the action belongs in a rung: then: [{over: 100, do: deny, for: 10m}]", "then"},
     {"a policy", "rules rungs steps stages", "the thresholds belong under then: [...]", "then"},
     {"a policy",
      "match route routes path paths url uri endpoint method methods host hosts prefix predicates "
@@ -186,7 +187,7 @@ constexpr ForeignRow kForeign[] = {
      "define an event, events: {login: {match: POST /api/login}}, and write watch: login", "watch"},
     {"a policy", "event events on_event", "write watch: login", "watch"},
     {"a policy", "on",
-     "what it is about is watch: login; counters of all replicas are share: redis", ""},
+     "the event belongs in watch: login; counters of all replicas are share: redis", ""},
     {"a policy", "filter condition if expression", "write when: 'status == 401'", "when"},
     {"a policy", "group_by by track_by identifier selector zone", "write key: ip", "key"},
     {"a policy", "dry_run shadow shadow_mode log_only enabled disabled",
@@ -294,7 +295,7 @@ constexpr ForeignRow kForeign[] = {
      "health"},
 
     {"\"defaults\"", "window key metric watch over limit limits rate burst then do for",
-     "what is counted and what follows belongs in each policy: policies: [{name: per-ip, watch: "
+     "these keys belong in each policy: policies: [{name: per-ip, watch: "
      "request, key: ip, window: 1m, then: [{over: 100, do: deny}]}]",
      ""},
 
@@ -330,9 +331,9 @@ constexpr ForeignRow kForeign[] = {
      ""},
     {"do", "captcha managed_challenge js_challenge redirect verify", "write challenge", ""},
     {"do", "log monitor count alert mark tag warn report observe",
-     "write flag, which passes the request on and says so to the app", ""},
+     "write flag, which passes the request on and tells the app", ""},
     {"do", "allow pass accept none continue",
-     "what no rung refuses passes; an allow list lets callers past all policies", ""},
+     "a request that no rung refuses passes; an allow list exempts callers from all policies", ""},
     {"do", "greylist grey", "write graylist", ""},
     {"effect", "block reject drop refuse ban", "write deny", ""},
     {"effect", "throttle slow", "write delay, with hold: 2s", ""},
@@ -349,7 +350,7 @@ constexpr ForeignRow kForeign[] = {
     {"share", "instance process replica memory none false", "write local", ""},
 
     {"expect", "200 ok allow allowed accept accepted success through none",
-     "that weir lets the request through is pass", ""},
+     "a request that weir lets through is pass", ""},
     {"expect", "429 403 block blocked reject rejected denied ban banned",
      "write deny, or {verdict: deny, status: 429}", ""},
 

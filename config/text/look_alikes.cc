@@ -136,7 +136,7 @@ std::optional<Character> look_alike_in(std::string_view line) {
 }
 
 std::string message_of(const Character& c) {
-  return "this is " + look_alike_text(c.code) + ": to YAML a letter like any other";
+  return "this is " + look_alike_text(c.code) + ": YAML reads it as an ordinary character";
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ std::string_view forbidden(char32_t c) {
     return "a control character";
   }
   if ((c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069)) {
-    return "an invisible character that turns the direction of the text";
+    return "an invisible character that changes the direction of the text";
   }
   if (c == 0x2028 || c == 0x2029 || c == 0xFEFF) return "an invisible character";
   return {};

@@ -11,7 +11,7 @@ namespace weir::config {
 
 /// The hint for a file with too many nodes.
 inline constexpr const char* kManyNodes =
-    "share the file out with include; many entries of a list are better in its file: one a line";
+    "share the file out with include; put many entries of a list into its file, one a line";
 
 /// UTF-8, no control or invisible direction characters, within the bounds. False: a problem was
 /// reported.

@@ -100,7 +100,7 @@ void StatsBank::write(std::string& out, std::size_t dropped) const {
             "Requests for which a rung in shadow mode held, by what it would have done.",
             &Totals::shadows);
   by_policy("weir_policy_events_total",
-            "Events that a policy has looked at: what it watches, with its key.", &Totals::events);
+            "Events that a policy has judged: watched events that have its key.", &Totals::events);
   head("weir_missing_field_total",
        "Events of a policy whose key part or amount was missing, by field.");
   for (const auto& [key, entry] : entries_) {

@@ -110,7 +110,7 @@ class BulkReader {
       if (list_.of_address && line.starts_with(',')) line = trimmed_of(line.substr(1));
     }
     if (count < fields) {
-      return "the list is of " + std::to_string(fields) + " fields, this entry has " +
+      return "the list has " + std::to_string(fields) + " fields, this entry has " +
              std::to_string(count);
     }
     TimePoint until = limiter::kForever;

@@ -94,11 +94,12 @@ void Binder::check_told_apart(const config::PolicyDef& def, const Policy& policy
       const auto named =
           std::find_if(def.watch.begin(), def.watch.end(),
                        [&](const config::Text& watched) { return watched.value == name; });
-      problems_.error(named == def.watch.end() ? def.name.where : named->where,
-                      "the answer tells \"" + name + "\" from \"" + set_.events[first.event].name +
-                          "\", and what this policy reads of them differs: the amount to "
-                          "reserve is not known at the request",
-                      "write a policy for each");
+      problems_.error(
+          named == def.watch.end() ? def.name.where : named->where,
+          "the answer tells \"" + name + "\" from \"" + set_.events[first.event].name +
+              "\", and this policy reads different values of the two events: the amount to "
+              "reserve is not known at the request",
+          "write a policy for each");
       return;
     }
   }

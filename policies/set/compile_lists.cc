@@ -146,7 +146,7 @@ void ListCompiler::bind_release(const config::Text& release, List& list) {
     list.releases.push_back({*event, std::move(*key)});
   } else {
     problems_.error(release.where,
-                    "event \"" + release.value + "\" does not provide what the list is of");
+                    "event \"" + release.value + "\" does not provide the fields of the list");
   }
 }
 

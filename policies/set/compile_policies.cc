@@ -358,8 +358,9 @@ void PolicyCompiler::warn_of_places(const config::PolicyDef& def, const Policy& 
   problems_.warning(
       def.name.where,
       "policy \"" + policy.name +
-          "\" also bounds how many requests a key has under way, whatever they are: each may turn "
-          "out to be what it counts, and holds a place until its answer",
+          "\" also bounds how many requests of a key are in flight, whatever they are: each may "
+          "turn "
+          "out to be an event that it counts, and holds a place until its answer",
       "watch an event with a match, such as a login; or count by an amount that the answer tells, "
       "which holds no place: fields: {bad: 'status == 404 ? 1 : 0'}, watch: request, "
       "metric: sum(bad)");
@@ -380,8 +381,8 @@ void PolicyCompiler::warn_policy(const config::PolicyDef& def, const Policy& pol
       if (!asserted(binding.key[i]) || segment) continue;
       problems_.warning(
           def.key[i].field.where,
-          "policy \"" + policy.name + "\" is escaped by leaving out \"" + def.key[i].field.value +
-              "\"",
+          "policy \"" + policy.name + "\" can be bypassed by leaving out \"" +
+              def.key[i].field.value + "\"",
           "say what happens then: missing: same, missing: deny, or missing: skip with a second "
           "policy keyed by ip");
     }
@@ -393,10 +394,11 @@ void PolicyCompiler::warn_policy(const config::PolicyDef& def, const Policy& pol
   const auto denies = [](const Rung& rung) { return !rung.shadow && rung.effect == Action::deny; };
   if (!binding.key.empty() && std::all_of(binding.key.begin(), binding.key.end(), asserted) &&
       std::any_of(policy.rungs.begin(), policy.rungs.end(), denies)) {
-    problems_.warning(def.key.front().field.where,
-                      "policy \"" + policy.name +
-                          "\" denies by what the client asserts alone: anybody can lock others out",
-                      "challenge instead, or add ip to the key");
+    problems_.warning(
+        def.key.front().field.where,
+        "policy \"" + policy.name +
+            "\" denies only by values that the client asserts: anybody can lock others out",
+        "challenge instead, or add ip to the key");
   }
   if (def.reset && !binding.key.empty() &&
       std::none_of(binding.key.begin(), binding.key.end(), asserted)) {

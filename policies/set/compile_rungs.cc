@@ -120,8 +120,8 @@ void RungCompiler::check_named_list(const config::Text& at, const List& list, co
     problems_.error(at.where, "a rung cannot put a key on the allow list \"" + list.name + "\"");
   } else if (refuses(rung.action) && !refuses(list.effect)) {
     problems_.warning(at.where,
-                      "who is on list \"" + list.name +
-                          "\" is not refused: beyond this request the rung refuses nobody",
+                      "list \"" + list.name +
+                          "\" refuses nobody: only requests for which the rung holds are refused",
                       "give the list effect: deny, or leave it out for a list of the policy's own");
   }
 }

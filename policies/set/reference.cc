@@ -65,9 +65,9 @@ A typed subset of [CEL](https://cel.dev), compiled when the file is loaded: lite
 expression costs is bounded by the length of its text. Where CEL defines a result, it is CEL's: 64-bit integers whose
 overflow is an error, `&&` and `||` that absorb errors, `int` and `double` compared by value.
 
-One stated difference: a missing field is `null`. Equality is CEL's (`null != "x"` is true); `<`, `<=`, `>`, `>=`, `in`,
+One difference from CEL: a missing field is `null`. Equality is CEL's (`null != "x"` is true); `<`, `<=`, `>`, `>=`, `in`,
 functions and arithmetic with null give null; a condition that is null or fails is false; a key part or amount that is null or
-fails is *missing*, and the policy's `missing` says what then. What applications could read differently (a name that is
+fails is *missing*, and then the policy's `missing` applies. What applications could read differently (a name that is
 there twice, `user[]`, a broken body) fails, in `==` and `has()` too, and a policy that refuses answers 400
 (docs/security.md, "Where a policy reads a field").
 

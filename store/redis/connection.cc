@@ -226,7 +226,8 @@ void Connection::read() {
       if (step == RespReader::Step::broken)
         return fail(SharedError::malformed, "its answer is not RESP");
       if (step == RespReader::Step::more) break;
-      if (pending_ == 0) return fail(SharedError::malformed, "it answers what was not asked");
+      if (pending_ == 0)
+        return fail(SharedError::malformed, "it sends an answer without a request");
       --pending_;
       answered = true;
       replied();

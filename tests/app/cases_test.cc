@@ -365,7 +365,7 @@ policies:
                               "          gold: cannot read int(header.x_gold) ("));
   EXPECT_THAT(text, HasSubstr("user: cannot read user ("));
   EXPECT_THAT(text, HasSubstr("), in shadow mode\n"));
-  EXPECT_THAT(text, Not(HasSubstr("no policy had to do with it")));
+  EXPECT_THAT(text, Not(HasSubstr("no policy judged it")));
 }
 
 TEST_F(CasesTest, MistakesOfBothFilesAreToldAtOnce) {

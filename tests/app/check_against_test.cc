@@ -34,7 +34,7 @@ TEST(CheckAgainst, SaysWhichCountersBeginEmpty) {
   EXPECT_EQ(check({"check", "next.yaml", "--against", "running.yaml", "--strict"}).code, 3);
   const Outcome same = check({"check", "same.yaml", "--against", "running.yaml", "--strict"});
   EXPECT_EQ(same.code, 0);
-  EXPECT_THAT(same.out, HasSubstr("every counter, pattern and list goes on"));
+  EXPECT_THAT(same.out, HasSubstr("every counter, pattern and list continues"));
   const Outcome json = check({"-o", "json", "check", "next.yaml", "--against", "running.yaml"});
   EXPECT_THAT(json.out, HasSubstr(R"("reload":[{"fate":"empties","kind":"policy","name":"a")"));
   EXPECT_THAT(check({"check", "next.yaml"}).out, Not(HasSubstr("reload:")));

@@ -310,7 +310,7 @@ TEST(CtlText, WhySaysWhichFilesWereNotSearched) {
             "s\n\nNOT SEARCHED\n"
             "  pairs: 2 entries of pairs.csv, which are found by the whole key alone (user, ip)\n");
   EXPECT_EQ(why_text(read(R"({"key":["a"],"summary":"s","complete":false})")),
-            "s\n\nThere are more entries of several parts than could be looked through.\n");
+            "s\n\nThere are too many entries of several parts to search all of them.\n");
 }
 
 TEST(CtlText, ACounterShowsTheLimitsOfATable) {

@@ -42,7 +42,7 @@ TEST(Doctor, MemoryOfTheCgroup) {
       "ok memory: no limit of a cgroup; limits.memory is 64 MiB, in all weir may take 96 MiB");
   EXPECT_EQ(look("memory: 1GiB, buffers: 8MiB", std::nullopt),
             "warning memory: this machine has 128 MiB; limits.memory is 1 GiB, in all weir may "
-            "take 1.0 GiB -> weir starts, and the kernel ends it once so much is full: lower "
+            "take 1.0 GiB -> weir starts, but the kernel kills it when it uses that much: lower "
             "limits.memory");
   EXPECT_EQ(look("memory: 64MiB, buffers: 8MiB", 96 * kMiB),
             "ok memory: the cgroup grants 96 MiB; limits.memory is 64 MiB, and weir needs 32 MiB "
@@ -99,7 +99,7 @@ TEST(Doctor, Descriptors) {
             std::string::npos)
       << look(256).advice;
   EXPECT_EQ(look(open_files_for(1'000, 1, doors)).state, State::ok);
-  EXPECT_NE(look(64).what.find("do not suffice for all doors"), std::string::npos) << look(64).what;
+  EXPECT_NE(look(64).what.find("are not enough for all doors"), std::string::npos) << look(64).what;
 }
 
 TEST(Doctor, AFileThatIsAMountOfItsOwn) {

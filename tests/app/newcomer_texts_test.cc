@@ -78,14 +78,16 @@ TEST(NewcomerTexts, WhatAPolicyWatches) {
 TEST(NewcomerTexts, Keys) {
   expect_all({
       {keyed("key: X-Forwarded-For"),
-       "3:18 this subtracts: a name has no \"-\" in it | for the client's address write ip; "
+       "3:18 this is a subtraction: a name has no \"-\" in it | for the client's address write ip; "
        "proxy.client_ip says which proxies name it in a header"},
       {keyed("key: X-Device-Id"),
-       "3:18 this subtracts: a name has no \"-\" in it | for a header write header.x_device_id; "
+       "3:18 this is a subtraction: a name has no \"-\" in it | for a header write "
+       "header.x_device_id; "
        "for "
        "a cookie cookie[\"X-Device-Id\"]"},
       {keyed("key: [ip, header.X-Device]"),
-       "3:23 this subtracts: a name has no \"-\" in it | write header.x_device: _ stands for -"},
+       "3:23 this is a subtraction: a name has no \"-\" in it | write header.x_device: _ stands "
+       "for -"},
       {keyed("key: {header: X-Device}"),
        "3:18 a part of a key is a field, not a map or list | write key: header.x_device"},
       {keyed("key: ip + path"), "3:18 \"ip + path\" is not a field | write key: [ip, path]"},
@@ -96,9 +98,11 @@ TEST(NewcomerTexts, Keys) {
 TEST(NewcomerTexts, CharactersThatLookLikeOthers) {
   expect_all({
       {"policies\xef\xbc\x9a\n  - name: p\n",
-       "2:9 this is a full-width colon (U+FF1A): to YAML a letter like any other | write \":\""},
+       "2:9 this is a full-width colon (U+FF1A): YAML reads it as an ordinary character | write "
+       "\":\""},
       {rung("over: 5\xef\xbc\x8c do: deny"),
-       "3:28 this is a full-width comma (U+FF0C): to YAML a letter like any other | write \",\""},
+       "3:28 this is a full-width comma (U+FF0C): YAML reads it as an ordinary character | write "
+       "\",\""},
   });
 }
 
@@ -231,7 +235,7 @@ TEST(NewcomerTexts, Sections) {
       {policy("watch: request, on: redis, key: ip, window: 1m, then: [{over: 5, do: deny}]"),
        "3:29 bare \"on\" is a boolean to some YAML readers and a text to others | write true, or "
        "quote it as \"on\"\n"
-       "3:29 unknown key \"on\" in a policy | what it is about is watch: login; counters of all "
+       "3:29 unknown key \"on\" in a policy | the event belongs in watch: login; counters of all "
        "replicas are share: redis"},
   });
 }

@@ -83,7 +83,7 @@ TEST(Defaults, AreLeftOutWhereTheyCannotHold) {
   EXPECT_FALSE(got.model.policies[3].share->sync.has_value());
   ASSERT_TRUE(got.model.policies[4].share.has_value());
   EXPECT_TRUE(got.model.policies[4].share->sync.has_value());
-  EXPECT_FALSE(got.model.policies[4].on_error.has_value()) << "no judgement asks Redis";
+  EXPECT_FALSE(got.model.policies[4].on_error.has_value()) << "a request does not ask Redis";
 }
 
 TEST(Defaults, AreCheckedLikeAnythingElse) {

@@ -73,7 +73,7 @@ TEST(Problems, a_look_alike_hides_no_mistake_of_another_kind) {
     }
     return out;
   };
-  const std::string look_alike = ": to YAML a letter like any other";
+  const std::string look_alike = ": YAML reads it as an ordinary character";
   const std::vector<std::string> colon = errors("log\xef\xbc\x9a\n  level: info\n");
   ASSERT_EQ(colon.size(), 1U);
   EXPECT_EQ(colon[0], "2 this is a full-width colon (U+FF1A)" + look_alike);

@@ -70,7 +70,7 @@ TEST(ImportHaproxyOrder, TheFirstRuleThatTracksKeepsTheSlot) {
                    "always",
                    "w-http_req_rate-2: ip when !(path.startsWith(\"/v1\") && "
                    "has(header.x_api_key)) over 2 429 always",
-                   "3: of a list (`a, b`) HAProxy counts the last part, weir the whole line",
+                   "3: in a list (`a, b`) HAProxy counts the last part, weir the whole line",
                    "5: sc0 is tracked already: line 4"}));
 }
 
@@ -100,17 +100,19 @@ TEST(ImportHaproxyOrder, RulesThatAreNotReachedAreNone) {
 }
 
 TEST(ImportHaproxyOrder, AnEndThatCannotBeReadIsANote) {
-  EXPECT_EQ(rules("  http-request redirect scheme https unless { ssl_fc }\n"
-                  "  http-request allow if { src -f /etc/known }\n"
-                  "  http-request allow if { sc_http_req_rate(0) lt 9 }\n"
-                  "  http-request track-sc0 src\n"
-                  "  http-request deny if { sc_http_req_rate(0) gt 2 }\n"),
-            (Lines{"w-http_req_rate: ip over 2 403 always",
-                   "3: what it answers counts here in the rules behind it: weir has no field "
-                   "ssl_fc",
-                   "4: what it lets pass is limited here: patterns from a file: write a list, or "
-                   "a table",
-                   "5: what it lets pass by a count is limited here"}));
+  EXPECT_EQ(
+      rules("  http-request redirect scheme https unless { ssl_fc }\n"
+            "  http-request allow if { src -f /etc/known }\n"
+            "  http-request allow if { sc_http_req_rate(0) lt 9 }\n"
+            "  http-request track-sc0 src\n"
+            "  http-request deny if { sc_http_req_rate(0) gt 2 }\n"),
+      (Lines{"w-http_req_rate: ip over 2 403 always",
+             "3: in weir, later rules count the requests that this rule answers: weir has no field "
+             "ssl_fc",
+             "4: weir limits the requests that this rule lets pass: patterns from a file: write a "
+             "list, or "
+             "a table",
+             "5: weir limits the requests that this rule lets pass because of a count"}));
 }
 
 TEST(ImportHaproxyOrder, ACountThatIsReadBeforeItGrowsIsOneLess) {
@@ -122,7 +124,8 @@ TEST(ImportHaproxyOrder, ACountThatIsReadBeforeItGrowsIsOneLess) {
                   "  http-request track-sc0 src\n"
                   "  http-request deny if { sc_http_req_rate(0) ge 9 }\n"),
             (Lines{"w-http_req_rate: ip over 3 403", "w-http_req_rate-2: ip at 9 403 always",
-                   "4: what line 3 refuses before it does not count there, and counts here"}));
+                   "4: what line 3 refuses before this rule is not counted by HAProxy, but is "
+                   "counted by weir"}));
 }
 
 TEST(ImportHaproxyOrder, AnErrorCountsWithItsAnswerAndARefusalIsOne) {
@@ -170,8 +173,8 @@ TEST(ImportHaproxyActions, WhatActsByACountIsAPolicyOrANote) {
                   "  http-request deny if fast or { path /x }\n"
                   "  http-request deny if { src -f /etc/bad }\n"),
             (Lines{"w-http_req_rate: ip over 2 403 always",
-                   "5: weir refuses, holds or flags what is over a count: write a policy",
-                   "6: weir refuses, holds or flags what is over a count: write a policy",
+                   "5: weir refuses, holds or flags requests over a threshold: write a policy",
+                   "6: weir refuses, holds or flags requests over a threshold: write a policy",
                    "7: weir has nothing that does this by a count: see `do: flag`",
                    "8: a variable made of a count: write a threshold",
                    "9: weir does not compute with counts: write a threshold",
@@ -267,18 +270,19 @@ TEST(ImportHaproxySections, ConnectionsThatAreNoRequestsAreANote) {
 }
 
 TEST(ImportHaproxySections, WhoTheClientIsIsANote) {
-  EXPECT_EQ(rules("  bind :80 accept-proxy\n"
-                  "  http-request set-src hdr(X-Real-IP) if { src 10.0.0.0/8 }\n"
-                  "  http-request track-sc0 src\n"
-                  "  http-request track-sc1 hdr_ip(X-Forwarded-For,-1)\n"
-                  "  http-request deny if { sc_http_req_rate(1) gt 2 }\n"),
-            (Lines{"w-http_req_rate: ip over 2 403 always",
-                   "3: weir does not read the PROXY protocol: let the hop before it send a header, "
-                   "and write proxy.client_ip: {trust: [the hop], header: x-forwarded-for}",
-                   "4: who the client is: write proxy.client_ip: {trust: [the hop before weir], "
-                   "header: x-real-ip}",
-                   "6: who the client is: write proxy.client_ip: {trust: [the hop before weir], "
-                   "header: x-forwarded-for}"}));
+  EXPECT_EQ(
+      rules("  bind :80 accept-proxy\n"
+            "  http-request set-src hdr(X-Real-IP) if { src 10.0.0.0/8 }\n"
+            "  http-request track-sc0 src\n"
+            "  http-request track-sc1 hdr_ip(X-Forwarded-For,-1)\n"
+            "  http-request deny if { sc_http_req_rate(1) gt 2 }\n"),
+      (Lines{"w-http_req_rate: ip over 2 403 always",
+             "3: weir does not read the PROXY protocol: let the hop before it send a header, "
+             "and write proxy.client_ip: {trust: [the hop], header: x-forwarded-for}",
+             "4: for the client's address write proxy.client_ip: {trust: [the hop before weir], "
+             "header: x-real-ip}",
+             "6: for the client's address write proxy.client_ip: {trust: [the hop before weir], "
+             "header: x-forwarded-for}"}));
 }
 
 TEST(ImportHaproxyKeys, AreFieldsOrPartsOfThem) {
@@ -309,7 +313,7 @@ TEST(ImportHaproxyKeys, WhatATableDoesOtherwiseIsANote) {
             (Lines{"w-http_req_rate: cookie.sid over 2 403 always",
                    "2: HAProxy forgets a key after 5s without requests, before its period ends: "
                    "weir counts the whole period",
-                   "2: HAProxy counts keys by their first 20 bytes, weir whole",
+                   "2: HAProxy counts keys by their first 20 bytes, weir counts them by all bytes",
                    "2: peers: see `share: redis`"}));
 }
 
@@ -343,7 +347,7 @@ TEST(ImportHaproxyConditions, CompareAPathAsItStandsInTheRequest) {
   EXPECT_EQ(condition("{ base_beg example.com/api }"),
             "(host == \"example.com\" && path.startsWith(\"/api\"))");
   EXPECT_EQ(condition("{ base_end .php }"),
-            "4: of base weir compares a host with a path behind it");
+            "4: for base, weir compares a host with a path after it");
 }
 
 TEST(ImportHaproxyConditions, CompareEachPartOfAHeader) {
@@ -357,7 +361,7 @@ TEST(ImportHaproxyConditions, CompareEachPartOfAHeader) {
   EXPECT_EQ(condition("{ hdr_reg(User-Agent) ^(curl|wget) }"),
             "header.user_agent.matches(\"(^|,)[ \\\\t]*((curl|wget))\")");
   EXPECT_EQ(condition("{ hdr_reg(User-Agent) a|^b }"),
-            "4: of a list HAProxy compares each part, weir the whole line: write the pattern for "
+            "4: in a list HAProxy compares each part, weir the whole line: write the pattern for "
             "the whole line");
   EXPECT_EQ(condition("{ hdr(host) -m dom Example.com }"),
             "host.matches(\"(^|[/?.:])example\\\\.com([/?.:]|$)\")");

@@ -169,13 +169,13 @@ TEST(ImportNginx, TellsWhatNginxRefuses) {
     if (!note.starts_with(begin) || !note.ends_with(end)) return note;
     return note.substr(begin.size(), note.size() - begin.size() - end.size());
   };
-  EXPECT_EQ(of("limit_req zone=a burst=abc"), "\"abc\" is not a whole number from 1 on");
-  EXPECT_EQ(of("limit_req zone=a burst=-1"), "\"-1\" is not a whole number from 1 on");
-  EXPECT_EQ(of("limit_req zone=a burst=0"), "\"0\" is not a whole number from 1 on");
-  EXPECT_EQ(of("limit_req zone=a delay="), "\"\" is not a whole number from 1 on");
+  EXPECT_EQ(of("limit_req zone=a burst=abc"), "\"abc\" is not a whole number, 1 or more");
+  EXPECT_EQ(of("limit_req zone=a burst=-1"), "\"-1\" is not a whole number, 1 or more");
+  EXPECT_EQ(of("limit_req zone=a burst=0"), "\"0\" is not a whole number, 1 or more");
+  EXPECT_EQ(of("limit_req zone=a delay="), "\"\" is not a whole number, 1 or more");
   EXPECT_EQ(of("limit_req zone=a foo=2"), "it has no parameter foo=2");
   EXPECT_EQ(of("limit_req burst=3"), "zone= is missing");
-  EXPECT_EQ(of("limit_conn a many"), "\"many\" is not a whole number from 1 on");
+  EXPECT_EQ(of("limit_conn a many"), "\"many\" is not a whole number, 1 or more");
   EXPECT_EQ(of("limit_conn a"), "it needs a zone and a number");
   EXPECT_EQ(told("limit_req_zone $uri zone=b:1m rate=1r/s foo;"),
             "2: limit_req_zone $uri zone=b:1m rate=1r/s foo: it has no parameter foo: nginx "
@@ -194,7 +194,7 @@ TEST(ImportNginx, TellsOfConnectionsThatADelayKeepsHere) {
   const auto notes = [&](const std::string& servers) { return import(zone + servers).notes; };
   const Notes told = {
       "3: limit_conn c: weir counts a request from its arrival, also while limit_req delays it; "
-      "nginx counts it when its turn has come: allow as many more as may wait"};
+      "nginx counts it when its turn comes: add to the limit the number of requests that may wait"};
   EXPECT_EQ(notes("server { limit_conn c 2; limit_req zone=a burst=8; }"), told);
   EXPECT_EQ(notes("server { limit_conn c 2; location /a { limit_req zone=a burst=8 delay=3; } }"),
             told);
@@ -255,11 +255,12 @@ TEST(ImportNginxLeads, TellOfLimitsThatNoPathLeadsTo) {
                 .notes,
             (Notes{"2: try_files $uri /index.php?$args: it leads to a location with limits: weir "
                    "goes by the path that the client asks for, so write such paths into `when`"}));
-  EXPECT_EQ(import("server { location /old/ { rewrite ^/old/(.*)$ /api/$1 last; }\n"
-                   "location /api/ { limit_req zone=a; } }")
-                .notes,
-            (Notes{"2: rewrite ^/old/(.*)$ /api/$1 last: nginx limits by the path that this makes, "
-                   "weir by the path that the client asks for: write such paths into `when`"}));
+  EXPECT_EQ(
+      import("server { location /old/ { rewrite ^/old/(.*)$ /api/$1 last; }\n"
+             "location /api/ { limit_req zone=a; } }")
+          .notes,
+      (Notes{"2: rewrite ^/old/(.*)$ /api/$1 last: nginx limits by the path after this directive, "
+             "weir by the path that the client asks for: write such paths into `when`"}));
   EXPECT_EQ(import("server { location /a { limit_req zone=a; return 200; } }").notes,
             (Notes{"2: limit_req zone=a in location /a: nginx answers there before it counts (line "
                    "2): no request is limited"}));

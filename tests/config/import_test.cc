@@ -135,7 +135,7 @@ server { limit_req zone=m; limit_req zone=gone; limit_rate 10k; }
   EXPECT_EQ(
       reasons(got),
       (std::vector<std::string>{
-          "2: zone with $limited: a map or geo makes it: write the condition under `when`, or "
+          "2: zone with $limited: a map or geo block sets it: write the condition under `when`, or "
           "a table",
           "3: zone idle: nothing uses it",
           "4: limit_rate 10k: weir does not slow answers down: keep it in nginx",
@@ -446,11 +446,12 @@ TEST(ImportLimitador, RefusesAFileThatLimitadorCannotRead) {
   };
   EXPECT_EQ(error("{namespace: n, seconds: 60}"), "") << "max_value is 0";
   EXPECT_EQ(error("{namespace: n, max_value: ten, seconds: 60}"),
-            "2: \"max_value\" is a whole number from 0 on");
+            "2: \"max_value\" must be a whole number, 0 or more");
   for (const char* number : {"-1", "1O0", "1.5", "'-1'", "[1]", "null", "''"})
     EXPECT_NE(error(std::string("{namespace: n, seconds: 60, max_value: ") + number + "}"), "")
         << number;
-  EXPECT_EQ(error("{namespace: n, max_value: 1}"), "2: \"seconds\" is a whole number from 0 on");
+  EXPECT_EQ(error("{namespace: n, max_value: 1}"),
+            "2: \"seconds\" must be a whole number, 0 or more");
   EXPECT_EQ(error("{namespac: n, max_value: 1, seconds: 60}"),
             "2: a limit needs \"namespace\", a text");
   EXPECT_EQ(error("{namespace: n, max_value: 1, seconds: 60, variables: user}"),

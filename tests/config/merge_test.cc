@@ -60,7 +60,7 @@ TEST(MergeEqual, what_two_files_define_differently_names_both) {
                                     {"a.yaml", "fields:\n  user: header.x_user_id\n"},
                                     {"b.yaml", "fields: {user: cookie.uid}\n"}});
   EXPECT_EQ(shown(loaded),
-            R"(b.yaml:1:10: error: field "user" is defined in two files, and differently
+            R"(b.yaml:1:10: error: field "user" is defined in two files, and the definitions differ
   1 | fields: {user: cookie.uid}
     |          ^~~~ the other one is at a.yaml:2
 1 error in 1 file

@@ -57,29 +57,31 @@ TEST(Share, CountsThatAreExchanged) {
             "unknown key \"x\" in \"share: {redis: ...}\" (allowed is sync)");
   EXPECT_EQ(why("share: {redes: {sync: 1s}}, " + kRest),
             "unknown key \"redes\" in \"share\" (did you mean \"redis\"?)");
-  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: exists(path), window: 10m, then: [{at: 1, do: "
-                "deny}]"),
-            "asks Redis each time in spite of \"sync\": whether another replica has seen it is "
-            "known only by "
-            "asking (write share: redis)");
+  EXPECT_EQ(
+      why("share: {redis: {sync: 1s}}, metric: exists(path), window: 10m, then: [{at: 1, do: "
+          "deny}]"),
+      "asks Redis for each request in spite of \"sync\": whether another replica has seen it is "
+      "known only by "
+      "asking (write share: redis)");
   EXPECT_EQ(
       why("share: {redis: {sync: 1s}}, metric: distinct(path), window: {leaky: 5, drain: 1m}, "
           "then: [{over: 4, do: deny}]"),
-      "asks Redis each time in spite of \"sync\": what others have poured into a bucket does not "
+      "asks Redis for each request in spite of \"sync\": a bucket's level from other replicas does "
+      "not "
       "say "
       "which members are in it (write share: redis)");
   EXPECT_EQ(
       problems_of(kRedis,
                   "share: {redis: {sync: 1s}}, metric: in_flight, then: [{over: 5, do: deny}]"),
       Texts{});
-  EXPECT_EQ(
-      why("share: {redis: {sync: 1s}}, metric: max(1), " + kRest),
-      "asks Redis each time in spite of \"sync\": an extreme leaves its window with its event, and "
-      "other replicas don't know that one (write window: {every: ...}, or share: redis)");
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: max(1), " + kRest),
+            "asks Redis for each request in spite of \"sync\": a minimum or maximum leaves its "
+            "window with its event, and "
+            "other replicas do not have that event (write window: {every: ...}, or share: redis)");
   EXPECT_EQ(
       why("share: {redis: {sync: 1s}}, metric: avg(1), window: {last: 1h, exact: true}, "
           "then: [{over: 5, do: deny}]"),
-      "asks Redis each time in spite of \"sync\": an average that is exchanged is sent in buckets "
+      "asks Redis for each request in spite of \"sync\": replicas exchange an average in buckets "
       "(leave out exact, or write share: redis)");
   for (const char* metric :
        {"max(1), window: {every: 1h}", "min(1), window: {calendar: day}", "avg(1), window: 1h",
@@ -90,14 +92,15 @@ TEST(Share, CountsThatAreExchanged) {
               Texts{})
         << metric;
   }
+  EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: {events: 9}, then: [{over: 5, do: deny}]"),
+            "asks Redis for each request in spite of \"sync\": each replica would have different "
+            "last events (write "
+            "share: redis)");
   EXPECT_EQ(
-      why("share: {redis: {sync: 1s}}, window: {events: 9}, then: [{over: 5, do: deny}]"),
-      "asks Redis each time in spite of \"sync\": each replica would see other last events (write "
-      "share: redis)");
-  EXPECT_EQ(why("share: {redis: {sync: 1s}}, metric: avg(1), window: {every: 1h, from: first}, "
-                "then: [{over: 5, do: deny}]"),
-            "asks Redis each time in spite of \"sync\": only of counts and sums Redis says when "
-            "the first event was (leave out from, or write share: redis)");
+      why("share: {redis: {sync: 1s}}, metric: avg(1), window: {every: 1h, from: first}, "
+          "then: [{over: 5, do: deny}]"),
+      "asks Redis for each request in spite of \"sync\": only for counts and sums Redis knows when "
+      "the first event was (leave out from, or write share: redis)");
   // A warning: the policy is shared, and asks. One such metric or rung is enough.
   const std::string two =
       "metrics: {a: {watch: request, metric: count, window: 10m}, "
@@ -110,19 +113,19 @@ TEST(Share, CountsThatAreExchanged) {
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: 10m, then: [{over: 5, in: 1s, do: deny}]"),
             "\"sync\" is too slow for a window of 1s (exchange counts at least twice in a window)");
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, window: {leaky: 2, drain: 1ms}, then: [{do: flag}]"),
-            "\"sync\" is too slow for a bucket that is empty sooner than after two exchanges "
+            "\"sync\" is too slow for a bucket that becomes empty in less than two exchanges "
             "(exchange at least twice in capacity x drain)");
   EXPECT_EQ(
       why("share: redis, on_error: {local: 0.1}, metric: in_flight, then: [{over: 3, do: deny}]"),
-      "while Redis is away this part of the limit 3 is less than one event: it holds for "
+      "while Redis is away this part of the limit 3 is less than one event: the rung holds for "
       "every one (take a larger part, or write on_error: deny)");
   EXPECT_EQ(
       problems_of(kRedis,
                   "share: redis, on_error: {local: 0.1}, window: 1h, then: [{over: 10, do: deny}]"),
       Texts{});
   EXPECT_EQ(why("share: {redis: {sync: 1s}}, on_error: deny, " + kRest),
-            "with \"sync\" no judgement asks Redis, so none fails "
-            "(leave out on_error: it goes on with what it knows)");
+            "with \"sync\" a request does not ask Redis, so on_error never applies "
+            "(leave out on_error: weir continues with the counts that it has)");
 }
 
 TEST(Share, ListsOfAllReplicas) {
@@ -142,7 +145,7 @@ TEST(Share, ListsOfAllReplicas) {
   EXPECT_EQ(problems_of_list("", "share: local", model), Texts{});
   EXPECT_FALSE(model.lists.at(0).share);
   EXPECT_EQ(problems_of_list("", "share: redis", model),
-            (Texts{"\"share: redis\" needs \"redis\": where is it?"}));
+            (Texts{"\"share: redis\" needs \"redis\": say where Redis is"}));
   EXPECT_EQ(problems_of_list("redis: {url: redis://127.0.0.1}\n", "share: redis", model),
             (Texts{"without \"secret\" keys are hashed by a constant that everybody knows"}));
 }
@@ -168,9 +171,10 @@ TEST(Share, Patterns) {
   EXPECT_EQ(problems_of_pattern("pair: [a, b], share: redis"),
             (Texts{"without \"within\" a pair waits for the end of input, which never comes "
                    "with share: redis (write within: 5s, or {before: 3s, after: 5s})"}));
-  EXPECT_EQ(problems_of_pattern("sequence: [a, b], within: 1m, share: {redis: {sync: 1s}}"),
-            (Texts{"asks Redis each time in spite of \"sync\": a pattern can't be added up "
-                   "(write share: redis)"}));
+  EXPECT_EQ(
+      problems_of_pattern("sequence: [a, b], within: 1m, share: {redis: {sync: 1s}}"),
+      (Texts{"asks Redis for each request in spite of \"sync\": replicas cannot add up a pattern "
+             "(write share: redis)"}));
   EXPECT_EQ(problems_of_pattern("sequence: [a, b], within: 1m, share: redis, "
                                 "on_error: {local: 0.5}"),
             (Texts{"a pattern has no limit to take a part of (write on_error: local)"}));
@@ -178,7 +182,7 @@ TEST(Share, Patterns) {
 
 TEST(Share, WhatCannotBe) {
   EXPECT_EQ(problems_of("", "share: redis, " + kRest),
-            (Texts{"\"share: redis\" needs \"redis\": where is it? "
+            (Texts{"\"share: redis\" needs \"redis\": say where Redis is "
                    "(write redis: {url: redis://127.0.0.1:6379})"}));
   EXPECT_EQ(problems_of("redis: {url: redis://127.0.0.1}\n", "share: redis, " + kRest),
             (Texts{"without \"secret\" keys are hashed by a constant that everybody knows "
@@ -186,25 +190,25 @@ TEST(Share, WhatCannotBe) {
   EXPECT_EQ(problems_of(kRedis, "on_error: allow, " + kRest),
             (Texts{"\"on_error\" is about the shared store, and this policy counts alone "
                    "(write share: redis)"}));
-  EXPECT_EQ(
-      problems_of(kRedis, "share: redis, on_error: {local: 2}, " + kRest),
-      (Texts{"\"2\" is not a part of the limits "
-             "(write a number over 0, up to 1: with 5 replicas 0.2 keeps to the limit in all)"}));
+  EXPECT_EQ(problems_of(kRedis, "share: redis, on_error: {local: 2}, " + kRest),
+            (Texts{"\"2\" is not a part of the limits "
+                   "(write a number over 0, up to 1: with 5 replicas, 0.2 keeps the total within "
+                   "the limit)"}));
   EXPECT_EQ(problems_of(kRedis, "share: redis, then: [{if: 'true', do: flag}]"),
             (Texts{"a policy that counts nothing has nothing to share "
                    "(give it a window, such as window: 10m)"}));
   EXPECT_EQ(problems_of(kRedis, "share: redis, retain: 1h, " + kRest),
-            (Texts{"what is shared retains nothing beyond its window"}));
+            (Texts{"a shared counter keeps no events beyond its window"}));
   EXPECT_EQ(problems_of(kRedis, "share: redis, clock: event, late: 1m, " + kRest),
-            (Texts{"what is shared goes by the store's clock, not by the events' "
+            (Texts{"a shared counter uses the clock of the store, not the times of events "
                    "(leave out clock or share)"}));
   const std::string near = "key: {near: {lon: x, lat: y, radius: 1000m}}, " + kRest;
   const std::string xy = "fields: {x: double(header.x), y: double(header.y)}\n" + kRedis;
   EXPECT_EQ(problems_of(xy, "share: redis, " + near), Texts{});
-  EXPECT_EQ(
-      problems_of(xy, "share: {redis: {sync: 1s}}, " + near),
-      (Texts{"asks Redis each time in spite of \"sync\": what is near is counted in nine cells "
-             "(write share: redis, or cell: 6)"}));
+  EXPECT_EQ(problems_of(xy, "share: {redis: {sync: 1s}}, " + near),
+            (Texts{"asks Redis for each request in spite of \"sync\": a place with a radius is "
+                   "counted in nine cells "
+                   "(write share: redis, or cell: 6)"}));
 }
 
 }  // namespace

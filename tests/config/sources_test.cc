@@ -39,7 +39,8 @@ TEST(Sources, ThatMakeNoSenseAreErrors) {
   EXPECT_EQ(list("file: x, url: https://x/y"), "a list has \"file\" or \"url\", not both");
   EXPECT_EQ(list("url: {url: https://x/y, sha256: abc}"), "\"abc\" is neither a SHA-256 nor a URL");
   EXPECT_EQ(list("url: {url: https://x/y, signed_by: abc}"), "\"abc\" is not a public key");
-  EXPECT_EQ(list("url: http://x/y"), "anybody on the way can change what comes over http://");
+  EXPECT_EQ(list("url: http://x/y"),
+            "anybody on the network path can change what comes over http://");
   EXPECT_EQ(list("url: {redis: key}"),
             "a list does not come from a Redis key: entries of all replicas are those of \"share: "
             "redis\"");
@@ -192,7 +193,7 @@ TEST(Limits, AboveTheLargestReadingAreTold) {
   const std::string rate = "window: {rate: 1/s, burst: 20}, then: [{over: t, do: deny}]";
   EXPECT_EQ(unreachable("20", rate), "");
   EXPECT_EQ(unreachable("21", rate),
-            warning("21", "is above what a rate reads: its burst of 20, and 1 more"));
+            warning("21", "is above the largest reading of the rate: its burst of 20, and 1 more"));
   EXPECT_EQ(unreachable("50001", "window: 1h, then: [{under: t, do: deny}]"),
             warning("50001", "always holds: this metric reads at most keep, which is 50000"));
   EXPECT_EQ(unreachable("1000000", "window: 1h, then: [{over: t, do: deny}]"), "")

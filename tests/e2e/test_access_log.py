@@ -85,7 +85,7 @@ class AccessLog(unittest.TestCase):
                     weir.signal(signal.SIGTERM)
                     self.assertEqual(weir.process.wait(10), 0, weir.log())
                 self.assertEqual([line["end"] for line in lines_of(log)], ["drained"])
-                self.assertEqual(weir.logged("drain.timeout was over before requests were")[0]["cut"], 1)
+                self.assertEqual(weir.logged("drain.timeout ended before all requests did")[0]["cut"], 1)
 
     def test_an_id_of_a_stranger_or_an_odd_one_is_made_anew(self):
         with Origin() as app, Weir("", app.port) as weir:

@@ -443,7 +443,7 @@ class Alone(unittest.TestCase):
         with Origin() as origin, Weir(POLICIES, origin.port) as weir:
             code, text = ctl(weir, "replicas")
             self.assertEqual(code, 0)
-            self.assertIn("knows of itself alone", text)
+            self.assertIn("knows only itself", text)
             self.assertIsNone(weir.admin("GET", "/v1/status")[1]["fleet"])
 
 

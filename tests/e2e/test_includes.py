@@ -143,13 +143,13 @@ class Troubles(unittest.TestCase):
                         self.assertEqual(once(weir.port, "GET", "/", {"X-User": "alice"}).status, 403)
                 site.odd = {}
                 for message in ("a list could not be loaded; the entries before it stay",
-                                "an included text could not be taken; the one before it stays"):
+                                "an included text could not be used; the previous text stays in force"):
                     said = [line["reason"] for line in weir.logged(message)]
                     wanted = [words for _, words in self.TROUBLES if words]
                     self.assertEqual(len(said), len(wanted), said)
                     for line, words in zip(said, wanted):
                         self.assertIn(words, line)
-                self.assertEqual(len(weir.logged("an included text can be had again")), 1)
+                self.assertEqual(len(weir.logged("an included text is available again")), 1)
                 self.assertEqual(len(weir.logged("a list can be fetched again")), 1)
                 for kind in ("list", "include"):
                     self.assertGreaterEqual(weir.metric("weir_source_failures_total", f'kind="{kind}"'), len(self.TROUBLES) - 1)

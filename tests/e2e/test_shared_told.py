@@ -40,7 +40,7 @@ class Told(unittest.TestCase):
 
     @staticmethod
     def lines(site):
-        return [len(site.weir.logged(text)) for text in ("Redis is unavailable", "Redis is there again")]
+        return [len(site.weir.logged(text)) for text in ("Redis is unavailable", "Redis is available again")]
 
     def test_what_keeps_the_connection_down(self):
         self.is_resumed("killed", "a new password", "loading")

@@ -119,7 +119,7 @@ class Tracing(unittest.TestCase):
             for _ in range(50):
                 self.assertEqual(once(weir.port, "GET", "/").status, 200)
             eventually(lambda: weir.metric("weir_trace_requests_total", 'result="failed"') == 50, 20, "the count")
-            self.assertTrue(weir.logged("the collector has not taken spans"))
+            self.assertTrue(weir.logged("the collector did not accept spans"))
 
     def test_a_collector_that_takes_connections_and_answers_nothing_delays_nobody(self):
         with socket.create_server(("127.0.0.1", 0), backlog=64) as silent, Origin() as app, \

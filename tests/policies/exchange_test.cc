@@ -19,7 +19,7 @@ constexpr const char* kWindows[] = {
 /// Whether a warning says that each request asks Redis in spite of `sync`.
 bool warns(const config::Problems& problems) {
   for (const config::Problem& problem : problems.all()) {
-    if (problem.message.starts_with("asks Redis each time in spite of")) return true;
+    if (problem.message.starts_with("asks Redis for each request in spite of")) return true;
   }
   return false;
 }

@@ -281,7 +281,7 @@ const Case kCalls[] = {
     {"ip.cidr()",
      "error 1+9: cidr() has the wrong number of arguments | it is cidr(ip, network, ...)\n"},
     {"inList('ofice', ip)", "error 8+7: unknown list \"ofice\" | did you mean \"office\"?\n"},
-    {"inList('pairs', user)", "error 1+21: list \"pairs\" is of 2 field(s), and the call has 1\n"},
+    {"inList('pairs', user)", "error 1+21: list \"pairs\" has 2 field(s), and the call has 1\n"},
     {"inList('office', 'x')", "error 18+3: \"x\" is not an IP address\n"},
     {"has(1 == 1)", "error 5+6: has() asks for a field | such as has(header.x_device_id)\n"},
     {"lowerAscii",

@@ -13,7 +13,7 @@ bool is_warned(const std::string& yaml) {
   if (!loaded.model) return false;
   EXPECT_NE(compile(*loaded.model, loaded.problems), nullptr) << yaml;
   return config::render_human(loaded.problems, loaded.views(), false)
-             .find("how many requests a key has under way") != std::string::npos;
+             .find("how many requests of a key are in flight") != std::string::npos;
 }
 
 std::string policy(const std::string& watched, const std::string& rung = "{over: 5, do: deny}") {

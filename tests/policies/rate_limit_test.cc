@@ -142,7 +142,7 @@ TEST(RateLimit, TheKeysOfTheOtherServiceAreRedis) {
   EXPECT_EQ(problems("redis_prefix: x"),
             "4: \"redis_prefix\" is about the keys of envoyproxy/ratelimit");
   EXPECT_EQ(problems_of(kTheirShop, "ratelimit: {redis_keys: envoyproxy}\npolicies: []\n").front(),
-            "2: \"share: redis\" needs \"redis\": where is it?");
+            "2: \"share: redis\" needs \"redis\": say where Redis is");
 }
 
 /// Calls and reports (JudgeOptions::insists) in random order, beside sums that are kept by hand.

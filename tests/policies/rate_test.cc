@@ -187,7 +187,7 @@ TEST(Rate, IsCheckedAndHinted) {
     EXPECT_NE(errors("{rate: '" + std::string(rate) + "', burst: 2}", "[{do: deny}]"), "") << rate;
   for (const char* rate : {"10/s", "10/m", "10/h", "10/d", "10/15m", "10/1ms", "1000000/s"})
     EXPECT_EQ(errors("{rate: " + std::string(rate) + ", burst: 2}", "[{do: deny}]"), "") << rate;
-  EXPECT_NE(errors("{rate: 10/s, burst: 2}", "[{do: delay}]").find("a delay paces"),
+  EXPECT_NE(errors("{rate: 10/s, burst: 2}", "[{do: delay}]").find("a delay spaces requests out"),
             std::string::npos);
   EXPECT_NE(errors("{rate: 1/m, burst: 20}", "[{over: 1, do: delay}, {do: deny}]")
                 .find("1m is the longest"),
@@ -195,7 +195,7 @@ TEST(Rate, IsCheckedAndHinted) {
   EXPECT_EQ(errors("1m", "[{over: 1, do: delay}]"),
             "\"delay\" needs \"hold\", a duration such as 2s | \n");
   EXPECT_EQ(told_of(policy("{rate: 10/s, burst: 5}", "[{over: 1, do: delay}]")).warnings,
-            "beyond the burst requests are held no longer, and all pass | add {do: deny}, which "
+            "above the burst, weir does not hold requests: they all pass | add {do: deny}, which "
             "refuses what is over the burst\n");
 }
 
@@ -203,8 +203,9 @@ TEST(Rate, IsWhatCheckRecommendsInsteadOfALeakyBucketThatRefuses) {
   const std::string leaky = policy("{leaky: 20, drain: 100ms}", "[{do: deny}]");
   EXPECT_EQ(
       told_of(leaky).warnings,
-      "a bucket that overflows is emptied: of a flood this refuses one request in 21, and the "
-      "others pass | write window: {rate: 1/100ms, burst: 20}, which refuses all that is above; "
+      "a bucket that overflows is emptied: in a flood this refuses only one request in 21, and the "
+      "others pass | write window: {rate: 1/100ms, burst: 20}, which refuses all requests above "
+      "the burst; "
       "or give the rung a \"for\"\n");
   World world(leaky);
   EXPECT_EQ(passed_of(world, 200), 191) << "what the warning is about";

@@ -31,8 +31,8 @@ TEST(RefusesAll, AHoneypotThatGuardsEveryRequest) {
   EXPECT_EQ(said_of(policy("watch: trap, guard: request, key: ip, then: [{if: 'true', do: deny, "
                            "for: 1h}]")),
             "policy \"p\" refuses every request, the first one of a key too | a guarded request is "
-            "judged by the same rungs: with window: 1h and over: 0 only those keys are refused of "
-            "which something was counted");
+            "judged by the same rungs: with window: 1h and over: 0 only those keys are refused for "
+            "which an event was counted");
   EXPECT_EQ(said_of(policy("watch: trap, guard: request, key: ip, window: 1h, then: [{over: 0, do: "
                            "deny, for: 1h}]")),
             "");

@@ -64,8 +64,8 @@ void CaseRun::check_event(const Flight& flight, const policies::Plan& plan,
   if (!flight.step->expect) return;
   const config::CaseExpect& expect = *flight.step->expect;
   // Refused only because of requests in flight: a case calls it `deny`, as the caller would.
-  const std::string came =
-      verdict.crowded ? "deny (only with what is in flight)" : policies::verdict_word(verdict);
+  const std::string came = verdict.crowded ? "deny (because of the requests in flight)"
+                                           : policies::verdict_word(verdict);
   const std::string by = policies::decided_by(*set_, plan, verdict);
   const std::string from = by.empty() ? std::string{} : " by " + by;
   if (expect.verdict && expect.verdict->value != (verdict.crowded ? "deny" : came)) {

@@ -104,7 +104,7 @@ std::string CaseTrace::why(const std::string& first) const {
     }
     out += order[i]->policy + ": " + order[i]->text + "\n";
   }
-  return out.empty() ? "no policy had to do with it\n" : out;
+  return out.empty() ? "no policy judged it\n" : out;
 }
 
 }  // namespace weir::app

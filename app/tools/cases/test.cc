@@ -18,7 +18,7 @@ constexpr std::string_view kTestExamples =
     "  weir test -c weir.yaml --case captcha -v\n"
     "\n"
     "A case file holds requests and events with times and answers, and what is expected of them\n"
-    "(docs/testing.md). Time is driven: a case over a week takes no time. Exit codes: 0 all pass,\n"
+    "(docs/testing.md). Time is simulated: a week takes no real time. Exit codes: 0 all pass,\n"
     "1 some fail, or none has run.";
 
 struct TestFlags {
@@ -93,7 +93,7 @@ std::function<int()> declare_test(CLI::App& app, const Globals& globals) {
       ->type_name("FILE");
   app.add_option("--case", flags->filter, "Only cases with this text in their names")
       ->type_name("TEXT");
-  app.add_flag("-v,--verbose", flags->each, "Each case, not the failing ones only");
+  app.add_flag("-v,--verbose", flags->each, "Each case, not only the failing ones");
   return [flags, &globals] { return test(*flags, globals); };
 }
 

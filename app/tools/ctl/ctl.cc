@@ -265,7 +265,7 @@ void declare_questions(CLI::App& app, const std::shared_ptr<CtlFlags>& flags, Ru
   runs.emplace_back(explain, [](const CtlFlags& f, const Globals& g) {
     return explain_live(f.explain, f.door, g);
   });
-  CLI::App* dashboard = app.add_subcommand("dashboard", "A link to the dashboard, good once");
+  CLI::App* dashboard = app.add_subcommand("dashboard", "A one-time link to the dashboard");
   runs.emplace_back(dashboard, [](const CtlFlags& f, const Globals& g) {
     return run_dashboard(f.door, f.person, g);
   });
@@ -349,13 +349,12 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
   declare_watches(app, flags, runs);
   declare_audit(app, flags, runs);
   runs.emplace_back(app.add_subcommand("reload", "Load the configuration again, now"), reload);
-  CLI::App* leave =
-      app.add_subcommand("drain", "Leave the load balancer's list, but go on serving");
+  CLI::App* leave = app.add_subcommand("drain", "Report not ready, but keep serving");
   auto* begin = leave->add_flag("--begin", flags->begin, "Not ready any more (for a preStop hook)");
   CLI::Option* end = leave->add_flag("--end", flags->end, "Ready again")->excludes(begin);
   leave
       ->add_option("--hold", flags->hold,
-                   "With --begin: return after so long only; a classic sidecar's hook, which must "
+                   "With --begin: return after this time; a classic sidecar's hook, which must "
                    "outlast the app's")
       ->type_name("DURATION")
       ->excludes(end);
@@ -395,6 +394,6 @@ std::function<int()> declare_ctl(CLI::App& app, const Globals& globals) {
 
 }  // namespace
 
-const Command kCtl{"ctl", "Ask and steer a running weir", kCtlExamples, declare_ctl};
+const Command kCtl{"ctl", "Query and change a running weir", kCtlExamples, declare_ctl};
 
 }  // namespace weir::app

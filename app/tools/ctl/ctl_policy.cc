@@ -69,7 +69,7 @@ int change_policy(const AdminDoor& door, const PolicyFlags& flags, const Globals
   if (verb != "restore" && !timed)
     return complain_usage(
         "a change needs --for, a duration such as 10m, or --until, a time: it "
-        "ends by itself; what is to stay belongs into the file");
+        "ends by itself; write a permanent change into the file");
   if (!flags.duration.empty()) body["for"] = flags.duration;
   if (!flags.until.empty()) body["until"] = flags.until;
   if (!flags.reason.empty()) body["reason"] = flags.reason;
@@ -109,7 +109,7 @@ void declare_policy_flags(CLI::App& policy, PolicyFlags& flags) {
                   "the second rung, where several rungs have an over); restore ends it")
       ->type_name("CHANGE");
   CLI::Option* duration =
-      policy.add_option("--for", flags.duration, "The change ends by itself after so long")
+      policy.add_option("--for", flags.duration, "The change ends after this time")
           ->type_name("DURATION");
   policy.add_option("--until", flags.until, "The change ends then (RFC 3339)")
       ->type_name("TIME")

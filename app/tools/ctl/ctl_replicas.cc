@@ -157,7 +157,7 @@ std::string fleet_text(const json::value& answer) {
       out += counted(static_cast<std::uint64_t>(untold), "change waits", "changes wait") +
              " to be sent to the others\n";
   } else if (!is_true(answer, "configured")) {
-    out += "this process knows of itself alone: there is neither `redis:` nor `admin.replicas`\n";
+    out += "this process knows only itself: there is neither `redis:` nor `admin.replicas`\n";
   }
   return out;
 }

@@ -86,7 +86,7 @@ std::string why_text(const json::value& answer) {
     }
   }
   if (const std::string here = cell(answer, "counted_here_only"); !here.empty())
-    out += "\nThe counts are this replica's alone: " + here + "\n";
+    out += "\nThe counts are only those of this replica: " + here + "\n";
   const json::array& unsearched = items(answer, "unsearched");
   if (!unsearched.empty()) out += "\nNOT SEARCHED\n";
   for (const json::value& each : unsearched) {
@@ -97,7 +97,7 @@ std::string why_text(const json::value& answer) {
   }
   const json::value* const complete = member(answer, "complete");
   if (unsearched.empty() && complete != nullptr && complete->is_bool() && !complete->get_bool())
-    out += "\nThere are more entries of several parts than could be looked through.\n";
+    out += "\nThere are too many entries of several parts to search all of them.\n";
   return out;
 }
 
@@ -123,7 +123,7 @@ std::string undone_text(const json::value& answer) {
       "entries have ended or changed since and stay as they are");
   const std::string what = cell(answer, "what");
   return "undone" + (what.empty() ? what : " (" + what + ")") + ": " +
-         (out.empty() ? std::string("nothing was left of it") : out) + "\n" + note_line(answer);
+         (out.empty() ? std::string("nothing was left to undo") : out) + "\n" + note_line(answer);
 }
 
 std::string hash_text(const json::value& answer) {

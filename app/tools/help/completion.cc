@@ -34,7 +34,7 @@ std::function<int()> declare_completion(CLI::App& app, const Globals&) {
 
 }  // namespace
 
-const Command kCompletion{"completion", "Print what completes weir in a shell", kCompletionExamples,
+const Command kCompletion{"completion", "Print shell completion for weir", kCompletionExamples,
                           declare_completion};
 
 }  // namespace weir::app

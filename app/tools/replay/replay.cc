@@ -482,15 +482,15 @@ void declare_run(CLI::App& app, ReplayFlags& flags) {
   app.add_option(
          "--store", flags.store,
          "Ask this Redis about policies with share: redis, at the rows' times and under keys "
-         "of this run; else they are counted here")
+         "of this run; else replay counts them")
       ->type_name("redis://HOST:PORT");
   app.add_option("--threads", flags.threads,
-                 "Share the work out to so many threads, with the same result; 0: one for each "
+                 "Use this many threads, with the same result; 0: one for each "
                  "core that weir may use")
       ->type_name("N")
       ->check(CLI::Range(0, 64).description(""));
   app.add_flag("-v,--verbose", flags.verbose, "Say on stderr how the work is shared out");
-  app.add_flag("--flush", flags.flush, "At the end, windows and timers end that are still open");
+  app.add_flag("--flush", flags.flush, "At the end, also end windows and timers that are open");
   app.add_option("--from", flags.from,
                  "Leave out rows before this time: 2026-11-21T08:00:00Z, 2026-11-21, or Unix "
                  "milliseconds")
@@ -522,7 +522,7 @@ void declare_results(CLI::App& app, ReplayFlags& flags) {
                  "Exit with 1 if more rows than this can't be read: 1%, or a number")
       ->type_name("BOUND");
   repeat(app.add_option("--fail-if", flags.fail_if,
-                        "Exit with 1 if so many events end so, by either configuration: "
+                        "Exit with 1 if this holds, by either configuration: "
                         "'deny>0.5%', 'flag>=100'"),
          "CONDITION");
   app.add_option("--report", flags.report, "Write the report as one HTML page too")
@@ -540,7 +540,7 @@ std::function<int()> declare_replay(CLI::App& app, const Globals& globals) {
 }  // namespace
 
 const Command kReplay{"replay",
-                      "Judge yesterday's traffic: rows of files, at the times that they say",
+                      "Judge yesterday's traffic: rows of files, at the times in the rows",
                       kReplayExamples, declare_replay};
 
 }  // namespace weir::app

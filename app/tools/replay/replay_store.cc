@@ -51,7 +51,7 @@ std::unique_ptr<ReplayStore> ReplayStore::connect(const std::string& url, std::s
   const auto parsed = parse_redis_url(url, &problem);
   if (!parsed) return nullptr;
   if (parsed->tls) {
-    problem = "rediss:// is not for replay: a server of this machine will do";
+    problem = "replay does not use rediss://: name a server on this machine";
     return nullptr;
   }
   store::Settings settings;

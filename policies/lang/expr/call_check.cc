@@ -200,7 +200,7 @@ class CallCheck {
   bool list_arity() {
     if (list_.unread) return true;
     if (node_.children.size() - 1 != list_.arity) {
-      return checker_.fail(node_, "list " + std::string(print_name()) + " is of " +
+      return checker_.fail(node_, "list " + std::string(print_name()) + " has " +
                                       std::to_string(list_.arity) + " field(s), and the call has " +
                                       std::to_string(node_.children.size() - 1));
     }
@@ -223,7 +223,7 @@ class CallCheck {
   bool table_arity() {
     const auto& by = std::get<std::shared_ptr<const ThresholdTable>>(*payload_)->by();
     if (by.empty() || node_.children.size() - 1 == by.size()) return true;  // empty: unread
-    return checker_.fail(node_, "table " + std::string(print_name()) + " is by " +
+    return checker_.fail(node_, "table " + std::string(print_name()) + " has " +
                                     std::to_string(by.size()) + " field(s), and the call has " +
                                     std::to_string(node_.children.size() - 1));
   }

@@ -90,8 +90,8 @@ bool Checker::check(AstPtr& ptr) {
       return check_call(*this, ptr) && finish(*ptr);
     case Op::subtract:
       if (const auto dashed = dashed_name(*this, node)) {
-        diagnostics.error(dashed->begin, dashed->end, "this subtracts: a name has no \"-\" in it",
-                          dashed->hint);
+        diagnostics.error(dashed->begin, dashed->end,
+                          "this is a subtraction: a name has no \"-\" in it", dashed->hint);
         return false;
       }
       break;

@@ -95,7 +95,7 @@ constexpr ExtractorRow kDescriptorRows[] = {
     {"hits_addend", ArgumentForm::none, Type::integer, Side::request, false, false,
      "how many hits a rate limit call adds; 1 for everything else", read_hits},
     {"limit_override", ArgumentForm::none, Type::integer, Side::request, false, false,
-     "the requests per unit that the call's descriptor brings along", read_limit},
+     "the requests per unit in the limit of the call's descriptor", read_limit},
     {"entry", ArgumentForm::index, Type::text, Side::request, false, false,
      "the value of the descriptor's n-th entry", read_nth_entry},
 };

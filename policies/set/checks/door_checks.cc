@@ -57,8 +57,9 @@ void warn_of_doors(const config::Server& server, const PolicySet& set, config::P
     if (watches_answers(policy)) {
       problems.warning(policy.where,
                        name + "watches the answer, which the door " + door + " does not see",
-                       "the app must tell of it: POST /v1/events with the request_id of "
-                       "X-Weir-Request-Id and the status; what it does not tell of is not counted");
+                       "the app must report it: POST /v1/events with the request_id of "
+                       "X-Weir-Request-Id and the status; weir does not count answers that the app "
+                       "does not report");
     } else if (policy.metric == Metric::in_flight && policy.has_metric) {
       problems.warning(
           policy.where,

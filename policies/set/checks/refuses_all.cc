@@ -152,7 +152,7 @@ void warn_of_refusing_all(const PolicySet& set, config::Problems& problems) {
           "policy \"" + policy.name + "\" refuses every request, the first one of a key too",
           !binding.counts
               ? "a guarded request is judged by the same rungs: with window: 1h and over: 0 only "
-                "those keys are refused of which something was counted"
+                "those keys are refused for which an event was counted"
           : rung->compare == Compare::none
               ? "watch an event, such as a login, or write when: or if: with a condition"
               : "raise the threshold, or watch an event, such as a login");
