@@ -102,13 +102,18 @@ class ChunkReader {
   bool ok_ = true;
 };
 
-/// Whether `events` amounts can have this sum. If they can, sums of such sums fit, too.
+/// Whether `events` amounts can have this sum, as Sum keeps it. A sum of such sums can then be read
+/// again: the limits add up without rounding, because the limit of one double is a power of two.
 bool is_possible(const Sum::Raw& raw, std::int64_t events) {
-  constexpr double kRounding = 1.001;
+  constexpr double kRealMost = 0x1p964;
+  static_assert(Sum::kAmountMax < kRealMost);
   const Wide most = static_cast<Wide>(events) << 63;
-  const double reals = static_cast<double>(raw.reals) * Sum::kAmountMax * kRounding;
-  return raw.whole <= most && raw.whole >= -most && raw.reals <= events &&
-         std::abs(raw.high) <= reals && std::abs(raw.low) <= reals;
+  if (raw.whole > most || raw.whole < -most || raw.reals > events) return false;
+  // The lower double is only what the upper one rounds off: two large ones are twice the limit.
+  if (raw.high + raw.low != raw.high) return false;
+  const double beyond = std::abs(raw.high) - static_cast<double>(raw.reals) * kRealMost;
+  const double rest = raw.high < 0 ? -raw.low : raw.low;
+  return beyond < 0 || (beyond == 0 && rest <= 0);
 }
 
 ViewPart read_part(ChunkReader& in, ViewShape::Form form) {

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <cmath>
 #include <map>
 #include <random>
 #include <set>
 
 #include "limiter/views/hyperloglog.h"
+#include "limiter/views/view_delta.h"
 #include "limiter/views/view_row.h"
 #include "policies/set/view_bank.h"
 #include "tests/support/seed.h"
@@ -320,6 +322,58 @@ TEST(SharedViews, APaneWithoutATotalIsNoCrash) {
     LiveView view("v", spec, kSecret);
     EXPECT_TRUE(view.absorb(chunk.take(), kAll));
     EXPECT_NE(view.results(0).running.find(R"("total":0,"rows":[])"), std::string::npos);
+  }
+}
+
+/// Redis may hold anything. What a replica takes from there it also writes, into the base that all
+/// replicas read: a sum that is taken can be read again, also added to others.
+TEST(SharedViews, SumsThatAreTakenCanBeReadAgain) {
+  ViewSpec spec;
+  spec.metric = Metric::sum;
+  spec.endless = true;
+  const limiter::ViewShape shape = limiter::ViewShape::of(spec);
+  constexpr double kMost = 0x1p964;
+  constexpr std::int64_t kReals = 48;
+  const double most = kMost * kReals;
+  const auto chunk_of = [&](double high, double low) {
+    limiter::ViewPart part;
+    part.events = kReals;
+    part.sum = limiter::Sum({0, high, low, kReals});
+    limiter::ViewPane pane;
+    pane.start = limiter::Spans(spec).pane(0).start;
+    pane.events = kReals;
+    pane.whole = part;
+    limiter::ChunkWriter chunk(shape);
+    chunk.pane(pane, 1);
+    chunk.key({}, part);
+    return chunk.take();
+  };
+  const double half_ulp = (std::nextafter(most, 2 * most) - most) / 2;
+  const std::pair<double, double> impossible[] = {
+      {4e291, 4e291},       {4e291, -1e280},        {most * 2, 0}, {-most * 2, 0},
+      {most, half_ulp / 2}, {-most, -half_ulp / 2}, {1, 1},        {0, 1}};
+  for (const auto& [high, low] : impossible) {
+    limiter::ViewDelta delta(spec);
+    EXPECT_FALSE(delta.absorb(chunk_of(high, low), kSecret)) << high << " " << low;
+  }
+  const auto seed = ::weir::test::new_seed();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    limiter::ViewDelta fold(spec);
+    const int others = 1 + static_cast<int>(random() % 5);
+    for (int i = 0; i < others; ++i) {
+      const double part = random() % 3 == 0 ? 1 : std::ldexp(static_cast<double>(random()), -64);
+      const double size = part * most, sign = random() % 4 == 0 ? -1 : 1;
+      const double ulp = std::nextafter(size, 2 * most) - size;
+      const double low = random() % 2 == 0 ? 0 : -sign * ulp / 8;
+      ASSERT_TRUE(fold.absorb(chunk_of(sign * size, low), kSecret)) << size << " " << low;
+    }
+    std::vector<std::string> chunks;
+    fold.take(kChunk, chunks);
+    for (const std::string& chunk : chunks) {
+      EXPECT_TRUE(limiter::ViewDelta(spec).absorb(chunk, kSecret));
+    }
   }
 }
 
