@@ -8,6 +8,7 @@
 #include "admin/routes.h"
 #include "admin/views.h"
 #include "config/text/units.h"
+#include "policies/set/lineage.h"
 
 /// The routes of temporary overrides: an operator changes the mode or the thresholds of a policy.
 namespace weir::admin {
@@ -136,32 +137,72 @@ std::string ended_text(const std::vector<config::Override>& before,
   return out.empty() ? out : out + "; ";
 }
 
+/// The counters that an override replaces by others, because it changes what they count: whether a
+/// rung clears them, or whether another policy may refuse the same events.
+std::vector<policies::Lineage> replaced_counters(const policies::PolicySet& before,
+                                                 const policies::PolicySet& now) {
+  std::vector<policies::Lineage> out;
+  for (policies::ReloadEffect& effect :
+       policies::predict_reload(policies::lineage_of(before), policies::lineage_of(now))) {
+    if (effect.fate == policies::ReloadEffect::Fate::empties &&
+        effect.of.kind == policies::Lineage::Kind::counter)
+      out.push_back(std::move(effect.of));
+  }
+  return out;
+}
+
+/// `claim`, unless counters of the policy itself are replaced; then the replaced counters of all
+/// policies. `claim` speaks of the policy's own counters.
+std::string with_replaced(std::string claim, const std::vector<policies::Lineage>& replaced,
+                          std::string_view policy, bool own_too) {
+  const auto is_own = [&](const policies::Lineage& counter) { return counter.owner == policy; };
+  const bool own = own_too && std::any_of(replaced.begin(), replaced.end(), is_own);
+  std::string out = own ? std::string() : std::move(claim);
+  for (const policies::Lineage& counter : replaced) {
+    if (is_own(counter) && !own_too) continue;
+    out += (out.empty() ? "" : "; ") + std::string("until the override ends, policy ") +
+           counter.owner + " uses another counter (" + counter.text +
+           "), without the events that were counted before";
+  }
+  return out;
+}
+
 // Explains the effect of the override on existing counts.
 std::string note_on(const config::Override& change, const policies::PolicySet& set,
-                    const policies::Policy* policy) {
+                    const policies::Policy* policy,
+                    const std::vector<policies::Lineage>& replaced) {
+  const auto counters = [&](const char* claim, bool own_too) {
+    return with_replaced(claim, replaced, change.policy, own_too);
+  };
   if (!change.mode) {
     const bool always = std::any_of(change.limits.begin(), change.limits.end(), always_holds);
-    return std::string("its counters keep what they have counted") +
+    return counters("its counters keep what they have counted", true) +
            (always ? "; every event is above this threshold" : "");
   }
   switch (*change.mode) {
     case Mode::shadow:
-      return "its counters go on counting" + note_on_entries(set, change.policy, policy);
+      return counters("its counters go on counting", true) +
+             note_on_entries(set, change.policy, policy);
     case Mode::disabled:
       if (policy != nullptr && policy->pattern && !set.patterns[*policy->pattern].shared) {
         return "its open matches are dropped, because it does not see what would end them "
                "meanwhile" +
                note_on_entries(set, change.policy, policy);
       }
-      return "it counts nothing meanwhile; what it has counted comes back as far as its window "
-             "still holds it" +
+      return counters(
+                 "it counts nothing meanwhile; what it has counted comes back as far as its window "
+                 "still holds it",
+                 false) +
              note_on_entries(set, change.policy, policy);
     case Mode::enforce:
       break;
   }
-  if (policy == nullptr || !policy->shadow) return "it is enforced as the files say it";
-  return "it begins with counters of its own, which are empty: what was counted in shadow is not "
-         "held against anybody";
+  if (policy == nullptr || !policy->shadow)
+    return counters("it is enforced as the files say it", true);
+  return counters(
+      "it begins with counters of its own, which are empty: what was counted in shadow is not held "
+      "against anybody",
+      false);
 }
 
 }  // namespace
@@ -208,7 +249,6 @@ boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
   const policies::Policy* const policy = call.set->find_policy(call.name());
   if ((policy == nullptr || policy->is_meter) && !is_disabled(*call.set, call.name()))
     co_return problem(404, "there is no policy of that name");
-  const std::string note = note_on(change, *call.set, policy);
   if (call.entry.reason.empty()) call.entry.reason = utf8_text(change.reason);
   if (json::array before = overrides_view(call, call.name()); !before.empty())
     call.entry.before = std::move(before);
@@ -220,8 +260,10 @@ boost::asio::awaitable<net::HttpReply> override_policy(Call& call) {
   }
   change.here = scope.here;
   change.by = call.entry.who;
-  const LoadReport report = co_await call.operations.override_policy(std::move(change));
+  const LoadReport report = co_await call.operations.override_policy(change);
   if (!report.ok) co_return refused(report);
+  const std::string note =
+      note_on(change, *call.set, policy, replaced_counters(*call.set, *call.operations.policies()));
   json::object reply;
   reply["policy"] = call.name();
   reply["overrides"] = overrides_view(call, call.name());

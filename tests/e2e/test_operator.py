@@ -249,6 +249,26 @@ class Operator(unittest.TestCase):
             with self.subTest(arguments=arguments):
                 self.assertIn(words, self.ctl(*arguments, code=code))
 
+    def test_an_override_says_which_counters_it_replaces(self):
+        """Whether a rung clears the count is a part of the counter: with another threshold, or in shadow, it is another one."""
+        self.weir.write(POLICIES + """  - {name: bursts, watch: login, key: ip, window: 10m, then: [{over: 9, do: flag, clear: true}]}
+""")
+        self.ctl("reload")
+        self.tries(5, "203.0.113.9")
+        value = lambda: self.json("counter", "bursts", "203.0.113.9")["counters"][0]["value"]
+        self.assertEqual(value(), 5)
+        replaced = "until the override ends, policy bursts uses another counter (count over the last 10m)"
+        for change in (("set", "over=8"), ("shadow",)):
+            with self.subTest(change=change):
+                told = self.ctl("policy", "bursts", *change, "--for", "1m")
+                self.assertIn(replaced, told)
+                self.assertNotIn("counters keep", told)
+                self.assertNotIn("go on counting", told)
+                self.assertEqual(value(), 0)
+                self.ctl("policy", "bursts", "restore")
+                self.assertEqual(value(), 5)
+        self.assertNotIn("another counter", self.ctl("policy", "login-per-ip", "shadow", "--for", "1m"))
+
     def test_a_dump_has_what_support_needs_and_no_secret(self):
         self.weir.write(POLICIES + "notify: {ops: {webhook: 'http://ops:hunter2@127.0.0.1:9/x', per_minute: 1}}\n")
         self.ctl("reload")
