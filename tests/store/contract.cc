@@ -552,6 +552,7 @@ void whole_contract(World& world, SharedStore& store, int steps,
                     const std::function<SharedStore&()>& own) {
   every_kind_counts_as_a_naive_list(world, store, steps, own);
   what_is_near_counts_as_a_naive_list(world, store, 2 * steps);
+  a_full_cell_reads_all_that_it_keeps(world, store);
   if (testing::Test::HasFatalFailure()) return;
   no_trailing_window_admits_more(world, store);
   keeps_what_keep_says(world, store);

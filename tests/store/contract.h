@@ -19,6 +19,8 @@ void reservations_of_the_dead_end(World& world, SharedStore& store);
 void events_in_flight_are_counted(World& world, SharedStore& store);
 /// Within a radius (near_contract.cc).
 void what_is_near_counts_as_a_naive_list(World& world, SharedStore& store, int steps);
+/// Amounts within a radius, in a cell with more events than it keeps.
+void a_full_cell_reads_all_that_it_keeps(World& world, SharedStore& store);
 /// Of replicas that exchange their counts (exchange_contract.cc).
 void what_exchanges_rest_on(World& world, SharedStore& store);
 void whole_contract(World& world, SharedStore& store, int steps,

@@ -240,4 +240,51 @@ void what_is_near_counts_as_a_naive_list(World& world, SharedStore& store, int s
   }
 }
 
+void a_full_cell_reads_all_that_it_keeps(World& world, SharedStore& store) {
+  constexpr std::uint32_t kKeep = 5;
+  const std::uint64_t seed = ::weir::test::new_seed();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  SharedId id{seed, 1};
+  std::uint64_t number = 0;
+  for (const Kind& kind : kinds()) {
+    const bool counts = kind.metric == Metric::count || kind.metric == Metric::distinct ||
+                        kind.metric == Metric::exists || kind.metric == Metric::last;
+    if (!kind.near || counts) continue;
+    SCOPED_TRACE(kind.name);
+    CounterSpec spec;
+    spec.metric = kind.metric;
+    spec.window = kind.window;
+    spec.real = kind.real;
+    spec.length = milliseconds(kWindow);
+    spec.radius = kRadius;
+    spec.keep = kKeep;
+    ++number;
+    const SharedCounter counter({seed * 1000 + number, number}, spec);
+    std::vector<Event> before;
+    for (int i = 0; i < 30; ++i) {
+      Event event{i, kNearStart + i, {31.2304, 121.4737}, {}};
+      const auto n = static_cast<std::int64_t>(random() % 100) + 1;
+      event.amount.amount = kind.real ? Number::real(static_cast<double>(n) / 4) : Number(n);
+      SharedPart part;
+      part.counter = &counter;
+      Ask batch;
+      SharedOp& op = batch.add(SharedVerb::add, {part}, "somebody");
+      op.id = id;
+      ++id.sequence;
+      op.event = event.amount;
+      op.place = event.place;
+      op.now = op.at = from_ms(event.ms);
+      batch.run(world, store);
+      // Sums keep all: their two oldest events become one.
+      if (kind.metric != Metric::sum && before.size() > kKeep) before.erase(before.begin());
+      const Said said = measure(kind.metric, kind.real, before, &event.amount);
+      const SharedReply& reply = batch.answers[0];
+      ASSERT_EQ(reply.error, SharedError::none) << row_of(reply.error).name;
+      ASSERT_EQ(reply.parts[0].reading.value.to_string(), spelt(said.value)) << "event " << i;
+      before.push_back(event);
+    }
+  }
+}
+
 }  // namespace weir::store::test

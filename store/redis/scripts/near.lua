@@ -37,8 +37,10 @@ forms[FORM_NEAR] = {
   end,
   value = function(s, o, p, event, held)
     local itself = event and p.metric ~= EXISTS
+    -- A full cell drops its oldest event for one that is counted. In a sum the two oldest have become one.
+    local drops = itself and (p.metric == COUNT or p.metric == DISTINCT)
     local names, list = call('ZRANGEBYSCORE', s.key, s.lo, s.hi), {}
-    for i = max(1, #names - p.keep + (itself and 2 or 1)), #names do
+    for i = max(1, #names - p.keep + (drops and 2 or 1)), #names do
       -- Sent again, `exists` must not find itself.
       local other = not (o.retry and p.metric == EXISTS and sub(names[i], 1, ID) == o.id)
       if other and is_near(o, names[i], ID + PAYLOAD + 1) then
