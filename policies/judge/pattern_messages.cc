@@ -91,8 +91,9 @@ void PatternJudging::take_pattern_replies(const JudgeOptions& options) {
 void PatternJudging::report_refused(const PlannedPattern& planned, const Policy& policy) {
   matches_.clear();
   if (planned.asked != PlannedCounter::kNone && !planned.away) {
-    matches_ = store_.ops().reply(planned.asked).pattern.matches;
-    refused_matches_ += matches_.size();
+    const limiter::PatternReply& reply = store_.ops().reply(planned.asked).pattern;
+    refused_matches_ += reply.matched;
+    matches_ = reply.matches;  // empty but in replay, whose sink takes them
   } else {
     pattern_bank_->refuse(
         work_.set->patterns[planned.pattern].id, planned.key,

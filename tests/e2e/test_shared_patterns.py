@@ -114,6 +114,8 @@ class Matches(Hooked, unittest.TestCase):
             self.begin(a, b, "mallory")
             self.assertEqual(say(a, "/take", user="mallory"), 403)
             self.assertEqual(say(b, "/take", user="mallory"), 403, "a refused step has not happened")
+            for weir in (a, b):  # each counts the match whose last step it has refused
+                eventually(lambda weir=weir: weir.metric("weir_pattern_matches_total", "matched") == 1, what="the match in the metrics")
             self.assertEqual(say(b, "/take", user="honest"), 200)
 
     def on_error(self, what, alone):
