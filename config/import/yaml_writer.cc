@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/sections/sections.h"
 #include "config/text/units.h"
 #include "config/text/yaml_text.h"
 #include "core/chars/ascii.h"
@@ -90,7 +91,9 @@ std::string ImportNames::make(std::string_view asked) {
   }
   const bool letter = !name.empty() && ascii::is_letter(name[0]);
   if (!letter) name.insert(0, "r");
-  if (is_bare_boolean(name) || name == "request") name += dash_ ? "-1" : "_1";
+  // A policy may have the name of a word of the expression language, an event may not.
+  if (is_bare_boolean(name) || name == "request" || (!dash_ && is_reserved(name)))
+    name += dash_ ? "-1" : "_1";
   std::string out = name;
   while (taken_.contains(out)) out = name + (dash_ ? "-" : "_") + std::to_string(++taken_[name]);
   taken_.emplace(out, 1);

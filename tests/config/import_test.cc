@@ -35,6 +35,27 @@ double limit_of(const PolicyDef& policy, std::size_t rung = 0) {
   return number == nullptr ? -1 : number->value.as_real();
 }
 
+/// Names that weir keeps for itself, as names of what is imported.
+TEST(Import, NamesThatAreBuiltInGetANumber) {
+  for (const char* name : {"true", "false", "null", "in", "and", "or", "not", "has", "request",
+                           "event", "yes", "off", "method", "ip", "1", "-", "x y"}) {
+    SCOPED_TRACE(name);
+    const std::string quoted = "'" + std::string(name) + "'";
+    EXPECT_EQ(policies_of(import_limitador("- namespace: " + quoted +
+                                           "\n  max_value: 5\n  seconds: 60\n"
+                                           "  variables: [\"descriptors[0]['user-id']\"]\n"))
+                  .size(),
+              1u);
+    const std::string rules = "domain: " + quoted + "\ndescriptors:\n  - key: " + quoted +
+                              "\n    rate_limit: {unit: minute, requests_per_unit: 5}\n";
+    EXPECT_EQ(policies_of(import_envoy_rate_limits({{"a.yaml", rules, true}})).size(), 1u);
+    const std::string zone(std::string_view(name).substr(0, std::string_view(name).find(' ')));
+    const std::string limits = "http { limit_req_zone $binary_remote_addr zone=" + zone +
+                               ":1m rate=5r/s; server { limit_req zone=" + zone + "; } }";
+    EXPECT_EQ(policies_of(import_nginx(limits)).size(), 1u);
+  }
+}
+
 TEST(ImportNginx, MakesABucketOfAZoneAndKeepsItsNumbers) {
   const Imported got = import_nginx(R"(
 http {
