@@ -151,8 +151,8 @@ std::vector<policies::Lineage> replaced_counters(const policies::PolicySet& befo
   return out;
 }
 
-/// `claim`, unless counters of the policy itself are replaced; then the replaced counters of all
-/// policies. `claim` speaks of the policy's own counters.
+/// `claim`, which speaks of the policy's own counters, and the replaced counters. If own counters
+/// are among them, they take the place of `claim`; without `own_too` the claim covers them.
 std::string with_replaced(std::string claim, const std::vector<policies::Lineage>& replaced,
                           std::string_view policy, bool own_too) {
   const auto is_own = [&](const policies::Lineage& counter) { return counter.owner == policy; };

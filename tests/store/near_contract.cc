@@ -62,6 +62,17 @@ Said measure(Metric metric, bool real, const std::vector<Event>& events, const A
   return out;
 }
 
+CounterSpec spec_of(const Kind& kind, bool outcome) {
+  CounterSpec out;
+  out.metric = kind.metric;
+  out.window = kind.window;
+  out.real = kind.real;
+  out.length = milliseconds(kWindow);
+  out.radius = kRadius;
+  out.outcome = outcome;
+  return out;
+}
+
 std::string spelt(const std::optional<Number>& n) { return n ? n->to_string() : "none"; }
 
 /// One counter, what is asked of it, and a list of all that has happened.
@@ -162,16 +173,6 @@ class Walk {
     SharedId id;
     Event event;
   };
-  static CounterSpec spec_of(const Kind& kind, bool outcome) {
-    CounterSpec out;
-    out.metric = kind.metric;
-    out.window = kind.window;
-    out.real = kind.real;
-    out.length = milliseconds(kWindow);
-    out.radius = kRadius;
-    out.outcome = outcome;
-    return out;
-  }
   /// Within three kilometres of the anchor, or nowhere.
   Place somewhere() {
     if (random_() % 40 == 0) return {};
@@ -252,12 +253,7 @@ void a_full_cell_reads_all_that_it_keeps(World& world, SharedStore& store) {
                         kind.metric == Metric::exists || kind.metric == Metric::last;
     if (!kind.near || counts) continue;
     SCOPED_TRACE(kind.name);
-    CounterSpec spec;
-    spec.metric = kind.metric;
-    spec.window = kind.window;
-    spec.real = kind.real;
-    spec.length = milliseconds(kWindow);
-    spec.radius = kRadius;
+    CounterSpec spec = spec_of(kind, false);
     spec.keep = kKeep;
     ++number;
     const SharedCounter counter({seed * 1000 + number, number}, spec);
